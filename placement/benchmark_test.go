@@ -20,8 +20,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// generatedHub has n clusters of about 5 KB, a score for each, and another
-// Placement that chose every third one.
+// generatedHub returns a hub with n clusters of about 5 KB and a score for each. Another Placement chose every third cluster.
 func generatedHub(n int) *hub {
 	h := newHub()
 	var chosen []string
@@ -42,17 +41,16 @@ func generatedHub(n int) *hub {
 	return h
 }
 
-// machines is what a claim says in JSON of the machines that a cluster can have.
+// machines is the name of a claim that lists, in JSON, the machines that a cluster can have.
 const machines = "sku.gpu.kubernetes-fleet.io"
 
-// machinesOf is that of the cluster with a number: twelve different texts, as a fleet has the
-// sizes of machines that its regions have.
+// machinesOf returns the value of the claim for cluster i. There are twelve values, as a fleet has few regions with different
+// machine sizes.
 func machinesOf(i int) string {
 	return fmt.Sprintf(`{"H100":[{"Standard_NC96ads_H100_v4":%d},{"Standard_NC48ads_H100_v4":%d}],"A100":[{"Standard_NC96ads_A100_v4":1}]}`, i%3, i%4)
 }
 
-// rowsHub is a generated hub on which one of the ten claims of each cluster is JSON, and each
-// cluster has ten scores besides the one.
+// rowsHub returns a generated hub where each cluster also has a claim with JSON and ten more scores.
 func rowsHub(n int) *hub {
 	h := generatedHub(n)
 	for i, c := range h.clusters {
@@ -66,11 +64,11 @@ func rowsHub(n int) *hub {
 	return h
 }
 
-// rows are those of the table in docs/performance.md.
+// rows are the rows of the table in docs/performance.md.
 var rows = []struct {
 	name, spec string
-	// changes is what is changed before each decision, nil if the Scheduler remembers nothing. Then a decision is
-	// that of the controller, which asks first whether the last result stands.
+	// changes changes the hub before each decision. If it is nil, the Scheduler remembers nothing. Otherwise the benchmark asks
+	// first whether the last result is still valid, as the controller does.
 	changes func(h *hub, i int)
 }{
 	{"version", withExpressions(`managedCluster.status.version.kubernetes == "v1.30.0"`), nil},
@@ -82,9 +80,9 @@ var rows = []struct {
 	{"labels", `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}, matchExpressions: [{key: cloud, operator: In, values: [Amazon, Azure]}]}}}]`, nil},
 	{"no-predicate", ``, nil},
 	{"no-predicate-again", ``, func(*hub, int) {}},
-	// What most changes are: a condition, a version of the object.
+	// Most changes affect only a condition or the version of an object.
 	{"one-changed", ``, func(h *hub, _ int) { h.replace(len(h.clusters)/2, func(*clusterv1.ManagedCluster) {}) }},
-	// It leaves, or is back.
+	// The cluster leaves and returns in turns.
 	{"one-leaves", ``, func(h *hub, i int) {
 		h.replace(len(h.clusters)/2, func(c *clusterv1.ManagedCluster) {
 			if c.Spec.Taints = nil; i%2 == 0 {
@@ -94,7 +92,7 @@ var rows = []struct {
 	}},
 }
 
-// replace puts another version of a cluster in its place, as a watch does.
+// replace replaces a cluster with a new version, as a watch does.
 func (h *hub) replace(i int, change func(*clusterv1.ManagedCluster)) {
 	c := *h.clusters[i]
 	c.ResourceVersion += "0"
@@ -106,9 +104,8 @@ func (h *hub) replace(i int, change func(*clusterv1.ManagedCluster)) {
 	h.clusters[i] = &c
 }
 
-// BenchmarkRows decides one Placement on 1,000 and on 10,000 clusters of 5 KB. What counts is
-// cpu-ns/cluster: the processor time of the whole process, garbage collection included, so that
-// what else a machine does is no part of it.
+// BenchmarkRows decides one Placement on 1,000 and on 10,000 clusters of 5 KB. The result is cpu-ns/cluster: the processor time
+// of the whole process with garbage collection, but without other programs on the machine.
 func BenchmarkRows(b *testing.B) {
 	for _, row := range rows {
 		for _, n := range []int{1000, 10000} {
@@ -148,7 +145,7 @@ func decideRow(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1be
 	return result
 }
 
-// settle decides and writes until nothing is to be written any more, and returns when that is so.
+// settle decides and writes until nothing is left to write. It returns the time of the last decision.
 func settle(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) time.Time {
 	for at := now; ; at = at.Add(2 * time.Minute) {
 		result := decideRow(b, s, h, object, at)
@@ -159,7 +156,7 @@ func settle(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1beta1
 	}
 }
 
-// processorTime is what the process has taken.
+// processorTime returns the processor time that the process has used.
 func processorTime(b *testing.B) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

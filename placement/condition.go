@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// unselected is the clause of conditions on clusters on which evaluations failed, if a decision is made.
+// unselected is the clause that conditions add about clusters with failed evaluations if a decision is made.
 const unselected = ", which are not selected"
 
 // report writes conditions into the result of a Placement.
@@ -27,7 +27,7 @@ type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	// found has the missing names that conditions list.
+	// found holds the missing names that conditions list.
 	found *finding.Findings
 }
 
@@ -56,7 +56,7 @@ func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. If the former decision stands, failed clusters may be selected.
+// evaluated sets the condition PlacementEvaluationFailed. If stands is set, clusters with failures may still be selected.
 func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
@@ -76,7 +76,7 @@ func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, strings.Join(texts, "\n"))
 }
 
-// condition adds one; the message is cut to what the API server takes.
+// condition adds a condition. It truncates the message to the length that the API server accepts.
 func (r *report) condition(kind string, status metav1.ConditionStatus, reason, message string) {
 	r.result.Conditions = append(r.result.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: cut(message),
@@ -98,7 +98,7 @@ func cut(message string) string {
 	return message[:end] + ellipsis
 }
 
-// summary says what the filters and the constraints left of the available clusters.
+// summary returns how many clusters were available and how many each step removed.
 func (r *report) summary() string {
 	parts := []string{fmt.Sprintf("%d clusters available", len(r.result.Available.Clusters))}
 	for _, filtered := range r.result.Filters {
@@ -117,12 +117,12 @@ func (r *report) summary() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scheduled sets the condition PlacementSatisfied where clusters were available.
+// scheduled sets the condition PlacementSatisfied if clusters were available.
 func (r *report) scheduled(selected int) {
 	wanted := r.placement.Spec.NumberOfClusters
 	switch {
 	case wanted != nil && *wanted == 0:
-		// Status and reason are those of Open Cluster Management. Its message would blame the predicates.
+		// Status and reason match Open Cluster Management, but its message would blame the predicates.
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
 			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.found.Lacks())
 	case selected == 0:
@@ -135,8 +135,8 @@ func (r *report) scheduled(selected int) {
 	}
 }
 
-// nothing tells whether there is nothing to choose from, and says why. Then no
-// predicate matters, nor whether it is understood: the decision is empty.
+// nothing reports whether there is no cluster to choose from, and sets the condition. The decision is then empty, even if a
+// predicate is invalid.
 func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
@@ -154,20 +154,20 @@ func (r *report) nothing(err error) bool {
 	return true
 }
 
-// stand replaces what the conditions say of a decision that was not made.
+// stand replaces the conditions of a decision that was not made.
 func (r *report) stand(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
 }
 
-// overrun sets the conditions where evaluations took too long.
+// overrun sets the conditions if the evaluations exceeded a time limit.
 func (r *report) overrun() {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed,
 		overrunMessage(r.result.Overrun, r.result.standing(), len(r.result.Available.Clusters)))
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
 }
 
-// overrunMessage says what took too long, and what to do.
+// overrunMessage says which limit was exceeded and what to do.
 func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
@@ -182,14 +182,13 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured is for when something about the Placement is wrong that only the hub tells, and the decision was written
-// all the same: one of the conditions says what.
+// Misconfigured adds a mistake that only the hub detects, if the decision was written anyway. A condition describes the mistake.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// Stand is for when the decision can't be written, because something about the Placement is wrong that only the hub
-// tells: the former decision stands, and the conditions say why.
+// Stand adds a mistake that only the hub detects, if it prevents writing the decision. The former decision stays in effect, and
+// the conditions say why.
 func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)
@@ -201,7 +200,7 @@ func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misco
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
 }
 
-// replace makes the condition that a Placement is misconfigured anew, in place of all of some types.
+// replace adds a mistake. It removes the conditions of the given types and sets the condition PlacementMisconfigured.
 func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration, types ...string) *report {
 	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
 	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })

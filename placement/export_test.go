@@ -11,16 +11,16 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// RemembersSets reports whether a Scheduler remembers in which sets clusters are.
+// RemembersSets reports whether a Scheduler remembers the sets of clusters.
 func RemembersSets(s *Scheduler) bool { return !reflect.ValueOf(&s.memberships).Elem().IsZero() }
 
 // ForgetAll empties the memory of a Scheduler.
 func ForgetAll(s *Scheduler) { s.bound.Forget() }
 
-// Used is what the memory of a Scheduler is said to take.
+// Used returns the estimated size of a Scheduler's memory.
 func Used(s *Scheduler) int64 { return s.bound.Used() }
 
-// Verdicts are how many different ones are remembered of a Placement.
+// Verdicts returns the number of different verdicts remembered for a Placement.
 func Verdicts(s *Scheduler, placement types.UID) int {
 	distinct := map[*verdict.Verdict]bool{}
 	for _, v := range s.memory.Existing(placement).Look().Verdicts.On {
@@ -29,7 +29,7 @@ func Verdicts(s *Scheduler, placement types.UID) int {
 	return len(distinct)
 }
 
-// Compiled is what the expressions of some Placements that are remembered are said to take.
+// Compiled returns the estimated size of the remembered expressions of Placements.
 func Compiled(s *Scheduler, placements ...types.UID) (bytes int64) {
 	for _, uid := range placements {
 		for _, part := range s.memory.Existing(uid).Look().Plan.Parts {

@@ -19,35 +19,34 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// A decision is made from a snapshot of a hub.
+// Types for the inputs of a decision.
 type (
 	// Snapshot is the hub at one moment.
 	Snapshot = hub.Snapshot
-	// ScoreNamer lists the AddOnPlacementScores of a cluster, so that a condition can name those that there are.
+	// ScoreNamer lists the AddOnPlacementScores of a cluster, so that a condition can suggest existing names.
 	ScoreNamer = hub.ScoreNamer
 	// Decisions counts the PlacementDecisions of the hub.
 	Decisions = hub.Decisions
-	// Availability has the clusters that a Placement may choose from.
+	// Availability holds the clusters that a Placement may choose from.
 	Availability = hub.Availability
 )
 
-// NewDecisions returns the Decisions of some objects.
+// NewDecisions returns Decisions that hold objects.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	return hub.NewDecisions(objects...)
 }
 
-// A Result says what was found about a Placement.
+// Types for the findings about a Placement in a Result.
 type (
-	// Misconfiguration is a part of a Placement that can't be understood.
+	// Misconfiguration is an invalid part of a Placement.
 	Misconfiguration = finding.Misconfiguration
-	// Warning is an event that does not keep a Placement from being decided.
+	// Warning is an event about a problem that does not prevent a decision.
 	Warning = finding.Warning
-	// Overrun says that the evaluations took longer than they may.
+	// Overrun reports that the evaluations exceeded a time limit.
 	Overrun = verdict.Overrun
 )
 
-// Names of what a Placement configures, as conditions, metrics and events have
-// them.
+// Names of the configurable parts of a Placement, as used in conditions, metrics and events.
 const (
 	Predicate       = finding.Predicate
 	TaintToleration = finding.TaintToleration
@@ -57,40 +56,39 @@ const (
 	Selection       = finding.Selection
 )
 
-// Deadline is the cause of a context that ends because something takes too long, and
-// not because the program does. Where it ends evaluations, that is no error of
-// [Scheduler.Schedule] but an [Overrun].
+// Deadline is the cause of a context that ends because of a time limit, not because the program ends. If it ends evaluations,
+// [Scheduler.Schedule] reports an [Overrun] and not an error.
 type Deadline = deadline.Deadline
 
-// WithDeadline returns a context that ends after a while because of a limit, which is
-// longer where this is only a part of what is limited.
+// WithDeadline returns a context that ends after a time because of a limit. The limit is longer than the time if the context
+// covers only a part of the limited work.
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return deadline.With(ctx, after, limit)
 }
 
-// A cluster is a candidate, or there is a reason for which it is not selected.
+// Types for the outcome of one cluster. A cluster that is not selected has a Reason.
 type (
 	// Candidate is a cluster that passed the filters.
 	Candidate = candidate.Candidate
-	// Filtered is what one filter did.
+	// Filtered describes the effect of one filter.
 	Filtered = candidate.Filtered
 	// Removal is a cluster that a filter removed.
 	Removal = candidate.Removal
 	// Reason says why a cluster is not selected. It is one of the following types.
 	Reason = candidate.Reason
-	// Unmatched is the reason of a cluster that no predicate matches.
+	// Unmatched means that no predicate matches the cluster.
 	Unmatched = candidate.Unmatched
-	// Failed is the reason of a cluster that could not be evaluated.
+	// Failed means that the evaluation of the cluster failed.
 	Failed = candidate.Failed
-	// Late is the reason of a cluster that was not evaluated in time.
+	// Late means that the cluster was not evaluated in time.
 	Late = candidate.Late
-	// Untolerated is the reason of a cluster with a taint that no toleration matches.
+	// Untolerated means that the cluster has a taint that no toleration matches.
 	Untolerated = candidate.Untolerated
-	// NoTopology is the reason of a cluster without the label or claim that decisions are spread over.
+	// NoTopology means that the cluster lacks the label or claim that decisions must be spread over.
 	NoTopology = candidate.NoTopology
-	// Skewed is the reason of a cluster whose topology has enough decisions.
+	// Skewed means that the topology of the cluster has enough decisions.
 	Skewed = candidate.Skewed
-	// Surplus is the reason of a cluster that is not among the wanted number.
+	// Surplus means that enough other clusters are selected.
 	Surplus = candidate.Surplus
 )
 
@@ -100,10 +98,10 @@ const (
 	TieBreakRandom = candidate.TieBreakRandom
 )
 
-// Prioritizer is a prioritizer that took part, with its weight.
+// Prioritizer is a prioritizer with its weight.
 type Prioritizer = prioritizer.Prioritizer
 
-// Names of the prioritizers that are built in.
+// Names of the built-in prioritizers.
 const (
 	Steady                    = prioritizer.Steady
 	Balance                   = prioritizer.Balance
@@ -111,43 +109,41 @@ const (
 	ResourceAllocatableMemory = prioritizer.ResourceAllocatableMemory
 )
 
-// Scores of every prioritizer are in this range.
+// Every score is between MinScore and MaxScore.
 const (
 	MinScore = prioritizer.MinScore
 	MaxScore = prioritizer.MaxScore
 )
 
-// A Decision is written to the hub in steps.
+// Types for the output. A Decision is written to the hub in steps.
 type (
-	// Decision is what the PlacementDecisions of a Placement are to say.
+	// Decision is the wanted content of a Placement's PlacementDecisions.
 	Decision = decision.Decision
 	// Group is a decision group.
 	Group = decision.Group
-	// Slice is what one PlacementDecision says.
+	// Slice is the content of one PlacementDecision.
 	Slice = decision.Slice
 	// Step is one change to the PlacementDecisions of a Placement.
 	Step = decision.Step
 )
 
-// MaxSliceLength is how many clusters one PlacementDecision may have.
+// MaxSliceLength is the maximum number of clusters in one PlacementDecision.
 const MaxSliceLength = decision.MaxSliceLength
 
-// Updates returns the steps from the former to the wanted PlacementDecisions of a
-// Placement. A cluster that stays selected is in some PlacementDecision after each step,
-// provided that the steps end at the first one that fails or is not known to have
-// succeeded, and that each object is written in the version that former has.
+// Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
+// cluster that stays selected is in some PlacementDecision. The steps must end at the first one that fails or whose result is not
+// certain. Each object must be written in the version that former has.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return decision.Updates(former, wanted)
 }
 
-// A Placement that has more than the following is misconfigured.
+// Limits for a Placement. A Placement that exceeds one is misconfigured.
 const (
-	// MaxExpressions is how many CEL expressions a Placement may have, and MaxExpressionBytes how many
-	// bytes they may have together.
+	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is their maximum total size.
 	MaxExpressions     = plan.MaxExpressions
 	MaxExpressionBytes = plan.MaxExpressionBytes
-	// MaxParts is how many predicates a Placement may have, and how many prioritizers and decision groups.
+	// MaxParts limits the predicates of a Placement, the prioritizers, and the decision groups, each separately.
 	MaxParts = plan.MaxParts
-	// MaxValues is how many labels, requirements with their values, tolerations and sets it may have together.
+	// MaxValues limits the total number of labels, requirements with their values, tolerations and sets.
 	MaxValues = plan.MaxValues
 )

@@ -31,13 +31,12 @@ import (
 // now is the time of all decisions.
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// evaluations counts those of CEL expressions in the shared environment. Tests that
-// look at it do not run in parallel.
+// evaluations counts the evaluations of CEL expressions in the shared environment. Tests that read it must not run in parallel.
 var evaluations = &counter{}
 
 type counter struct {
 	n int
-	// then is called after each evaluation, if it is set.
+	// then is called after each evaluation unless it is nil.
 	then func()
 }
 
@@ -49,7 +48,7 @@ func (c *counter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// environment is shared because to make one takes many milliseconds.
+// environment is shared because creating one takes many milliseconds.
 var environment = func() *cluster.Environment {
 	result, err := cluster.NewEnvironment(cel.Config{Observer: evaluations, CacheBytes: 1 << 30})
 	if err != nil {
@@ -65,21 +64,20 @@ func newScheduler(t testing.TB) *placement.Scheduler {
 	return result
 }
 
-// hub is a hub on which everything can be changed.
+// hub is a hub that tests can change.
 type hub struct {
 	clusters  []*clusterv1.ManagedCluster
 	sets      []*clusterv1beta2.ManagedClusterSet
 	bindings  []*clusterv1beta2.ManagedClusterSetBinding
 	scores    map[string]*clusterv1alpha1.AddOnPlacementScore
 	decisions *placement.Decisions
-	// written are the objects in decisions that the functions below have set, by
-	// "namespace/Placement".
+	// written maps "namespace/Placement" to the objects in decisions that the functions below have set.
 	written map[string][]*clusterv1beta1.PlacementDecision
-	// broken is what reading scores fails with.
+	// broken is the error for reading scores, or nil.
 	broken error
 }
 
-// newHub has a set "global" of all clusters that is bound to the namespace "ns".
+// newHub returns a hub with a set "global" of all clusters, bound to the namespace "ns".
 func newHub(clusters ...*clusterv1.ManagedCluster) *hub {
 	return &hub{
 		clusters:  clusters,
@@ -101,7 +99,7 @@ func (h *hub) snapshot() *placement.Snapshot {
 	return &placement.Snapshot{Clusters: h.clusters, ClusterSets: h.sets, Bindings: h.bindings, Scores: h, Decisions: h.decisions}
 }
 
-// score sets an AddOnPlacementScore, from "name=value ...".
+// score sets an AddOnPlacementScore.
 func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}}
 	if before := h.scores[namespace+"/"+name]; before != nil {
@@ -114,12 +112,12 @@ func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1a
 	return object
 }
 
-// decided records that a Placement chose clusters, and no others.
+// decided records that a Placement chose exactly these clusters.
 func (h *hub) decided(namespace, of string, clusters ...string) {
 	h.write(namespace+"/"+of, []*clusterv1beta1.PlacementDecision{decision(namespace, of, of+"-decision-1", clusters...)})
 }
 
-// write makes objects all PlacementDecisions of a Placement, and returns the steps.
+// write replaces all PlacementDecisions of a Placement with objects, and returns the steps.
 func (h *hub) write(key string, objects []*clusterv1beta1.PlacementDecision) []placement.Step {
 	steps := placement.Updates(h.written[key], objects)
 	for _, step := range steps {
@@ -133,7 +131,7 @@ func (h *hub) write(key string, objects []*clusterv1beta1.PlacementDecision) []p
 	return steps
 }
 
-// apply records a result, as a controller does.
+// apply writes a result to the hub, as a controller does.
 func (h *hub) apply(object *clusterv1beta1.Placement, result *placement.Result) (steps []placement.Step) {
 	if result.Decision != nil {
 		steps = h.write(object.Namespace+"/"+object.Name, result.Decision.Objects(object))
@@ -152,7 +150,7 @@ func decision(namespace, of, name string, clusters ...string) *clusterv1beta1.Pl
 	return result
 }
 
-// managed makes a cluster with "key=value" labels.
+// managed returns a cluster with "key=value" labels.
 func managed(name string, labels ...string) *clusterv1.ManagedCluster {
 	result := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{}}}
 	for _, label := range labels {
@@ -214,7 +212,7 @@ func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// placed makes the Placement "p" of the namespace "ns" with a spec in YAML.
+// placed returns the Placement "p" in the namespace "ns" with a spec in YAML.
 func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p", Generation: 1}}
@@ -222,7 +220,7 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	return result
 }
 
-// withExpressions is a spec with one predicate.
+// withExpressions returns a spec with one predicate.
 func withExpressions(texts ...string) string {
 	text, err := yaml.Marshal(map[string]any{"predicates": []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts},
@@ -233,7 +231,7 @@ func withExpressions(texts ...string) string {
 	return string(text)
 }
 
-// schedule decides with a new Scheduler, without an error.
+// schedule decides with a new Scheduler and requires success.
 func schedule(t testing.TB, object *clusterv1beta1.Placement, h *hub) *placement.Result {
 	t.Helper()
 	return decide(t, newScheduler(t), object, h)
@@ -245,7 +243,7 @@ func decide(t require.TestingT, s *placement.Scheduler, object *clusterv1beta1.P
 	return result
 }
 
-// selected returns the clusters of a decision, in its order.
+// selected returns the clusters of a decision in order.
 func selected(t testing.TB, result *placement.Result) []string {
 	t.Helper()
 	require.NotNil(t, result.Decision, described(result))
@@ -285,7 +283,7 @@ func requireSatisfied(t testing.TB, result *placement.Result, status metav1.Cond
 	requireCondition(t, result, clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
 }
 
-// exactly is a spec with the mode Exact and "name weight" configurations of built-in prioritizers.
+// exactly returns a spec with the mode Exact and "name weight" configurations of built-in prioritizers.
 func exactly(configurations ...string) string {
 	return policy("Exact", configurations...)
 }
@@ -299,7 +297,7 @@ func policy(mode string, configurations ...string) string {
 	return spec
 }
 
-// addOn is a configuration to append.
+// addOn returns a configuration to append to a spec.
 func addOn(resource, score string, weight int) string {
 	return fmt.Sprintf("  - weight: %d\n    scoreCoordinate: {type: AddOn, addOn: {resourceName: %s, scoreName: %s}}\n", weight, resource, score)
 }
@@ -312,7 +310,7 @@ func grouped(strategy string) string {
 	return "decisionStrategy: {groupStrategy: {" + strategy + "}}"
 }
 
-// numbered returns the clusters with numbers from first to before last.
+// numbered returns the clusters numbered from first to last-1.
 func numbered(first, last int) []*clusterv1.ManagedCluster {
 	var result []*clusterv1.ManagedCluster
 	for i := first; i < last; i++ {
@@ -321,7 +319,7 @@ func numbered(first, last int) []*clusterv1.ManagedCluster {
 	return result
 }
 
-// update puts a changed copy, with another version, in place of a cluster.
+// update replaces a cluster with a changed copy that has a new version.
 func (h *hub) update(i int, change func(*clusterv1.ManagedCluster)) {
 	c := h.clusters[i].DeepCopy()
 	version, err := strconv.Atoi(c.ResourceVersion)
@@ -334,7 +332,7 @@ func (h *hub) update(i int, change func(*clusterv1.ManagedCluster)) {
 	h.clusters[i] = c
 }
 
-// uninterrupted is an answer for which no context ended.
+// uninterrupted returns answer. It panics on an error, which means that a context ended.
 func uninterrupted[T any](answer T, err error) T {
 	if err != nil {
 		panic(err)

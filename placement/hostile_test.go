@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// reporting is a cluster that reports amounts, in JSON as it is sent.
+// reporting returns a cluster that reports amounts. The amounts are JSON, as sent by the cluster.
 func reporting(t require.TestingT, name, capacity, allocatable string) *clusterv1.ManagedCluster {
 	result := managed(name)
 	status := fmt.Sprintf(`{"capacity": {"cpu": %s}, "allocatable": {"cpu": %s}}`, capacity, allocatable)
@@ -72,7 +72,7 @@ func hostile(t *rapid.T) string {
 	return `"` + sign + digits + suffix + `"`
 }
 
-// Whatever clusters report: scores are in their range, and totals follow from them.
+// Scores stay in their range and determine the totals, for all amounts that clusters report.
 func TestScoresAreInRange(t *testing.T) {
 	object := placed(t, exactly(byCPU, "ResourceAllocatableMemory -10", "Balance 10")+addOn("r", "s", -10))
 	s := newScheduler(t)
@@ -100,8 +100,7 @@ func TestScoresAreInRange(t *testing.T) {
 	})
 }
 
-// malformedHub draws a Placement and the rest of its hub. There is always a cluster
-// that can be chosen if the Placement can.
+// malformedHub draws a Placement and the rest of its hub. Some cluster can be chosen if the Placement is valid.
 type malformedHub struct {
 	object *clusterv1beta1.Placement
 	hub    *hub
@@ -134,8 +133,8 @@ func drawMalformed(random *rand.Rand) malformedHub {
 	return result
 }
 
-// Whatever is wrong: no panic, and a mistake in the Placement always comes with
-// its conditions and without a decision, unless there is nothing to choose from.
+// No malformed object causes a panic. A mistake in the Placement always sets its conditions and prevents a decision, unless there
+// is no cluster to choose from.
 func TestMalformedObjects(t *testing.T) {
 	n, s := cases.Of(1000, 10_000), newScheduler(t)
 	outcomes := map[string]int{}
@@ -185,8 +184,7 @@ func (m malformedHub) requireTold(t *testing.T, s *placement.Scheduler, seed int
 	}
 }
 
-// requireEmptyForAReason demands that no cluster is lost only because its evaluation
-// failed.
+// requireEmptyForAReason requires that no former cluster is lost only because its evaluation failed.
 func (m malformedHub) requireEmptyForAReason(t *testing.T, result *placement.Result, seed int) {
 	if len(result.Available.Clusters) == 0 || m.object.Spec.NumberOfClusters != nil && *m.object.Spec.NumberOfClusters == 0 {
 		return

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// frozen are the scores at one time. As long as none changes they are the same.
+// frozen holds the scores at one time. The same object is used until a score changes.
 type frozen struct {
 	of map[string]*clusterv1alpha1.AddOnPlacementScore
 }
@@ -42,7 +42,7 @@ func (f *frozen) ScoreNames(namespace string) []string {
 	return names
 }
 
-// stays decides Placements where that is not spared.
+// stays decides Placements unless they are unchanged.
 type stays struct {
 	*history
 	scheduler *placement.Scheduler
@@ -59,7 +59,7 @@ func (s *stays) snapshot() *placement.Snapshot {
 	return snapshot
 }
 
-// look decides a Placement unless it is unchanged, and then checks that to decide would change nothing.
+// look decides a Placement unless it is unchanged. In that case it checks that a decision would change nothing.
 func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
 	s.end(s.scheduler, object)
 	snapshot := s.snapshot()
@@ -87,12 +87,12 @@ func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
 	}
 }
 
-// requireStanding demands that a result says what the hub has, but for scores that nobody is selected by.
+// requireStanding requires that the hub has the wanted result. Scores may differ if they don't influence the selection.
 func (s *stays) requireStanding(object *clusterv1beta1.Placement, want *placement.Result, requeue time.Time) {
 	require.NotNil(s, want.Decision)
 	balances := slices.ContainsFunc(want.Prioritizers, func(p placement.Prioritizer) bool { return p.Name == placement.Balance })
 	if object.Spec.NumberOfClusters != nil || len(object.Spec.SpreadPolicy.SpreadConstraints) > 0 || !balances || object.Spec.SortBy == clusterv1beta1.PlacementSortByScore {
-		// It may be earlier: a score that expires may not be read any more.
+		// The time may be earlier, because a score that expires may no longer be read.
 		if !want.Requeue.IsZero() {
 			require.False(s, requeue.IsZero() || requeue.After(want.Requeue), "%v is after %v", requeue, want.Requeue)
 		}
@@ -131,7 +131,7 @@ func (s *stays) count(object *clusterv1beta1.Placement, changed bool) {
 	}
 }
 
-// A Placement that is said to be unchanged is one that would be decided as it stands.
+// If a Placement is reported as unchanged, a decision would change nothing.
 func TestUnchangedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"unchanged", "unchanged with another object", "unchanged with predicates", "unchanged with prioritizers", "decided"}
@@ -160,8 +160,7 @@ func TestUnchangedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	})
 }
 
-// A cluster that moves to another topology is one that a Placement would be decided without as it stands, or it is
-// decided.
+// After a cluster has moved to another topology, the Placement is decided, or a decision would change nothing.
 func TestMovesThatSelectTheSame(t *testing.T) {
 	seen := map[string]int{}
 	enough := func() bool { return seen["unchanged with another object"] > 20 && seen["decided"] > 20 }
@@ -207,8 +206,7 @@ func TestMovesThatSelectTheSame(t *testing.T) {
 	})
 }
 
-// A cluster that has another label each time has a Placement decided now and then, so that what is kept of labels
-// does not grow.
+// A cluster that gets a new label each time causes a decision now and then. So the number of remembered labels stays small.
 func TestValuesOfTopologiesDoNotGrow(t *testing.T) {
 	h := newHub(managed("a", "n=1"), managed("b", "n=2"), managed("c", "n=3"))
 	s, object := newScheduler(t), placed(t, spreadOver("numberOfClusters: 1\nprioritizerPolicy: {mode: Exact}\n", `{topologyKey: "n", topologyKeyType: Label}`))
@@ -243,8 +241,7 @@ func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1bet
 	require.Fail(t, "it does not come to an end")
 }
 
-// Clusters that change, and are found to be as they were, add nothing to what is remembered. What is
-// found of one that costs more is counted.
+// The memory does not grow if clusters change but their verdicts stay the same. It grows if the cost of a verdict changes.
 func TestUnchangedPlacementsDoNotGrow(t *testing.T) {
 	h := newHub()
 	for i := range 100 {
@@ -274,7 +271,7 @@ func TestUnchangedPlacementsDoNotGrow(t *testing.T) {
 
 func isUnchanged(unchanged bool, _ time.Time) bool { return unchanged }
 
-// What is not known is not unchanged: a Placement that was never decided, one that was forgotten, and scores of which there were none.
+// Unchanged returns false without remembered inputs: for a Placement that was never decided or was forgotten, and for new scores.
 func TestWhatIsNotKnownIsNotUnchanged(t *testing.T) {
 	h, s := newHub(several("a", "b")...), newScheduler(t)
 	object := placed(t, exactly()+addOn("r", "s", 1))
@@ -296,8 +293,8 @@ func TestWhatIsNotKnownIsNotUnchanged(t *testing.T) {
 	require.False(t, isUnchanged(s.Unchanged(t.Context(), object, h.snapshot(), now)), "there are scores now")
 }
 
-// A decision of which the hub has nothing does not stand, whatever is said of it: else the hub would look as it
-// did when that was said as soon as somebody has deleted the objects.
+// A confirmed decision without PlacementDecisions on the hub is not unchanged. Otherwise deleted objects would stay deleted, as
+// the hub would look as it did at the confirmation.
 func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
 	h, s, object := newHub(several("a", "b")...), newScheduler(t), placed(t, exactly())
 	object.ResourceVersion = "1"
@@ -316,7 +313,7 @@ func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
 	require.False(t, stands())
 }
 
-// Sets of which nothing is remembered any more are looked at again.
+// A forgotten combination of sets is computed again.
 func TestManyCombinationsOfSets(t *testing.T) {
 	h, s := newHub(several("a", "b")...), newScheduler(t)
 	for i := range 20 {
@@ -340,7 +337,7 @@ func TestManyCombinationsOfSets(t *testing.T) {
 	require.True(t, placement.RemembersSets(s))
 }
 
-// wherever are Placements for which it matters where clusters are.
+// wherever lists specs whose decisions depend on the topologies or groups of clusters.
 var wherever = []string{
 	spreadOver("numberOfClusters: %d\n"+policy("Exact", "Steady 1")+addOn("r", "s", 1), `{topologyKey: "n", topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}`),
 	spreadOver("numberOfClusters: %d\n"+policy("Exact", "ResourceAllocatableCPU 1"),
@@ -351,7 +348,7 @@ var wherever = []string{
 	"numberOfClusters: %d\n" + exactly() + grouped(`decisionGroups: [{groupName: one, groupClusterSelector: {claimSelector: {matchExpressions: [{key: "n", operator: In, values: ["1", "2"]}]}}}]`),
 }
 
-// relocate has one cluster, or two, in another topology.
+// relocate moves one or two clusters to other topologies.
 func (h *history) relocate() {
 	for range rapid.IntRange(1, 2).Draw(h.T, "how many move") {
 		i := rapid.IntRange(0, len(h.hub.clusters)-1).Draw(h.T, "moves")
@@ -373,7 +370,7 @@ func (h *history) relocate() {
 	}
 }
 
-// A Placement stands while clusters move between topologies and decision groups only if it would be decided as it is.
+// Clusters move between topologies and decision groups. A Placement is unchanged only if a decision would change nothing.
 func TestPlacementsStandWhereverClustersAre(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"decided", "unchanged with another object", "unchanged with prioritizers"}

@@ -21,8 +21,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// heartbeat puts another version of a cluster in its place that differs in what nobody reads, or
-// in one thing that somebody may.
+// heartbeat replaces a cluster with a new version. At most one field that a Placement may read differs.
 func (h *history) heartbeat() {
 	if len(h.hub.clusters) == 0 {
 		return
@@ -48,8 +47,7 @@ func (h *history) heartbeat() {
 	h.hub.clusters = append(append(append([]*clusterv1.ManagedCluster{}, h.hub.clusters[:i]...), c), h.hub.clusters[i+1:]...)
 }
 
-// interrupt decides with a context that ends while clusters are evaluated, which leaves some
-// answers replaced and others not.
+// interrupt decides with a context that ends while clusters are evaluated. Afterwards only some verdicts are up to date.
 func (h *history) interrupt(s *placement.Scheduler, object *clusterv1beta1.Placement) {
 	ctx, cancel := context.WithCancelCause(h.tb.Context())
 	defer cancel(nil)
@@ -68,8 +66,8 @@ func (h *history) interrupt(s *placement.Scheduler, object *clusterv1beta1.Place
 	}
 }
 
-// end has a decision made that was begun at another time: expressions have the time of then, so that it is not the one
-// that would be made now.
+// end completes a decision that was begun at another time. Its expressions have that time, so its result may differ from a new
+// decision.
 func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) {
 	at, begun := h.begun[object.UID]
 	delete(h.begun, object.UID)
@@ -79,8 +77,8 @@ func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) 
 	}
 }
 
-// Most changes of a cluster are of no matter, and some decisions end before all clusters are evaluated: the results
-// are those from scratch, and what was returned before stays as it was.
+// Placements don't read most changes of clusters, and some decisions end before all clusters are evaluated. Results equal results
+// from scratch, and results that were returned before are not modified.
 func TestResultsAfterInterruptionsAreThoseFromScratch(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -122,7 +120,7 @@ func TestResultsAfterInterruptionsAreThoseFromScratch(t *testing.T) {
 	})
 }
 
-// What is remembered must not keep objects of clusters that are not there any more.
+// The memory must not hold objects of clusters that were replaced.
 func TestFormerObjectsAreFreed(t *testing.T) {
 	h := newHub(numbered(0, 100)...)
 	tainting(h.clusters[3], "t", "NoSelect")
@@ -147,8 +145,8 @@ func TestFormerObjectsAreFreed(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// What is remembered of many Placements, each with another expression, is said to take about
-// what it takes; without it decisions are the same.
+// With many Placements, each with another expression, the estimated memory is about the memory in use. Decisions are the same
+// after the memory is emptied.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	const placements = 60
 	h := newHub(numbered(0, 200)...)
@@ -195,8 +193,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	runtime.KeepAlive(h.clusters)
 }
 
-// What is remembered of a cluster for a Placement is a word, besides a list of clusters that Placements share: hubs have hundreds of Placements and tens of
-// thousands of clusters, and what does not fit is found out again at each change.
+// The memory holds one word per cluster and Placement, plus lists of clusters that Placements share. Hubs have hundreds of
+// Placements and tens of thousands of clusters. If the memory is full, verdicts are computed again at each change.
 func TestWhatIsRememberedIsSmall(t *testing.T) {
 	const clusters = 5000
 	h := newHub(numbered(0, clusters)...)
@@ -218,7 +216,7 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// Failures, each of which names its cluster, do not keep others from sharing their verdict.
+// A failure names its cluster, so it is not shared. Other verdicts are shared nevertheless.
 func TestVerdictsAreSharedBesideFailures(t *testing.T) {
 	const clusters = 300
 	h, s := newHub(numbered(0, clusters)...), newScheduler(t)

@@ -21,22 +21,20 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// slowly is an expression that takes as long as the scores of a cluster take to be
-// found, and notices that time is over.
+// slowly is an expression that takes as long as finding the scores of a cluster. It then notices that time is over.
 const slowly = `managedCluster.scores("r").all(s, s.value > 0)`
 
-// slow is a hub on which scores take time to be found. Used in a bubble of synctest,
-// the time is none of the machine.
+// slow is a hub where finding scores takes time. In a bubble of synctest the time does not depend on the machine.
 type slow struct {
 	*hub
 	takes map[string]time.Duration
-	// asked are the clusters whose scores were looked for.
+	// asked lists the clusters whose scores were searched for.
 	asked []string
 }
 
 func newSlow(takes time.Duration, names ...string) *slow {
 	result := &slow{newHub(several(names...)...), map[string]time.Duration{}, nil}
-	// Of that many some are looked at after the time is over.
+	// CEL checks the time only every so many elements, so there must be many.
 	values := map[string]int32{}
 	for i := range 300 {
 		values[fmt.Sprint("s", i)] = 1
@@ -54,7 +52,7 @@ func (s *slow) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return s.hub.FindScore(namespace, name)
 }
 
-// schedule decides with limits on each evaluation and on all.
+// schedule decides with a limit on each evaluation and on all evaluations together.
 func (s *slow) schedule(t *testing.T, scheduler *placement.Scheduler, object *clusterv1beta1.Placement, all time.Duration) *placement.Result {
 	t.Helper()
 	return s.scheduleAt(t, scheduler, object, all, now)
@@ -69,7 +67,7 @@ func (s *slow) scheduleAt(t *testing.T, scheduler *placement.Scheduler, object *
 	snapshot.Scores = s
 	result, err := scheduler.Schedule(ctx, object, snapshot, at)
 	require.NoError(t, err)
-	// Answers that are remembered are compared with the scores, which is not to take time.
+	// Remembered verdicts are compared with the scores. Finding these must take no time.
 	late := map[string]bool{}
 	for _, removal := range result.Filters[0].Removed {
 		_, late[removal.Cluster] = removal.Reason.(*placement.Late)
@@ -89,7 +87,7 @@ func newHurried(t *testing.T) *placement.Scheduler {
 	return result
 }
 
-// requireOverrun demands that the former decision stands, and why.
+// requireOverrun requires that the former decision stays in effect, and the message.
 func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 	t.Helper()
 	require.NotNil(t, result.Overrun, described(result))
@@ -144,8 +142,8 @@ func TestManyEvaluationsThatTakeTooLong(t *testing.T) {
 	})
 }
 
-// A predicate that takes too long says nothing, even if another one matches: the reason
-// of the decision would be another on a faster machine.
+// If a predicate takes too long, there is no verdict even if another predicate matches. A faster machine would give the decision
+// another reason.
 func TestAnotherPredicateDoesNotSaveTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newSlow(time.Second, "a"), newHurried(t)
@@ -155,7 +153,7 @@ func TestAnotherPredicateDoesNotSaveTime(t *testing.T) {
 	})
 }
 
-// Each attempt goes on where the last one had to stop, also while clusters change.
+// Each attempt continues where the last attempt stopped, even if clusters change.
 func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var names []string
@@ -186,7 +184,7 @@ func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 	})
 }
 
-// A deadline matters to evaluations only. That the end of the program is none is tested by TestInterruption.
+// A deadline limits only evaluations. TestInterruption tests the end of the program.
 func TestWhatIsNoOverrun(t *testing.T) {
 	h := newHub(several("a")...)
 	late, cancelLate := placement.WithDeadline(t.Context(), -time.Second, time.Second)
@@ -202,8 +200,7 @@ func TestWhatIsNoOverrun(t *testing.T) {
 	}
 }
 
-// All clusters are asked at the same time, and no expression has a reason to ask more often
-// than once per tick.
+// All clusters are evaluated with the same time. Expressions can't gain from decisions more often than once per tick.
 func TestOneDecisionHasOneTime(t *testing.T) {
 	clusters := numbered(0, 50)
 	for _, expression := range []string{`now() == timestamp("2026-08-01T12:00:00Z")`, `now().getMilliseconds() == 0 && now().getSeconds() == 0`, `string(now()) == "2026-08-01T12:00:00Z"`} {
@@ -216,8 +213,7 @@ func TestOneDecisionHasOneTime(t *testing.T) {
 	}
 }
 
-// A decision that takes several attempts has one time: else what holds for a tick would never be
-// known of all clusters.
+// All attempts at a decision have the same time. Otherwise verdicts that are valid for one tick would never be complete.
 func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
 	const all = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -234,8 +230,7 @@ func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
 	})
 }
 
-// A decision that takes too long ends up with the time as it is, and so does one after the clock
-// was put back.
+// A decision that takes too long starts again with the current time. So does a decision after the clock was set back.
 func TestTheTimeOfAttemptsGoesOnInTheEnd(t *testing.T) {
 	for _, after := range []time.Duration{time.Minute, -time.Nanosecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// specs are what Placements say in the random histories; %d is a small number.
+// specs are the specs of Placements in random histories. %d is replaced by a small number.
 var specs = []string{
 	``,
 	`numberOfClusters: %d`,
@@ -52,7 +52,7 @@ type history struct {
 	now      time.Time
 	versions int
 	objects  []*clusterv1beta1.Placement
-	// begun is when decisions were begun that were interrupted.
+	// begun maps a Placement to the time of its interrupted decision.
 	begun map[types.UID]time.Time
 }
 
@@ -65,7 +65,7 @@ func (h *history) cluster() string {
 	return rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(h.T, "cluster")
 }
 
-// replaceCluster adds a cluster, or puts another version of it in its place.
+// replaceCluster adds a cluster, or replaces it with a new version.
 func (h *history) replaceCluster() {
 	name := h.cluster()
 	c := managed(name)
@@ -119,7 +119,7 @@ func (h *history) replacePlacement(i int) {
 	h.objects[i] = object
 }
 
-// change does one thing.
+// change makes one random change.
 func (h *history) change() {
 	switch rapid.IntRange(0, 12).Draw(h.T, "change") {
 	case 0, 1, 2, 3:
@@ -139,12 +139,12 @@ func (h *history) change() {
 	case 11:
 		h.bind()
 	case 12:
-		// Somebody takes a Placement's decisions away.
+		// Another client deletes the decisions of a Placement.
 		h.hub.write(fmt.Sprintf("ns/p%d", rapid.IntRange(0, len(h.objects)-1).Draw(h.T, "undecided")), nil)
 	}
 }
 
-// replaceSet has a second set of the clusters with a label, or of those that name it, or of none.
+// replaceSet replaces the second set with a set for a label, for the clusters that name it, or for no cluster.
 func (h *history) replaceSet() {
 	set := labelSet("second", &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(rapid.IntRange(1, 4).Draw(h.T, "of the set"))}})
 	if rapid.IntRange(0, 2).Draw(h.T, "exclusive") == 0 {
@@ -154,7 +154,7 @@ func (h *history) replaceSet() {
 	h.hub.sets = append(slices.Clone(h.hub.sets[:1]), set)
 }
 
-// bind binds other sets than before, or none.
+// bind replaces the bindings. There may be no binding afterwards.
 func (h *history) bind() {
 	h.hub.bindings = nil
 	for _, name := range []string{"global", "second"} {
@@ -166,7 +166,7 @@ func (h *history) bind() {
 	}
 }
 
-// outcome is a result as text, without how it came about and when.
+// outcome returns a result as text, without costs and times.
 func outcome(result *placement.Result) string {
 	var names []string
 	if result.Available != nil {
@@ -193,8 +193,7 @@ func newHistory(t *testing.T, rt *rapid.T) *history {
 	return h
 }
 
-// What is remembered makes no difference, and until the time to ask again nothing
-// changes by itself.
+// Results with memory equal results from scratch. Without a change, the result stays the same until Requeue.
 func TestIncrementalResultsAreThoseFromScratch(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -226,7 +225,7 @@ func (h *history) requireNothingBefore(now *placement.Result, object *clusterv1b
 	require.Equal(h.T, outcome(now), outcome(later))
 }
 
-// What holds for every result.
+// Invariants of every result.
 func TestInvariants(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -285,8 +284,8 @@ func requireEveryClusterAccountedFor(t *rapid.T, result *placement.Result) {
 	require.Equal(t, decided, result.Decision.Clusters)
 }
 
-// Placements that spread over the same or other topologies of the same clusters are decided as by Schedulers that
-// know nothing, while clusters change what they are in, come and go.
+// Placements spread over the same or other topologies, while clusters join, leave and change topologies. Decisions equal
+// decisions from scratch.
 func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 	h, s := newHub(), newScheduler(t)
 	for i := range 12 {
@@ -294,7 +293,7 @@ func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 	}
 	decide := func(about string) {
 		t.Helper()
-		// More topologies than are kept.
+		// These are more topologies than the memory holds.
 		for i := range 12 {
 			for _, kind := range []string{"Label", "Claim"} {
 				key := "n"

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// manyClusters are 3,000, of which each tenth is tainted and each third has no label "tier".
+// manyClusters returns 3,000 clusters. Each tenth is tainted, and each third has no label "tier".
 func manyClusters() []*clusterv1.ManagedCluster {
 	names := make([]string, 3000)
 	for i := range names {
@@ -73,12 +73,12 @@ c0016    100    100        0         is not among the first 2
 	require.Contains(t, described(schedule(t, object, h), "c0001"), "  c0001 is in none of these sets, or there is no such cluster\n")
 }
 
-// described is the text of a report about the result.
+// described returns the text of a report about the result.
 func described(result *placement.Result, clusters ...string) string {
 	return report.New(&clusterv1beta1.Placement{}, result, nil, report.Options{All: true, Clusters: clusters}).Text()
 }
 
-// withoutErrors removes the texts of errors, which are those of CEL.
+// withoutErrors removes the texts of errors, which come from CEL.
 func withoutErrors(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -93,7 +93,7 @@ func withoutErrors(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// A text stays short, however many reasons there are.
+// The text stays short with any number of reasons.
 func TestTextIsBounded(t *testing.T) {
 	clusters := manyClusters()
 	for i, c := range clusters {

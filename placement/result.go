@@ -25,99 +25,94 @@ import (
 
 // Result is the outcome for one Placement, with its reasons.
 type Result struct {
-	// Decision is what the PlacementDecisions are to say. It is nil if an error or a
-	// mistake in the Placement keeps it from being made. Then the former decision
-	// stands, and no PlacementDecision may be written or deleted. A Decision without
+	// Decision is the wanted content of the PlacementDecisions. It is nil if an error or a mistake in the Placement prevents a
+	// decision. The former decision then stays in effect, and no PlacementDecision may be written or deleted. A Decision without
 	// clusters empties the PlacementDecisions.
 	Decision *decision.Decision
 	Previous
 	Messages
-	// OutOfRange maps the name of a prioritizer to the number of candidates whose values
-	// are out of range.
+	// OutOfRange maps the name of a prioritizer to the number of candidates whose values are out of range.
 	OutOfRange map[string]int
-	// Requeue is the time at which the outcome may change though no object does: a
-	// toleration ends, a score expires or may be recorded, or the next tick is due because
-	// an expression has read now(). It is zero if there is no such time.
+	// Requeue is the time at which the outcome may change without a change of any object: a toleration ends, a score expires or
+	// may be recorded, or the next tick is due because an expression has read now(). It is zero if there is no such time.
 	Requeue time.Time
 	Dependencies
 	Steps
 	Evaluation
-	// TotalCost is the cost of all verdicts, remembered ones included, in CEL cost units:
-	// about what it would cost to decide again if everything changed.
+	// TotalCost is the cost of all verdicts, including reused ones, in CEL cost units. A decision from scratch would cost about
+	// as much.
 	TotalCost uint64
-	// Overrun says that the evaluations took longer than they may, so that the former
-	// decision stands. It is nil if they did not. Verdicts are remembered, and another
-	// attempt goes on from there.
+	// Overrun is set if the evaluations exceeded a time limit, so that the former decision stays in effect. The next attempt
+	// reuses the verdicts found so far.
 	Overrun *verdict.Overrun
 
 	now time.Time
-	// last is what the result was made from, nil if that is not remembered.
+	// last holds the inputs of the result, or nil if they are not remembered.
 	last *memory.Last
 }
 
-// Previous says what a Placement had selected before.
+// Previous describes the former decision on a Placement.
 type Previous struct {
 	// Standing is the number of clusters in the former decision.
 	Standing int
-	// First reports that the Placement has no PlacementDecisions yet, so that no former decision can stand.
+	// First is set if the Placement has no PlacementDecisions yet, so that there is no former decision.
 	First bool
 }
 
-// Messages are what a Result says to users.
+// Messages holds the messages of a Result for users.
 type Messages struct {
-	// Conditions are PlacementMisconfigured, PlacementEvaluationFailed and
-	// PlacementSatisfied. With an error the second one is missing, and stays as it is.
+	// Conditions holds PlacementMisconfigured, PlacementEvaluationFailed and PlacementSatisfied. If Schedule returns an error,
+	// the second is missing and must not be changed.
 	Conditions []metav1.Condition
-	// Warnings are worth an event each.
+	// Warnings holds one warning for each event to record.
 	Warnings []finding.Warning
-	// Misconfigurations are what is wrong with the Placement.
+	// Misconfigurations lists the mistakes in the Placement.
 	Misconfigurations []*finding.Misconfiguration
 }
 
-// Dependencies are what an outcome depends on besides the clusters, the sets that the Placement selects from, and the
-// PlacementDecisions.
+// Dependencies lists the inputs of an outcome other than the clusters, the PlacementDecisions, and the sets that the Placement
+// selects from.
 type Dependencies struct {
-	// Timed reports that an expression has read now().
+	// Timed is set if an expression has read now().
 	Timed bool
-	// Reads are the AddOnPlacementScores that expressions and prioritizers read. If one of
-	// them changes, for any cluster, the outcome may change.
+	// Reads names the AddOnPlacementScores that expressions and prioritizers read. A change of one, on any cluster, may change
+	// the outcome.
 	Reads cluster.ScoreNames
-	// NamesSets reports that a condition names ManagedClusterSets that the Placement does not select from, so that the
-	// outcome changes with any binding in the namespace.
+	// NamesSets is set if a condition names ManagedClusterSets that the Placement does not select from. Any binding in the
+	// namespace then changes the outcome.
 	NamesSets bool
 }
 
-// Steps are the steps that led to a Decision, in their order.
+// Steps holds the results of the steps that led to a Decision, in order.
 type Steps struct {
-	// Available has the clusters that there were to choose from.
+	// Available holds the clusters that could be selected.
 	Available *hub.Availability
-	// Filters say what the filters did, in the order in which they ran.
+	// Filters holds the effect of each filter, in the order in which the filters ran.
 	Filters []candidate.Filtered
-	// Prioritizers are those that took part.
+	// Prioritizers lists the prioritizers with a non-zero weight.
 	Prioritizers []prioritizer.Prioritizer
-	// Candidates are the clusters that passed the filters, the most wanted first.
+	// Candidates lists the clusters that passed the filters, best first.
 	Candidates []*candidate.Candidate
 }
 
 // Evaluation counts the verdicts of the predicates. All counts are zero if there are no predicates.
 type Evaluation struct {
-	// Evaluated is the number of clusters about which the predicates were asked.
+	// Evaluated is the number of clusters that were evaluated.
 	Evaluated int
-	// Remembered is the number of clusters on which the verdict was known.
+	// Remembered is the number of clusters with a reused verdict.
 	Remembered int
-	// Cost is the cost of the evaluations, in CEL cost units.
+	// Cost is the cost of the evaluations in CEL cost units.
 	Cost uint64
 }
 
-// Stands reports whether the former decision stands: no decision was made, and there is a former one.
+// Stands reports whether the former decision stays in effect: no decision was made, and a former one exists.
 func (r *Result) Stands() bool { return r.Decision == nil && !r.First }
 
-// Time returns the time that Schedule was given.
+// Time returns the time that was passed to Schedule.
 func (r *Result) Time() time.Time { return r.now }
 
-// ApplyTo returns the status that a Placement is to have, from the status that it has
-// now. If the former decision stands, the groups in the status stay. The number of clusters
-// is written anyway: it may be in the PlacementDecisions and not in the Placement yet.
+// ApplyTo returns the wanted status of a Placement, given its current status. If the former decision stays in effect, the groups
+// in the status are kept. The number of clusters is written anyway, because the PlacementDecisions may be ahead of the status.
 func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.PlacementStatus {
 	result := *status.DeepCopy()
 	result.Conditions = slices.Clone(result.Conditions)
@@ -136,11 +131,11 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	return result
 }
 
-// scoreSummaryLength is where the note of an event ends.
+// scoreSummaryLength is the maximum length of the note of an event in bytes.
 const scoreSummaryLength = 1000
 
-// ScoreSummary lists the totals of all candidates, sorted by name, as events do:
-// "cluster1:100 cluster2:0 ", cut after 1000 bytes.
+// ScoreSummary lists the totals of all candidates, sorted by name, as events do: "cluster1:100 cluster2:0 ". It is truncated
+// after 1000 bytes.
 func (r *Result) ScoreSummary() string {
 	var text strings.Builder
 	candidates := slices.Clone(r.Candidates)
@@ -154,7 +149,7 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// standing returns the clause with which conditions say that no decision is made.
+// standing returns the clause of conditions that says that no decision is made.
 func (r *Result) standing() string {
 	if r.Standing == 0 {
 		return "no cluster is selected"

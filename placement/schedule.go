@@ -30,11 +30,9 @@ import (
 
 // Schedule decides one Placement. It modifies neither the Placement nor the snapshot.
 //
-// An error means that the decision could not be made and should be tried again:
-// the context ended, or the snapshot could not be read. There is a result with an error,
-// too, with conditions to write and without a Decision. If something is wrong with
-// objects, that is no error but a result. So is an [Overrun]: evaluations took longer than
-// the Scheduler allows, or than ctx allows if a [Deadline] ends it.
+// Schedule returns an error if the context ended or the snapshot could not be read. The caller should then try again. The result
+// that comes with an error has conditions to write, but no Decision. Mistakes in objects are reported in the result, not as an
+// error. So is an [Overrun]: evaluations exceeded the limit of the Scheduler, or the [Deadline] of ctx.
 func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if s.observer == nil {
 		return s.decide(ctx, placement, snapshot, now)
@@ -57,7 +55,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	defer entry.Release(known)
 	if !entry.Remembers() {
-		// Objects of which nothing is remembered may be those of a list that is read for one decision.
+		// An object that is not remembered may come from a list that was read for this decision only.
 		r.memberships = &hub.Memberships{}
 	}
 	known.Last = nil
@@ -76,7 +74,7 @@ type run struct {
 	memberships *hub.Memberships
 	now         time.Time
 	timer       *deadline.Timer
-	// all and own are the versions of all PlacementDecisions and of those of the Placement.
+	// all is the version of all PlacementDecisions. own is the version of the Placement's own.
 	all, own uint64
 	found    finding.Findings
 	result   *Result
@@ -94,26 +92,26 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-// tell writes the findings into the result.
+// tell copies the findings into the result.
 func (r *run) tell() {
 	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.Next.Time, r.found.Warnings, r.found.OutOfRange
 	r.result.NamesSets = r.found.Sets
 	r.result.Reads.Computed = r.result.Reads.Computed || r.found.Scores
 }
 
-// inputs returns what the result depends on besides time, clusters and scores.
+// inputs returns the inputs of the result except time, clusters and scores.
 func (r *run) inputs(compiled *plan.Plan) memory.Inputs {
 	return memory.InputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
-// available finds the clusters that there are to choose from.
+// available finds the clusters that can be selected.
 func (r *run) available() (*hub.Availability, error) {
 	available, err := r.memberships.Available(r.placement, r.snapshot)
 	r.result.Available = available
 	return available, err
 }
 
-// schedule decides the Placement unless something keeps it from being decided.
+// schedule decides the Placement unless a problem prevents it.
 func (r *run) schedule(known *memory.Known) error {
 	compiled, spec := known.Plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
@@ -143,8 +141,8 @@ func (r *run) schedule(known *memory.Known) error {
 	}
 }
 
-// judge finds the verdicts of the predicates on all available clusters. clock is the value of now() in expressions. same
-// reports whether each verdict says what the known verdict on its cluster says.
+// judge computes the verdicts for all available clusters. clock is the value of now() in expressions. same reports whether every
+// verdict agrees with the known verdict for its cluster.
 func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same bool, err error) {
 	firstAttempt := known.Verdicts.FirstAttempt(r.now)
 	clock = cluster.Moment(firstAttempt, r.scheduler.tick)
@@ -154,14 +152,14 @@ func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same
 	return clock, same, err
 }
 
-// choose decides a Placement that has clusters to choose from:
+// choose decides a Placement that has available clusters:
 //
-//  1. The predicates are judged on each available cluster.
-//  2. The filters make candidates of the clusters.
-//  3. If there was not enough time for all evaluations, the former decision stands.
-//  4. The prioritizers score the candidates, which are ranked and picked.
-//  5. If only failed evaluations leave no cluster, the former decision stands.
-//  6. Decisions are made of the picked candidates.
+//  1. Evaluate the predicates for each available cluster.
+//  2. Filter the clusters. The remaining clusters are candidates.
+//  3. If time ran out before all evaluations, keep the former decision.
+//  4. Score, rank and pick the candidates.
+//  5. If no cluster is selected and the evaluation of a formerly selected cluster failed, keep the former decision.
+//  6. Divide the picked candidates into decisions.
 func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	end := r.scheduler.observe(KindFilter, finding.Predicate)
 	clock, _, err := r.judge(known, false)
@@ -205,7 +203,7 @@ func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	return r.timer.Interrupted()
 }
 
-// filter returns the clusters that pass both filters, in order of their names.
+// filter returns the clusters that pass both filters, in order of names.
 func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []*candidate.Candidate {
 	candidates, filtered := filter.Predicates{Verdicts: verdicts}.Filter(r.result.Available, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
@@ -215,8 +213,7 @@ func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []
 	return candidates
 }
 
-// pick selects as many of the ranked candidates as the Placement wants. The ranking is nil if no spread constraint
-// made a difference.
+// pick selects up to the wanted number of ranked candidates. It returns nil if the spread constraints make no difference.
 func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	candidates, limit, wanted := r.result.Candidates, len(r.result.Candidates), 0
 	if n := r.placement.Spec.NumberOfClusters; n != nil {
@@ -231,13 +228,13 @@ func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	return spread.Pick(constraints, candidates, limit, wanted)
 }
 
-// decide makes decisions of the selected candidates, which are sorted by name.
+// decide turns the selected candidates into a decision. They must be sorted by name.
 func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candidate.Candidate) *decision.Decision {
 	of := &decision.Inputs{Placement: r.placement, Former: former, Groups: compiled.Groups, ScoreRateLimit: compiled.ScoreRateLimit, Now: r.now}
 	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
-// made returns what the result was made from, nil if that can't be compared with a later snapshot.
+// made returns the inputs of the result, or nil if they can't be compared with a later snapshot.
 func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	last := memory.NewLast(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
@@ -247,8 +244,8 @@ func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	return last
 }
 
-// lost reports whether the evaluation failed on a cluster of the former decision that would be selected otherwise. Then
-// an empty decision would be empty because of an error.
+// lost reports whether the evaluation failed on a cluster of the former decision that could otherwise be selected. An empty
+// decision would then be the result of an error.
 func (r *run) lost(failed []candidate.Removal, taints *filter.Tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false

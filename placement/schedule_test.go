@@ -83,7 +83,7 @@ func TestMissingArguments(t *testing.T) {
 	require.Empty(t, (&placement.Result{}).ScoreSummary())
 }
 
-// A Placement may be decided by several at once, though it makes no sense.
+// Several callers may decide a Placement at once, although this is not useful.
 func TestConcurrentUse(t *testing.T) {
 	s, h := newScheduler(t), newHub(several("a", "b", "c")...)
 	var wait sync.WaitGroup
@@ -127,7 +127,7 @@ func TestReads(t *testing.T) {
 	require.Empty(t, reads(``))
 }
 
-// plugins notes what runs.
+// plugins records the plugins that run.
 type plugins struct{ log []string }
 
 func (p *plugins) ObservePlugin(kind, name string) (end func()) {
@@ -183,8 +183,8 @@ func TestResponsible(t *testing.T) {
 	require.False(t, placement.Responsible(nil, true))
 }
 
-// What only the hub tells is wrong: Stand takes the decision back, Misconfigured does not. There is one condition of
-// each type all the same.
+// Only the hub detects the mistake. Stand drops the decision, Misconfigured keeps it. In both cases each type of condition occurs
+// once.
 func TestWhatOnlyTheHubTells(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")
@@ -208,7 +208,7 @@ func TestWhatOnlyTheHubTells(t *testing.T) {
 	}
 }
 
-// TestStandSaysNothingOfWhatIsSelected: what is not selected in a decision that is not written may be selected in the former one.
+// After Stand, the conditions don't say which clusters are selected. A failed cluster may be in the former decision.
 func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")
@@ -222,7 +222,7 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	require.Contains(t, failed(), "failed on 1 clusters:\nb ")
 }
 
-// An expression that does not compile is not expensive.
+// An expression that does not compile is not reported as expensive.
 func TestDoubts(t *testing.T) {
 	s := newScheduler(t)
 	const nested = "managedCluster.metadata.all(a, managedCluster.spec.all(b, managedCluster.status.all(c, managedCluster.metadata.labels.all(d, a == d))))"

@@ -20,57 +20,50 @@ import (
 	"github.com/celset/celset/placement/internal/plan"
 )
 
-// Kinds of what an [Observer] sees.
+// Kinds of steps that an [Observer] measures.
 const (
 	KindFilter      = "filter"
 	KindPrioritizer = "prioritizer"
 	KindSpread      = "spread"
 )
 
-// Observer measures how long decisions and their steps take. The methods are called
-// concurrently and must not block.
+// Observer measures the time of decisions and their steps. Its methods are called concurrently and must not block.
 type Observer interface {
-	// ObservePlugin is called when a filter, a prioritizer or spreading starts. The function
-	// that it returns is called when that ends.
+	// ObservePlugin is called when a filter, a prioritizer or spreading starts. The Scheduler calls end when it ends.
 	ObservePlugin(kind, name string) (end func())
-	// ObserveSchedule is called when [Scheduler.Schedule] starts. The function that it
-	// returns is called with the outcome.
+	// ObserveSchedule is called when [Scheduler.Schedule] starts. The Scheduler calls end with the result and the error.
 	ObserveSchedule() (end func(*Result, error))
 }
 
 const (
-	// DefaultEvaluationTimeout limits the time of the expressions of one predicate on
-	// one cluster, beside the limit on their cost. Most take some microseconds. A usual
-	// expression at the limit of cost takes about 50 milliseconds of one core, and the most
-	// expensive one would take a quarter of a second.
+	// DefaultEvaluationTimeout limits the time of the expressions of one predicate on one cluster, in addition to their cost
+	// limit. Most expressions take some microseconds. A usual expression at the cost limit takes about 50 milliseconds of one
+	// core, and the most expensive one would take a quarter of a second.
 	DefaultEvaluationTimeout = 100 * time.Millisecond
-	// DefaultTimeout limits the time of all evaluations of one decision. Those of a
-	// usual Placement on thousands of clusters take milliseconds. Regular expressions on
-	// ten thousand clusters take half a second, and three times that on a busy machine.
+	// DefaultTimeout limits the total time of the evaluations for one decision. A usual Placement on thousands of clusters takes
+	// milliseconds. Regular expressions on ten thousand clusters take half a second, and three times that on a busy machine.
 	DefaultTimeout = 5 * time.Second
 )
 
 // DefaultTick is the time between two values of now().
 const DefaultTick = cluster.DefaultTick
 
-// Config describes a [Scheduler].
+// Config configures a [Scheduler].
 type Config struct {
-	// Environment compiles the selectors; nil means one with defaults.
+	// Environment compiles the selectors. Nil means an environment with defaults.
 	Environment *cluster.Environment
-	// Observer measures decisions; nil means none.
+	// Observer measures decisions. It may be nil.
 	Observer Observer
-	// EvaluationTimeout limits the time of the expressions of one predicate on one
-	// cluster; zero is no limit, for trusted expressions. The context limits the time of all
-	// evaluations, see [WithDeadline].
+	// EvaluationTimeout limits the time of the expressions of one predicate on one cluster. Zero means no limit, for trusted
+	// expressions. The context limits the time of all evaluations, see [WithDeadline].
 	EvaluationTimeout time.Duration
-	// Tick is the time between two values of now() in expressions, in whole seconds. A Placement that reads now()
-	// is decided again at each tick. Zero means [DefaultTick].
+	// Tick is the time between two values of now() in expressions, in whole seconds. A Placement that reads now() is decided
+	// again at each tick. Zero means [DefaultTick].
 	Tick time.Duration
 }
 
-// Scheduler decides Placements. Its memory changes no result: the same input
-// has the same result on every Scheduler. It is safe for concurrent use. Calls for the
-// same Placement wait for each other.
+// Scheduler decides Placements. Its memory changes no result: every Scheduler returns the same result for the same input. It is
+// safe for concurrent use. Calls for the same Placement wait for each other.
 type Scheduler struct {
 	environment *cluster.Environment
 	observer    Observer
@@ -82,10 +75,10 @@ type Scheduler struct {
 	memory      *memory.Memory
 }
 
-// memoryBytes is the bound of the memory of a Scheduler.
+// memoryBytes is the maximum size of a Scheduler's memory.
 const memoryBytes = 256 << 20
 
-// NewScheduler returns a Scheduler that remembers nothing yet.
+// NewScheduler returns a Scheduler with an empty memory.
 func NewScheduler(config Config) (*Scheduler, error) {
 	if config.Environment == nil {
 		environment, err := cluster.NewEnvironment(cel.Config{})
@@ -101,7 +94,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}, nil
 }
 
-// observe calls the observer when a plugin starts, and returns the function to call when the plugin ends.
+// observe tells the observer that a plugin starts, and returns the function to call when it ends.
 func (s *Scheduler) observe(kind, name string) (end func()) {
 	if s.observer == nil {
 		return func() {}
@@ -109,14 +102,14 @@ func (s *Scheduler) observe(kind, name string) (end func()) {
 	return s.observer.ObservePlugin(kind, name)
 }
 
-// Prepared reports whether the spec of a Placement is compiled, or has no expressions.
+// Prepared reports whether the spec of a Placement is compiled or has no expressions.
 func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
 	known := s.memory.Existing(placement.UID).Look()
 	return !plan.HasExpressions(&placement.Spec) || known.Plan != nil && known.Generation == placement.Generation
 }
 
-// Prepare compiles the spec of a Placement for [Scheduler.Schedule], in the turns of its namespace. The error is that
-// of the context.
+// Prepare compiles the spec of a Placement for [Scheduler.Schedule]. Namespaces take turns in compiling. Prepare fails only if
+// ctx ends.
 func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
 	entry, known, err := s.memory.Open(ctx, placement)
 	if err != nil {
@@ -126,6 +119,5 @@ func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Place
 	return nil
 }
 
-// Forget frees what is remembered of a Placement. It must be called when one is
-// deleted.
+// Forget drops the memory of a Placement. It must be called when the Placement is deleted.
 func (s *Scheduler) Forget(placement types.UID) { s.memory.Forget(placement) }

@@ -21,14 +21,13 @@ import (
 )
 
 const (
-	// mostWrites is how many objects the change of one cluster may touch where there
-	// is one group.
+	// mostWrites is the maximum number of objects written for the change of one cluster if there is one group.
 	mostWrites = 5
-	// universe is how many clusters there can be.
+	// universe is the maximum number of clusters.
 	universe = 800
 )
 
-// change makes a change of many clusters, or of one.
+// change changes many clusters or one cluster.
 func (h *hub) change(t *rapid.T, one bool) {
 	first := rapid.IntRange(0, universe-1).Draw(t, "first")
 	last := first + 1
@@ -58,7 +57,7 @@ func (h *hub) change(t *rapid.T, one bool) {
 	h.clusters = slices.DeleteFunc(h.clusters, func(c *clusterv1.ManagedCluster) bool { return gone.Has(c.Name) })
 }
 
-// slicing is a decision by names: group, slice and cluster.
+// slicing holds the names of a decision: group, slice and cluster.
 type slicing []map[string]sets.Set[string]
 
 func slicingOf(decision *placement.Decision) slicing {
@@ -76,7 +75,7 @@ func slicingOf(decision *placement.Decision) slicing {
 	return result
 }
 
-// unions are the clusters of each group.
+// unions returns the clusters of each group.
 func (s slicing) unions() []sets.Set[string] {
 	var result []sets.Set[string]
 	for _, group := range s {
@@ -89,7 +88,7 @@ func (s slicing) unions() []sets.Set[string] {
 	return result
 }
 
-// requireSound demands what holds for the slices whatever was before.
+// requireSound checks the invariants of slices that don't depend on former slices.
 func requireSound(t *rapid.T, decision *placement.Decision, former bool) {
 	named := sets.New[string]()
 	for _, group := range decision.Groups {
@@ -120,8 +119,8 @@ func byName(a, b clusterv1beta1.ClusterDecision) int {
 	return 1
 }
 
-// requireStable demands that clusters are where they were if their slice is still one
-// of their group, and that they are in one group.
+// requireStable requires that a cluster stays in its slice if the slice still belongs to the group. It checks only decisions with
+// one group.
 func requireStable(t *rapid.T, before, after slicing) {
 	where := map[string]string{}
 	for _, group := range after {
@@ -171,7 +170,7 @@ func TestSlicesAreStable(t *testing.T) {
 			}
 			require.Empty(rt, h.apply(object, schedule(t, object, h)), "what is decided stays so")
 
-			// What was before makes no difference to who is in which group.
+			// The former decision does not influence the groups of clusters.
 			oblivious := h.snapshot()
 			oblivious.Decisions = nil
 			fresh, err := newScheduler(t).Schedule(t.Context(), object, oblivious, now)
@@ -184,7 +183,7 @@ func TestSlicesAreStable(t *testing.T) {
 	})
 }
 
-// requireContiguous demands the slices of Open Cluster Management.
+// requireContiguous requires the slices that Open Cluster Management would write.
 func requireContiguous(t *rapid.T, decision *placement.Decision) {
 	n := 0
 	for _, group := range decision.Groups {
@@ -203,7 +202,7 @@ func requireContiguous(t *rapid.T, decision *placement.Decision) {
 	}
 }
 
-// Two groups of a label, between which one cluster moves: the objects of both.
+// If one cluster moves between two groups of a label, only objects of these groups are written.
 func TestWritesOfOneClusterThatMoves(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, object := newHub(numbered(0, universe)...), placed(t, canary)
@@ -226,8 +225,7 @@ func TestWritesOfOneClusterThatMoves(t *testing.T) {
 	})
 }
 
-// All clusters go one by one, in an order without any order, and come back in another
-// one: about one write for each.
+// All clusters leave one by one in random order, and return in another order. Each change needs about one write.
 func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	h, object, s := newHub(numbered(0, universe)...), placed(t, plain), newScheduler(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -255,7 +253,7 @@ func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	t.Logf("%d writes for %d changes", writes, changes-1)
 }
 
-// plain is a spec whose decisions say nothing that changes but the clusters.
+// plain is a spec whose decisions change only with the clusters.
 const plain = "prioritizerPolicy: {mode: Exact}\n"
 
 const (
@@ -263,7 +261,7 @@ const (
 	groups = plain + `decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 60}}`
 )
 
-// stepsOf are the steps as text.
+// stepsOf returns the steps as text.
 func stepsOf(steps []placement.Step) []string {
 	result := []string{}
 	for _, step := range steps {
@@ -276,7 +274,7 @@ func stepsOf(steps []placement.Step) []string {
 	return result
 }
 
-// Whoever asks for the order of scores has it over the slices of a group.
+// With sortBy: Score, the order holds across the slices of a group.
 func TestSlicesInOrderOfScores(t *testing.T) {
 	h, object := newHub(numbered(0, 250)...), placed(t, "sortBy: Score\nscoreRateLimit: 0s\n"+exactly()+addOn("r", "s", 1))
 	for i, c := range h.clusters {

@@ -18,7 +18,7 @@ import (
 
 const hard = `{topologyKey: region, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}`
 
-// exhaustively picks by the definition: at each step every candidate is judged.
+// exhaustively picks clusters by the definition. It compares all candidates at each step.
 func exhaustively(candidates []*clusterv1.ManagedCluster, limit int, hard []bool, keys []string, maxSkew []int) []string {
 	picked, counts := []string{}, make([]map[string]int, len(keys))
 	for i, key := range keys {

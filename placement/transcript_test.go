@@ -30,20 +30,20 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// The files in testdata say what is on a hub and what Placements want, and what comes out.
-// "go test ./placement -rewrite" writes the last part anew. The commands are:
+// The files in testdata contain a hub, Placements, and the expected results. "go test ./placement -rewrite" updates the results.
+// The commands are:
 //
-//	hub       begins anew, with the set global of all clusters, bound to the namespace of the Placement
-//	change    changes what is named; null removes it
-//	place     gives the Placement another spec, and decides it
-//	each      does so for each line
-//	decide    decides it again
-//	forget    forgets what expressions say of clusters
-//	unchanged tells whether its last result is known to stand, without a decision
-//	validate  names the places that are wrong in a spec
+//	hub       starts again with the set global of all clusters, bound to the namespace of the Placement
+//	change    changes the named objects; null removes an object
+//	place     gives the Placement another spec and decides it
+//	each      does the same for each line
+//	decide    decides the Placement again
+//	forget    drops all verdicts about clusters
+//	unchanged reports whether the last result is still valid, without a decision
+//	validate  lists the mistakes in a spec
 //
-// The argument at=... sets the time, after [now]; apply records the result on the hub. Other arguments
-// name what is told of the result, see [transcript.view]; without one that is all.
+// The argument at=... sets the time relative to [now]. apply writes the result to the hub. Other arguments select views on the
+// result, see [transcript.view]. Without one, the output is the whole result.
 
 func TestPredicates(t *testing.T)   { replayFile(t, "predicates") }
 func TestFailures(t *testing.T)     { replayFile(t, "failures") }
@@ -60,7 +60,7 @@ func TestUnchanged(t *testing.T)    { replayFile(t, "unchanged") }
 func TestRemembered(t *testing.T)   { replayFile(t, "remembered") }
 func TestMissing(t *testing.T)      { replayFile(t, "missing") }
 
-// transcript is a hub, with a Scheduler that goes on from decision to decision.
+// transcript is a hub with a Scheduler that is used for all decisions.
 type transcript struct {
 	*hub
 	scheduler *placement.Scheduler
@@ -68,7 +68,7 @@ type transcript struct {
 	at        time.Time
 	versions  int
 	scores    *frozen
-	// steps are those of the result that was applied last.
+	// steps holds the steps of the result that was applied last.
 	steps []placement.Step
 }
 
@@ -115,7 +115,7 @@ func replayFile(t *testing.T, name string) {
 	})
 }
 
-// set sets what arguments say.
+// set applies the arguments of a command.
 func (x *transcript) set(t *testing.T, d *datadriven.TestData) {
 	for _, arg := range d.CmdArgs {
 		switch value := strings.Join(arg.Vals, ""); arg.Key {
@@ -146,7 +146,7 @@ func (x *transcript) touch() {
 	x.object.ResourceVersion = fmt.Sprint("v", x.versions)
 }
 
-// snapshot has the same scores as before where none has changed.
+// snapshot returns a snapshot of the hub. It reuses the former scores object if no score has changed.
 func (x *transcript) snapshot() *placement.Snapshot {
 	if x.scores == nil || !maps.Equal(x.scores.of, x.hub.scores) {
 		x.scores = &frozen{maps.Clone(x.hub.scores)}
@@ -156,7 +156,7 @@ func (x *transcript) snapshot() *placement.Snapshot {
 	return snapshot
 }
 
-// decide returns the views on the result that are asked for, or all of it.
+// decide returns the requested views on the result, or the whole result.
 func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator string) string {
 	result, err := x.scheduler.Schedule(t.Context(), x.object, x.snapshot(), x.at)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 	return strings.Join(told, separator)
 }
 
-// view tells something of a result, "" if there is no such view.
+// view returns a view on a result, or "" if the view does not exist.
 func (x *transcript) view(name string, r *placement.Result) string {
 	var all []string
 	switch name {
@@ -249,8 +249,7 @@ func eachOf(s placement.Slice, draw func(clusterv1beta1.ClusterDecision) string)
 	return strings.Join(all, " ")
 }
 
-// told draws the slices of a decision: "name: slice slice | name: ...". Without a decision it is
-// why the former one stands.
+// told formats the slices of a decision: "name: slice slice | name: ...". Without a decision, it returns the reason.
 func told(result *placement.Result, draw func(placement.Slice) string) string {
 	if result.Decision == nil {
 		if len(result.Misconfigurations) > 0 {
@@ -289,7 +288,7 @@ func inYAML(content any) string {
 	return string(text)
 }
 
-// change reads what is otherwise on the hub than before, by name; null is what is gone.
+// change reads changes of the hub by name. Null removes an object.
 func (x *transcript) change(t *testing.T, text string) {
 	var said struct {
 		Clusters  map[string]*json.RawMessage
@@ -345,7 +344,7 @@ func (x *transcript) metadata(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: fmt.Sprint("v", x.versions)}
 }
 
-// changeCluster puts a copy in place of a cluster, with what is said.
+// changeCluster replaces a cluster with a changed copy.
 func (x *transcript) changeCluster(t *testing.T, name string, said *json.RawMessage) {
 	x.clusters = slices.Clone(x.clusters)
 	at := slices.IndexFunc(x.clusters, func(c *clusterv1.ManagedCluster) bool { return c.Name == name })
@@ -366,7 +365,7 @@ func (x *transcript) changeCluster(t *testing.T, name string, said *json.RawMess
 	x.clusters[at] = next
 }
 
-// namespaced cuts "namespace/name". Without a namespace it is that of the Placement.
+// namespaced splits "namespace/name". The default is the namespace of the Placement.
 func namespaced(key string) (namespace, name string) {
 	if namespace, name, both := strings.Cut(key, "/"); both {
 		return namespace, name

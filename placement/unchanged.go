@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/placement/internal/memory"
 )
 
-// Confirm notes that the hub has a result: neither PlacementDecisions nor the status of the Placement had to be written.
-// Until the next decision [Scheduler.Unchanged] may report that none is needed.
+// Confirm records that the hub has a result, so that neither PlacementDecisions nor the Placement's status need a write. After
+// that, [Scheduler.Unchanged] may return true until the next decision.
 func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil || result.last == nil {
@@ -27,10 +27,10 @@ func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result)
 	}
 }
 
-// Unchanged reports whether a decision on a Placement would change nothing, because its last result is confirmed
-// ([Scheduler.Confirm]) and still holds. If it returns false, the Placement has to be decided. Scores of Balance may differ
-// for clusters that are selected anyway. requeue is [Result.Requeue] of the last result. Evaluations have the limits of
-// [Scheduler.Schedule], and are remembered.
+// Unchanged reports whether a decision on a Placement would change nothing: its last result is confirmed ([Scheduler.Confirm])
+// and still valid. If it returns false, the Placement must be decided. If clusters are selected regardless of their scores, it
+// ignores changes of their Balance scores. requeue is the [Result.Requeue] of the last result. Evaluations have the limits of
+// [Scheduler.Schedule] and are remembered.
 func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil {
@@ -51,8 +51,7 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	return true, known.Last.Until
 }
 
-// stands reports whether the last result holds. Then the clusters of the snapshot are those with which the next snapshot is
-// compared.
+// stands reports whether the last result is still valid. If it is, the next call compares with the clusters of this snapshot.
 func (r *run) stands(known *memory.Known) bool {
 	last := known.Last
 	if !last.MayStand(r.inputs(known.Plan), r.now, r.snapshot.Scores) {

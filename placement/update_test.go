@@ -21,7 +21,7 @@ import (
 
 type objects = []*clusterv1beta1.PlacementDecision
 
-// sliced cuts clusters into objects.
+// sliced divides clusters into objects.
 func sliced(length int, clusters ...string) objects {
 	var result objects
 	for i := 0; i < len(clusters); i += length {
@@ -30,8 +30,8 @@ func sliced(length int, clusters ...string) objects {
 	return result
 }
 
-// replay makes the steps and returns them as text, and the objects at the end. After
-// each step every cluster that stays must be somewhere.
+// replay performs the steps. It returns them as text, with the objects at the end. After each step it requires that every cluster
+// that stays is in some object.
 func replay(t require.TestingT, former, wanted objects) (steps []string, end map[string]*clusterv1beta1.PlacementDecision) {
 	end = map[string]*clusterv1beta1.PlacementDecision{}
 	for _, o := range former {
@@ -111,8 +111,7 @@ func TestUpdatesOfLabels(t *testing.T) {
 	require.Empty(t, placement.Updates(former, wanted), "labels of others are theirs")
 }
 
-// Objects that take the place of others have their group, so that whoever reads a
-// group finds no stranger in it.
+// A temporary object has the group of its clusters, so that readers of a group find no other clusters.
 func TestObjectsInBetweenAreOfTheGroup(t *testing.T) {
 	former, wanted := sliced(1, "a", "b"), sliced(1, "b", "a")
 	for i := range wanted {
@@ -146,7 +145,7 @@ func TestUpdatesNeverLoseAClusterThatStays(t *testing.T) {
 	})
 }
 
-// Two thousand clusters that all move by one need no objects in between.
+// If two thousand clusters move by one position, no temporary objects are needed.
 func TestUpdatesOfManySlices(t *testing.T) {
 	var clusters []string
 	for i := range 2001 {
@@ -158,14 +157,14 @@ func TestUpdatesOfManySlices(t *testing.T) {
 	require.Len(t, steps, 21)
 }
 
-// versions are the objects of a Placement as an API server stores them.
+// versions holds the objects of a Placement as an API server stores them.
 type versions struct {
 	objects map[string]*clusterv1beta1.PlacementDecision
 	last    int
 }
 
-// take takes a step, if the object is there in this version, and tells whether it was.
-// No version is one that is not there.
+// take performs a step if the object has this version, and reports whether it did. The empty version means that the object does
+// not exist.
 func (v *versions) take(step placement.Step, version string) bool {
 	is := ""
 	if object := v.objects[step.Object.Name]; object != nil {
@@ -185,7 +184,7 @@ func (v *versions) take(step placement.Step, version string) bool {
 	return true
 }
 
-// stepper takes steps that were made for what was there at some time.
+// stepper performs steps that were computed from an earlier state.
 type stepper struct {
 	steps []placement.Step
 	known map[string]string
@@ -199,8 +198,7 @@ func newStepper(former, wanted objects) *stepper {
 	return s
 }
 
-// step takes the next step, or gives up. With lost it gives up without to know whether it
-// has taken it.
+// step performs the next step. It gives up on failure, or if lost is set, which means that the answer to the write is lost.
 func (s *stepper) step(v *versions, lost bool) {
 	step := s.steps[0]
 	s.steps = s.steps[1:]
@@ -213,9 +211,8 @@ func (s *stepper) step(v *versions, lost bool) {
 	}
 }
 
-// Several take steps at the same time, each for what it has seen, each to something else.
-// Some of what they have seen is old, some stop for a while, and some don't know whether
-// their last step was taken. All clusters are in some object after each step.
+// Several writers perform steps at the same time. Each has read a possibly stale state and wants another result. Some pause, and
+// some don't learn whether their last step succeeded. After each step, every cluster is in some object.
 func TestUpdatesOfSeveralAtATime(t *testing.T) {
 	taken, refused, confirmed, lostOnes := 0, 0, 0, 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return min(taken, refused, confirmed, lostOnes) > 0 }, func(t *rapid.T) {

@@ -17,11 +17,10 @@ import (
 	"github.com/celset/celset/placement/internal/plan"
 )
 
-// Responsible reports whether a Placement is to be decided. A Placement that is being deleted
-// is not. Any other is decided if it has [wellknown.AnnotationPlacement], or if all are decided
-// and it does not have [clusterv1beta1.PlacementDisableAnnotation]. The latter keeps other
-// schedulers off, so that on a shared hub a Placement has both. PlacementDecisions of other
-// Placements are left as they are.
+// Responsible reports whether a Placement must be decided. A Placement that is being deleted must not. Any other Placement must
+// be decided if it has [wellknown.AnnotationPlacement]. If all is set, every other Placement must be decided, too, unless it has
+// [clusterv1beta1.PlacementDisableAnnotation]. That annotation keeps other schedulers away, so on a shared hub a Placement has
+// both. PlacementDecisions of other Placements must not be touched.
 func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	switch {
 	case placement == nil || !placement.DeletionTimestamp.IsZero():
@@ -33,8 +32,8 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	}
 }
 
-// Validate returns what is wrong with a Placement, nothing if it can be decided.
-// Admission that refuses what it returns refuses nothing else. The error is that of the context.
+// Validate returns the mistakes in a Placement. A Placement without mistakes can be decided, so an admission webhook can reject
+// exactly the others. Validate fails only if the context ends.
 func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
 		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("there is no Placement")}}, nil
@@ -46,9 +45,8 @@ func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Plac
 	return append(slices.Clone(compiled.Wrong), plan.WrongMetadata(placement)...), nil
 }
 
-// Doubts returns what is valid and probably a mistake: expressions that may be too expensive on large clusters, by an
-// estimate of the sizes of clusters, and fields that no ManagedCluster has. Each has the path of its expression. The error
-// is that of the context.
+// Doubts returns probable mistakes in a valid Placement: fields that no ManagedCluster has, and expressions that may be too
+// expensive on large clusters, by estimated sizes. Each error has the path of its expression. Doubts fails only if ctx ends.
 func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) ([]*cluster.Error, error) {
 	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Objects are what was read, of the newest API version that they exist in.
+// Objects holds the objects that were read, each in the newest API version.
 type Objects struct {
 	Claims     []*resourceapi.ResourceClaim
 	Templates  []*resourceapi.ResourceClaimTemplate
@@ -27,28 +27,28 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
-	// Groups are those of files, and of a cluster if they were asked for.
+	// Groups holds the groups from files, and also from the cluster if they were requested.
 	Groups []*schedulingapi.PodGroup
-	// HasCluster says that a cluster was read, so that what is not here does not exist.
+	// HasCluster is set if a cluster was read. An object that is missing here then does not exist.
 	HasCluster bool
-	// Running are the pods of all namespaces that have a node. They have only the fields that their resources depend on.
+	// Running holds the pods of all namespaces that have a node. Only the fields that their resources depend on are set.
 	Running []*corev1.Pod
 	Unread
-	// above are the objects of files that replace or join those of a cluster. It is nil without such files.
+	// above holds the objects from files that were laid over the cluster's objects. It is nil without such files.
 	above *Objects
 }
 
-// Unread says what was not read.
+// Unread describes objects that were not read.
 type Unread struct {
-	// RunningUnknown says why Objects.Running was not read. It is empty if it was.
+	// RunningUnknown says why Objects.Running was not read. It is empty if Running was read.
 	RunningUnknown string
-	// PassedOver names the documents in files whose kind is not used.
+	// PassedOver names the documents in files that have an unused kind.
 	PassedOver []string
-	// Warnings name objects that could not be read and that only some questions need.
+	// Warnings names unreadable objects that only some questions need.
 	Warnings []string
 }
 
-// Asked are the objects that a question without a name is about: those of files, if files were read, or else all.
+// Asked returns the objects from files if files were read, and otherwise all. A question without a name is about these.
 func (o *Objects) Asked() *Objects {
 	if o.above != nil {
 		return o.above
@@ -56,7 +56,7 @@ func (o *Objects) Asked() *Objects {
 	return o
 }
 
-// LimitQuantities leaves out of slices what can't be computed with, as the scheduler does, and warns of it.
+// LimitQuantities removes excessive quantities from slices, as the scheduler does, and warns about them.
 func (o *Objects) LimitQuantities() {
 	for _, slice := range o.Slices {
 		if removed := allocator.LimitQuantities(slice); len(removed) > 0 {
@@ -66,7 +66,7 @@ func (o *Objects) LimitQuantities() {
 	}
 }
 
-// Overlay returns the objects of both. Of two with the same name, that of other counts.
+// Overlay returns the objects of o and other. If both have an object with the same name, it returns the object of other.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
 		Claims:     overlay(o.Claims, other.Claims),
@@ -107,15 +107,14 @@ func overlay[T metav1.Object](below, above []T) []T {
 
 func keyOf(object metav1.Object) key { return key{object.GetNamespace(), object.GetName()} }
 
-// sortObjects orders by namespace and name. Objects that share a name keep their order.
+// sortObjects sorts objects by namespace and name. The sort is stable.
 func sortObjects[T metav1.Object](objects []T) {
 	slices.SortStableFunc(objects, func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
-// add takes an object of a kind that matters, and is false for others. namespace is for
-// those that should have one and don't.
+// add adds an object if its kind is used, and reports whether it did. namespace is the default for namespaced objects.
 func (o *Objects) add(object runtime.Object, namespace string) bool {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:

@@ -28,49 +28,47 @@ import (
 	"github.com/celset/celset/placement/turns"
 )
 
-// Names of the controller in logs, metrics and events, and of the one for expensive
+// Name is the name of the controller in logs, metrics and events. SlowName is the name of the controller for expensive
 // Placements.
 const (
 	Name     = "celset-placement"
 	SlowName = Name + "-slow"
 )
 
-// DefaultWorkers is how many Placements are decided at a time, besides an expensive one.
+// DefaultWorkers is the number of Placements decided concurrently, in addition to one expensive Placement.
 const DefaultWorkers = 4
 
-// Options say how [Add] sets the controller up.
+// Options configure [Add].
 type Options struct {
-	// All takes all Placements but disabled ones, not only those with
-	// the annotation celset.dev/placement.
+	// All makes the controller decide all Placements except disabled ones. Otherwise it decides only Placements with the
+	// annotation celset.dev/placement.
 	All bool
-	// Workers is how many Placements are decided at a time, besides an expensive one; 0 is
-	// [DefaultWorkers].
+	// Workers is the number of Placements decided concurrently, in addition to one expensive Placement. 0 means [DefaultWorkers].
 	Workers int
-	// Scheduler is how they are decided. Its EvaluationTimeout is that of Timeouts.
+	// Scheduler configures the decisions. Timeouts overrides its EvaluationTimeout.
 	Scheduler placement.Config
-	// Timeouts are how long they may be evaluated.
+	// Timeouts limits the time of evaluations.
 	Timeouts Timeouts
-	// Inventory is where the clusters are; nil is [inventory.ManagedClusters].
+	// Inventory is the source of the clusters. Nil means [inventory.ManagedClusters].
 	Inventory inventory.Inventory
-	// ProfileDecisions are written as well, with the Inventory [inventory.ClusterProfiles]:
-	// PlacementDecisions of SIG Multicluster.
+	// ProfileDecisions makes the controller also write PlacementDecisions of SIG Multicluster. It requires the Inventory
+	// [inventory.ClusterProfiles].
 	ProfileDecisions bool
-	// Observer is told what is written; nil means nobody is.
+	// Observer measures what is written. It may be nil.
 	Observer Observer
-	// Now is the clock; nil is that of the machine.
+	// Now returns the current time. Nil means [time.Now].
 	Now func() time.Time
 	// SkipNameValidation allows several controllers in one process.
 	SkipNameValidation bool
 }
 
-// Observer is told what the controller does, to measure it. The methods are called
-// concurrently and must not block.
+// Observer measures the controller. Its methods are called concurrently and must not block.
 type Observer interface {
-	// ObserveWriting is called when the PlacementDecisions of a Placement start to be
-	// written, and what it returns with the error, if any, when that ends.
+	// ObserveWriting is called when the controller starts to write the PlacementDecisions of a Placement. The controller calls
+	// end when it has finished, with the error if there is one.
 	ObserveWriting() (end func(error))
-	// ObserveTurn is called when a Placement was evaluated, by the worker of the slow queue
-	// or one of the usual, with one of [TurnDone], [TurnContinued], [TurnFailed] and [TurnUnchanged].
+	// ObserveTurn is called after the evaluation of a Placement. turn is [TurnDone], [TurnContinued], [TurnFailed] or
+	// [TurnUnchanged]. slow is set for the worker of the slow queue.
 	ObserveTurn(turn string, slow bool)
 }
 
@@ -102,27 +100,27 @@ type reconciler struct {
 	// usual and slow lead to the queues.
 	usual, slow lane
 	observer    Observer
-	// all reports whether the controller decides all Placements, and not only annotated ones.
+	// all makes the controller decide all Placements, not only annotated ones.
 	all bool
 	now func() time.Time
 }
 
 // hub reads the objects that a decision depends on, and writes PlacementDecisions.
 type hub struct {
-	// client reads from the cache, reader from the API server.
+	// client reads from the cache. reader reads from the API server.
 	client    client.Client
 	reader    client.Reader
 	inventory inventory.Inventory
 	clusters  collected[[]*clusterv1.ManagedCluster]
 	scores    collected[*scores]
 	ledger    *ledger
-	// profiles is the namespace of the ClusterProfiles to which PlacementDecisions of SIG Multicluster refer. It is "" if
-	// the controller writes no such decisions.
+	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG Multicluster refer to. It is "" if the
+	// controller writes no such decisions.
 	profiles string
 }
 
-// Add adds the controller to a manager whose scheme has the kinds of [AddToScheme].
-// It runs when the manager does, where leaders are elected only as the leader.
+// Add adds the controller to a manager. The scheme of the manager must contain the kinds of [AddToScheme]. The controller runs
+// with the manager. With leader election it runs only on the leader.
 func Add(mgr manager.Manager, options Options) error {
 	timeouts := options.Timeouts.orDefaults()
 	scheduler, err := newScheduler(options.Scheduler, timeouts)
@@ -155,7 +153,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		clusters, err := r.inventory.Clusters(ctx, r.client)
-		// collect is called one at a time.
+		// collect is never called concurrently.
 		return unchanged(r.clusters.value, clusters), err
 	}
 	r.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, r.client) }
@@ -175,8 +173,8 @@ func newScheduler(config placement.Config, timeouts Timeouts) (*placement.Schedu
 	return placement.NewScheduler(config)
 }
 
-// watches names what is watched. Periodic resyncs, in which nothing has changed, are
-// ignored: what time changes is queued when it is due.
+// watches registers the watches. It ignores periodic resyncs without changes, because Placements that change with time are queued
+// when they are due.
 func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	if group := r.inventory.Group(); group != nil {

@@ -24,10 +24,10 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxPlaces bounds what is said of one expression.
+// maxPlaces is the maximum number of findings for one expression.
 const maxPlaces = 10
 
-// published is what devices publish: how many of them an attribute with which type.
+// published maps an attribute and a type to the number of devices that publish the attribute with this type.
 type published map[device.AttributeName]map[string]int
 
 func publishedBy(candidates []candidates) published {
@@ -38,7 +38,7 @@ func publishedBy(candidates []candidates) published {
 	return result
 }
 
-// distinct are the devices of all nodes. A device that several nodes can have is there once.
+// distinct returns the devices of all nodes. A device that is available on several nodes occurs once.
 func distinct(all []candidates) (devices []candidate) {
 	seen := sets.New[structured.DeviceID]()
 	for _, on := range all {
@@ -70,7 +70,7 @@ func nameOf(driver string, name resourceapi.QualifiedName) device.AttributeName 
 	return device.AttributeName{Domain: domain, ID: id}
 }
 
-// attribute counts how many of so many devices publish one.
+// attribute describes an attribute. missing is the total number of devices.
 func (p published) attribute(name device.AttributeName, missing int) Attribute {
 	for _, count := range p[name] {
 		missing -= count
@@ -78,7 +78,7 @@ func (p published) attribute(name device.AttributeName, missing int) Attribute {
 	return Attribute{Domain: name.Domain, Name: name.ID, Types: p[name], Missing: max(0, missing)}
 }
 
-// nearest asks for the name that devices do have: in the domain, or else in the nearest one.
+// nearest suggests a similar name that devices publish, from the same domain or else from the most similar domain.
 func (p published) nearest(name device.AttributeName) string {
 	ids := map[string][]string{}
 	for _, of := range slices.SortedFunc(maps.Keys(p), func(a, b device.AttributeName) int {
@@ -98,32 +98,31 @@ func (p published) nearest(name device.AttributeName) string {
 	return nearest.DidYouMean(domain+"/", name.ID, slices.Values(ids[domain]))
 }
 
-// attributes says of an expression what can't be true of any of the candidates: an attribute that none
-// of them has, and a comparison of types that are never equal.
+// attributes finds mistakes in an expression: attributes that no candidate has, and comparisons of types that are never equal.
 type attributes struct {
 	published
-	// drivers are those of all devices.
+	// drivers lists the drivers of all devices.
 	drivers     []string
 	preReleases map[device.AttributeName]string
 	expression  *device.Expression
 	findings
-	// refusesLists reports whether the feature gate DRAListTypeAttributes is off. stored reports whether the slices are
-	// in a cluster nevertheless.
+	// refusesLists is set if the feature gate DRAListTypeAttributes is off. stored is set if the slices come from a cluster, so
+	// that the API server has accepted them.
 	refusesLists, stored bool
-	// missing and lists are the attributes that were reported.
+	// missing and lists hold the attributes that were reported.
 	missing, lists map[device.AttributeName]bool
 }
 
-// findings adds what is found in one expression to an object.
+// findings adds the findings about one expression to an object.
 type findings struct {
 	object *Object
-	// where and name are the location and the name of the definition. text is its expression.
+	// where is the location of the definition, name is its name, and text is its expression.
 	where, name, text string
-	// count is the number of findings, including those over maxPlaces.
+	// count is the number of findings, including findings over maxPlaces.
 	count int
 }
 
-// attributes checks the attributes that an expression reads, and the comparisons with them.
+// attributes checks the attributes that an expression reads and the comparisons with them.
 func (c *checker) attributes(expression *device.Expression, has published, candidates []candidates, f findings) {
 	a := &attributes{
 		published: has, drivers: c.nodes.drivers, preReleases: preReleasesOf(candidates), expression: expression, findings: f,
@@ -135,7 +134,7 @@ func (c *checker) attributes(expression *device.Expression, has published, candi
 
 func (a *attributes) check() {
 	if len(a.published) > 0 {
-		// What may fail without a guard is said first, once for each attribute.
+		// The first pass reports unguarded reads, so that an attribute gets an error rather than a warning.
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) { a.read(expr, guarded, false) })
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) {
 			a.read(expr, guarded, true)
@@ -147,8 +146,7 @@ func (a *attributes) check() {
 	}
 }
 
-// visit calls f with each part, and whether what is around it may keep its value, or its failure, from
-// deciding.
+// visit calls f with each part of expr. guarded is set if the surrounding expression may ignore the part's value or failure.
 func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) {
 	f(expr, guarded)
 	parts := tree.Parts(expr)
@@ -156,13 +154,13 @@ func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) 
 	case tree.IsCall(expr, operators.LogicalOr, operators.LogicalAnd):
 		for i, part := range parts {
 			sibling := parts[1-i]
-			// The accumulator of a loop is no condition.
+			// The accumulator of a loop is not a condition.
 			spares := sibling.Kind() != ast.IdentKind && (tree.IsCall(expr, operators.LogicalOr) || asks(sibling))
 			a.visit(part, guarded || spares, f)
 		}
 	case tree.IsCall(expr, operators.Conditional):
 		a.visit(parts[0], guarded, f)
-		// filter and exists_one are conditionals, too.
+		// The macros filter and exists_one expand to conditionals, too.
 		a.visit(parts[1], true, f)
 		a.visit(parts[2], true, f)
 	case expr.Kind() == ast.ComprehensionKind:
@@ -178,7 +176,7 @@ func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) 
 	}
 }
 
-// asks tells whether a condition tells devices apart by what they have, or by their driver.
+// asks reports whether a condition distinguishes devices by their attributes or driver.
 func asks(condition ast.Expr) bool {
 	found := false
 	tree.Visit(condition, func(part ast.Expr, _ tree.Names) {
@@ -189,7 +187,7 @@ func asks(condition ast.Expr) bool {
 	return found
 }
 
-// readsDriver tells whether the expression asks for the driver of a device.
+// readsDriver reports whether the expression reads the driver of a device.
 func readsDriver(expression *device.Expression) bool {
 	found := false
 	tree.Visit(expression.AST().Expr(), func(part ast.Expr, _ tree.Names) {
@@ -198,7 +196,7 @@ func readsDriver(expression *device.Expression) bool {
 	return found
 }
 
-// read reports an attribute that no candidate has, once.
+// read reports an attribute that no candidate has. It reports each attribute once.
 func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	name, isRead, ok := device.NameOf(expr)
 	guarded = guarded || !isRead
@@ -209,7 +207,7 @@ func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
 }
 
-// list reports an attribute that is a list, once, while the API server refuses lists.
+// list reports an attribute that is a list if the API server refuses lists. It reports each attribute once.
 func (a *attributes) list(expr ast.Expr) {
 	name, isRead, ok := device.NameOf(expr)
 	if !a.refusesLists || !ok || !isRead || a.lists[name] {
@@ -226,7 +224,7 @@ func (a *attributes) list(expr ast.Expr) {
 	}
 }
 
-// driver warns of a comparison with a driver of which there is no device, if one has nearly that name.
+// driver warns of a comparison with the name of an unknown driver if a device has a driver with a similar name.
 func (a *attributes) driver(expr ast.Expr) {
 	if !tree.IsCall(expr, operators.Equals, operators.NotEquals) {
 		return
@@ -244,8 +242,8 @@ func (a *attributes) driver(expr ast.Expr) {
 	}
 }
 
-// preRelease warns of a comparison of versions of which some that are published are pre-releases, as what vendors
-// append makes them: they sort before the version without it.
+// preRelease warns of a comparison with versions if a published version is a pre-release. Vendors append suffixes to versions,
+// and a version with a suffix sorts before the version without it.
 func (a *attributes) preRelease(expr ast.Expr) {
 	if !tree.IsCall(expr, "isGreaterThan", "isLessThan", "compareTo") || !expr.AsCall().IsMemberFunction() {
 		return
@@ -265,7 +263,7 @@ func (a *attributes) preRelease(expr ast.Expr) {
 	}
 }
 
-// isPreRelease is for versions that are written so: what sorts before a release is meant.
+// isPreRelease reports whether an expression is semver() of a literal pre-release. The author then expects how pre-releases sort.
 func isPreRelease(expr ast.Expr) bool {
 	if !tree.IsCall(expr, "semver") {
 		return false
@@ -274,7 +272,7 @@ func isPreRelease(expr ast.Expr) bool {
 	return ok && strings.Contains(string(text), "-")
 }
 
-// preReleasesOf has, for each attribute, a version that is a pre-release.
+// preReleasesOf maps each attribute to a published version that is a pre-release, if there is one.
 func preReleasesOf(candidates []candidates) map[device.AttributeName]string {
 	result := map[device.AttributeName]string{}
 	for _, on := range candidates {
@@ -290,13 +288,13 @@ func preReleasesOf(candidates []candidates) map[device.AttributeName]string {
 	return result
 }
 
-// effects are those of comparing what is never of the same type.
+// effects maps operators to the effect of comparing values of different types.
 var effects = map[string]string{
 	operators.Equals: "== is never true", operators.NotEquals: "!= is always true", operators.In: "in is never true",
 	operators.Less: "< fails", operators.LessEquals: "<= fails", operators.Greater: "> fails", operators.GreaterEquals: ">= fails",
 }
 
-// comparison reports one in which no type of one side is one of the other.
+// comparison reports a comparison if no type of one side is a type of the other side.
 func (a *attributes) comparison(expr ast.Expr, guarded bool) {
 	if expr.Kind() != ast.CallKind || effects[expr.AsCall().FunctionName()] == "" || len(expr.AsCall().Args()) != 2 {
 		return
@@ -315,10 +313,10 @@ func (a *attributes) comparison(expr ast.Expr, guarded bool) {
 	a.report(expr, guarded, fmt.Sprintf("%s, and %s: %s", left.text, right.text, effect))
 }
 
-// side is one of a comparison.
+// side is one side of a comparison.
 type side struct {
-	// types are those that it can have, empty if they are not known. They are those of elements if it is a list
-	// in which something is looked for.
+	// types lists the possible types of the side. It is empty if the types are unknown. For the list of the operator in, it holds
+	// the types of the elements.
 	types       []string
 	text        string
 	isAttribute bool
@@ -362,10 +360,10 @@ func (a *attributes) side(expr ast.Expr, ofElements bool) side {
 	return side{types: []string{known}, text: map[bool]string{false: "the other side is a ", true: "elements of the list are of type "}[ofElements] + known}
 }
 
-// noList is what has no elements.
+// noList is the category of a value without elements.
 const noList = "no list"
 
-// category is what values of the types that devices publish have in common if they may be equal.
+// category returns the name of a group of published types whose values may be equal.
 func category(published string, ofElements bool) string {
 	element, isList := strings.CutPrefix(published, "list(")
 	switch {
@@ -380,7 +378,7 @@ func category(published string, ofElements bool) string {
 	return element
 }
 
-// report is an error, or a warning if something guards the place.
+// report adds an error, or a warning if the expression is guarded.
 func (a *attributes) report(expr ast.Expr, guarded bool, message string) {
 	if a.count++; a.count > maxPlaces {
 		return

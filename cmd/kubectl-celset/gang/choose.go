@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// question gathers what a report needs.
+// question holds the data that a report is computed from.
 type question struct {
 	fit.Options
 	*Report
@@ -38,27 +38,27 @@ type question struct {
 	// reading is nil until the constraint is compiled.
 	reading *nodeset.Reading
 	hosts   *hosts
-	// bytes is the memory that the sets of devices of all nodes take.
+	// bytes is the memory of the device sets of all nodes.
 	bytes int
 }
 
 // groupPods holds the pods of the group that have not ended.
 type groupPods struct {
 	waiting, running []*clusterstate.Subject
-	// scheduled is the number of pods with a node, terminating ones included.
+	// scheduled is the number of pods with a node, including terminating ones.
 	scheduled int
 }
 
 // candidates holds the nodes that may be in a set. All slices have the order of Search.Nodes.
 type candidates struct {
 	nodes []*corev1.Node
-	// why holds for each node the reason why it can't take a pod, or "".
+	// why holds, for each node, the reason why it can't take a pod, or "".
 	why      []string
 	refusals nodeset.Refusals
 	layout   *device.Layout
 }
 
-// answer fills the report in. The error is one that ends the scheduling of the group.
+// answer fills in the report. It returns an error if the error would end the scheduling of the group.
 func (q *question) answer(ctx context.Context, name string) error {
 	if err := q.findPods(); err != nil {
 		return err
@@ -98,12 +98,12 @@ func (q *question) answer(ctx context.Context, name string) error {
 	return nil
 }
 
-// prepare compiles what stands for the group.
+// prepare compiles the claim that represents the group's constraint.
 func (q *question) prepare(ctx context.Context, p *nodeset.Problem) (*allocator.PreparedClaim, error) {
 	return q.search.Prepare(ctx, p.Claim, nodeset.Classes{}, true)
 }
 
-// claimKeys has for each claim of a pod a text that is the same for claims that every node treats alike.
+// claimKeys returns a text for each claim of a pod. The texts are equal if every node treats the claims alike.
 func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	for _, claim := range subject.Claims {
 		if claim.Status.Allocation != nil {
@@ -119,7 +119,7 @@ func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	return keys, nil
 }
 
-// askForEachKind finds out which nodes can take a pod of each kind.
+// askForEachKind determines which nodes can take a pod of each kind.
 func (q *question) askForEachKind(ctx context.Context) error {
 	q.hosts = newHosts(q)
 	q.search.Hosts = q.hosts
@@ -173,7 +173,7 @@ func (q *question) refuse(node, reason string) {
 	q.Refusals[at].Nodes = append(q.Refusals[at].Nodes, node)
 }
 
-// ask finds out which nodes can take a pod of one kind, and with what devices if the constraint reads that.
+// ask determines which nodes can take a pod of one kind. If the constraint reads devices, it also finds the device sets.
 func (q *question) ask(ctx context.Context, kind int) error {
 	subject, options := q.hosts.kinds[kind][0], q.Options
 	options.Why = false
@@ -222,13 +222,13 @@ func (q *question) ask(ctx context.Context, kind int) error {
 	return ctx.Err()
 }
 
-// allocator is asked for the claims of a pod.
+// allocator returns an allocator for the claims of a pod.
 func (q *question) allocator(ctx context.Context, subject *clusterstate.Subject) (*allocator.Allocator, error) {
 	problem := q.Problem(q.state, subject)
 	return problem.NewAllocator(ctx)
 }
 
-// setsOn are the sets of devices that a pod may get on a node.
+// setsOn returns the sets of devices that a pod may get on a node.
 func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *clusterstate.Subject, node *corev1.Node) ([]nodeset.Set, error) {
 	claims := q.state.PendingOn(subject, node)
 	if len(claims) == 0 {
@@ -245,7 +245,7 @@ func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *
 	return found, err
 }
 
-// addChoice adds the nodes that were chosen, in order, with the pods that go there if that is not the same for all.
+// addChoice adds the chosen nodes in order. It adds the pods of each node unless all pods are equivalent and each node takes one.
 func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error {
 	next := make([]int, len(q.search.Kinds))
 	for _, m := range choice.Members {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gang answers on which nodes the pods of a PodGroup with a node set constraint would run, or why there are none. It
-// asks package fit for each kind of pods, and chooses as the scheduler does, by package nodeset.
+// Package gang reports on which nodes the pods of a PodGroup with a node set constraint would run, or why no nodes fit. It uses
+// package fit for each kind of pods, and package nodeset to choose nodes as the scheduler does.
 //
 //	report, err := gang.Run(ctx, state, state.Group("default", "train"), options)
 //	report.Print(os.Stdout)
@@ -29,12 +29,12 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Report says on which nodes the pods of a group would run, or why there are none.
+// Report says on which nodes the pods of a group would run, or why no nodes fit.
 type Report struct {
 	output.Meta
 	Group string `json:"group"`
 	fit.Scheduling
-	// Constraint is the reference in the group. Defined names the object with the definition.
+	// Constraint is the reference in the group. Defined names the object that defines the constraint.
 	Constraint string `json:"constraint"`
 	Defined    string `json:"defined,omitempty"`
 	Placed
@@ -46,28 +46,27 @@ type Report struct {
 
 // Placed describes the pods of the group that have nodes.
 type Placed struct {
-	// Running are the nodes on which pods of the group run. Holds reports whether these nodes satisfy the constraint by
-	// themselves.
+	// Running lists the nodes that run pods of the group. Holds reports whether these nodes alone satisfy the constraint.
 	Running []Member `json:"running,omitempty"`
 	Holds   bool     `json:"holds,omitempty"`
 }
 
 // Pending describes the pods of the group that have no node.
 type Pending struct {
-	// Waiting is the number of these pods. Able is the number of nodes that can take one of them. Refusals say why the other
-	// nodes can't.
+	// Waiting is the number of these pods. Able is the number of nodes that can take at least one of them. Refusals says why the
+	// other nodes can't.
 	Waiting  int       `json:"waiting"`
 	Able     int       `json:"able"`
 	Refusals []Refusal `json:"refusals,omitempty"`
 }
 
-// Outcome says which nodes would be chosen, or why no nodes would be.
+// Outcome says which nodes would be chosen, or why none would be.
 type Outcome struct {
-	// Chosen are the nodes that would be chosen for Wanted of the waiting pods.
+	// Chosen lists the nodes that would be chosen for Wanted of the waiting pods.
 	Wanted int      `json:"wanted,omitempty"`
 	Chosen []Member `json:"chosen,omitempty"`
-	// Reason says why no set of nodes fits. Error says what ends the scheduling of the group. Incomplete says that the time
-	// was over.
+	// Reason says why no set of nodes fits. Error is the error that ends the scheduling of the group. Incomplete is set if time
+	// ran out.
 	Reason     string `json:"reason,omitempty"`
 	Error      string `json:"error,omitempty"`
 	Incomplete string `json:"incomplete,omitempty"`
@@ -76,24 +75,24 @@ type Outcome struct {
 // Member is a node of a set.
 type Member struct {
 	Node string `json:"node"`
-	// Pods are the pods that run there, or that would. The latter are left out if a node takes one pod and all pods are alike.
+	// Pods lists the pods that run or would run on the node. It is empty if equivalent pods would run there, one per node.
 	Pods []string `json:"pods,omitempty"`
-	// Devices are what a pod would get, if the constraint reads that.
+	// Devices lists the devices that a pod would get. It is set only if the constraint reads devices.
 	Devices []explain.Device `json:"devices,omitempty"`
 }
 
-// Refusal is why nodes can't take a pod.
+// Refusal is the reason why nodes can't take a pod.
 type Refusal struct {
 	Reason string   `json:"reason"`
 	Nodes  []string `json:"nodes"`
 }
 
-// Positive reports whether there are nodes for pods that wait, or those of the pods that run satisfy the constraint.
+// Positive reports whether nodes were found for waiting pods, or the nodes of running pods satisfy the constraint.
 func (r *Report) Positive() bool {
 	return r.Error == "" && r.Reason == "" && len(r.Refused) == 0 && (r.Waiting > 0 || r.Holds)
 }
 
-// Run answers for a group. The error is about asking.
+// Run returns the report for a group. It returns an error only if the question is invalid. Other errors are in the report.
 func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup, options fit.Options) (*Report, error) {
 	name, ok := v1alpha1.NodeSetReference(group)
 	if !ok {
@@ -128,7 +127,7 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 	return r, nil
 }
 
-// Print writes the report for people. Which nodes can't take a pod is for those who ask why.
+// Print writes the report for people. It names the nodes that can't take a pod only if the option Why is set.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	line := func(format string, arguments ...any) { fmt.Fprintf(&b, "  "+format+"\n", arguments...) }
@@ -179,7 +178,7 @@ func counted[T any](nodes []T) string {
 	return fmt.Sprintf("%d nodes", len(nodes))
 }
 
-// list names nodes, with pods where these are known.
+// list names the nodes, with their pods if these are listed.
 func list(members []Member) string {
 	texts := make([]string, len(members))
 	for i, m := range members {
@@ -191,7 +190,7 @@ func list(members []Member) string {
 	return strings.Join(texts, ", ")
 }
 
-// Picture shows where the nodes of the set are among all. It is for a report with such.
+// Picture shows the chosen nodes among all nodes. The report must contain nodes of a set.
 func (r *Report) Picture() *draw.Picture {
 	q := r.question
 	nodes := make([]draw.Node, len(q.search.Nodes))

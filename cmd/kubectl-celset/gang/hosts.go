@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/internal/noderesources"
 )
 
-// hosts reports what nodes can take, computed from cluster objects. It implements [nodeset.Hosts]. It adds up CPU, memory, ports
-// and the number of pods, and allocates the claims of all pods together.
+// hosts computes from cluster objects what nodes can take. It implements [nodeset.Hosts]. It adds up CPU, memory, ports and the
+// number of pods, and allocates the claims of all pods together.
 type hosts struct {
 	question *question
 	// kinds holds the pods of each kind.

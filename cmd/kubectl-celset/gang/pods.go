@@ -24,7 +24,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// standing names the pods on a node that were read.
+// standing lists the pods of the state that run on a node.
 func (q *question) standing(node int) string {
 	there := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == q.search.Nodes[node].Name && !hasEnded(pod) }
 	return nodeset.Standing(func(yield func(*corev1.Pod) bool) {

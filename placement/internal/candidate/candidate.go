@@ -11,37 +11,35 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Candidate is a cluster that passed the filters. Filters, prioritizers and spreading fill its
-// fields in this order.
+// Candidate is a cluster that passed the filters. Filters, prioritizers and spreading fill its fields in this order.
 type Candidate struct {
 	// Cluster is the object of the cluster.
 	Cluster *clusterv1.ManagedCluster
-	// ClusterSet is the first eligible ManagedClusterSet that the cluster is in.
+	// ClusterSet is the first eligible ManagedClusterSet that contains the cluster.
 	ClusterSet string
-	// Predicate is the index of the first predicate that matches the cluster, -1 if the
-	// Placement has no predicates.
+	// Predicate is the index of the first predicate that matches the cluster, or -1 if the Placement has no predicates.
 	Predicate int
-	// Avoided is the first taint with the effect PreferNoSelect that is not tolerated, nil if
-	// there is none. Of candidates with the same total, those without such a taint come first.
+	// Avoided is the first untolerated taint with the effect PreferNoSelect, or nil. Among candidates with equal totals,
+	// candidates without such a taint come first.
 	Avoided *clusterv1.Taint
 
-	// Scores are the scores of the prioritizers of the result, in their order, before weighting.
+	// Scores holds the unweighted score of each prioritizer, in the order of the result's prioritizers.
 	Scores []int64
 	// Total is the sum of the weighted scores.
 	Total int64
 
-	// Selected tells that the decision has the cluster.
+	// Selected is set if the decision contains the cluster.
 	Selected bool
-	// Reason says why the cluster is not selected; nil if it is.
+	// Reason says why the cluster is not selected. It is nil if the cluster is selected.
 	Reason Reason
 
-	// place is the index of the cluster among the available clusters, which are in order of their names.
+	// place is the index of the cluster among the available clusters, which are sorted by name.
 	place int32
-	// tie is the random number by which candidates with the same total are ranked, 0 if that is not asked for.
+	// tie is a random number that orders candidates with equal totals. It is 0 unless the Placement asks for random order.
 	tie uint64
 }
 
-// New returns the available cluster at an index as a candidate.
+// New returns the available cluster at index i as a candidate.
 func New(available *hub.Availability, i, predicate int) Candidate {
 	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, place: int32(i)}
 }
@@ -49,7 +47,7 @@ func New(available *hub.Availability, i, predicate int) Candidate {
 // At returns the index of the cluster among the available clusters.
 func (c *Candidate) At() int32 { return c.place }
 
-// ClustersIn iterates over the clusters of candidates, in their order.
+// ClustersIn iterates over the clusters of the candidates in order.
 func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
 	return func(yield func(*clusterv1.ManagedCluster) bool) {
 		for _, c := range candidates {
@@ -60,11 +58,11 @@ func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {
 	}
 }
 
-// Filtered says what one filter did.
+// Filtered describes the effect of one filter.
 type Filtered struct {
 	// Filter is the name of the filter: Predicate or TaintToleration.
 	Filter string
-	// Removed are the clusters that the filter removed, sorted by name.
+	// Removed lists the clusters that the filter removed, sorted by name.
 	Removed []Removal
 }
 

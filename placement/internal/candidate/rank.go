@@ -21,8 +21,8 @@ const (
 	TieBreakRandom = "random"
 )
 
-// Ranked returns the candidates of a Placement from the most to the least wanted. The given candidates are in order of
-// their names, which decides between equal ones.
+// Ranked returns the candidates of a Placement, best first. The argument must be sorted by name, because names decide between
+// candidates that are otherwise equal.
 func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
 	if placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
 		for _, c := range candidates {
@@ -50,8 +50,8 @@ func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Can
 	return result
 }
 
-// byCounting ranks candidates without random numbers by counting the candidates with each
-// total: totals are small whole numbers, and many are equal. It returns nil if they are too far apart.
+// byCounting ranks candidates by a counting sort, without random numbers. This is fast because totals are small integers and many
+// are equal. It returns nil if the totals are too far apart.
 func byCounting(candidates []*Candidate) []*Candidate {
 	if len(candidates) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func byCounting(candidates []*Candidate) []*Candidate {
 	if most-least > int64(len(candidates)) {
 		return nil
 	}
-	// Of candidates with the same total, those without a taint to avoid come first.
+	// Among candidates with equal totals, candidates without a taint to avoid come first.
 	kind := func(c *Candidate) int {
 		if c.Avoided != nil {
 			return 2*int(most-c.Total) + 1
@@ -87,7 +87,7 @@ func byCounting(candidates []*Candidate) []*Candidate {
 	return ranked
 }
 
-// lot returns the random number of a cluster for a Placement.
+// lot returns the random number of a cluster for a Placement. It is the same on each call.
 func lot(placement types.UID, cluster string) uint64 {
 	sum := sha256.Sum256([]byte(string(placement) + "/" + cluster))
 	return binary.BigEndian.Uint64(sum[:8])
@@ -98,7 +98,7 @@ func SortByName(candidates []*Candidate) {
 	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.place, b.place) })
 }
 
-// SelectedOf returns the candidates that are selected, in their order.
+// SelectedOf returns the selected candidates in order.
 func SelectedOf(candidates []*Candidate) []*Candidate {
 	n := 0
 	for _, c := range candidates {

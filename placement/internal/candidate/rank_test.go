@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// avoided is greater for a candidate with a taint that is to be avoided.
+// avoided returns 1 if the candidate has a taint to avoid, and 0 otherwise.
 func avoided(c *Candidate) int {
 	if c.Avoided != nil {
 		return 1
@@ -23,7 +23,7 @@ func avoided(c *Candidate) int {
 	return 0
 }
 
-// Counting has the order that comparing has.
+// byCounting returns the same order as a comparison sort.
 func TestCountedIsSorted(t *testing.T) {
 	seen := map[bool]int{}
 	cases.Check(t, func(t *rapid.T) {

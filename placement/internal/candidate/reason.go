@@ -13,63 +13,60 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// Reason says why a cluster is not selected: it is one of [*Unmatched], [*Failed],
-// [*Late], [*Untolerated], [*NoTopology], [*Skewed] and [*Surplus]. String is a sentence
-// without its subject, "the cluster".
+// Reason says why a cluster is not selected. It is one of [*Unmatched], [*Failed], [*Late], [*Untolerated], [*NoTopology],
+// [*Skewed] and [*Surplus]. String returns a sentence without its subject, "the cluster".
 type Reason interface {
 	fmt.Stringer
 	reason()
 }
 
-// Unmatched is the reason of a cluster that no predicate matches.
+// Unmatched means that no predicate matches the cluster.
 type Unmatched struct {
-	// Parts lead, one for each predicate, to the first part that does not match.
+	// Parts holds, for each predicate, the path of the first part that does not match.
 	Parts []*field.Path
 }
 
-// Failed is the reason of a cluster that no predicate matches, and that could not
-// be evaluated with one of them.
+// Failed means that no predicate matches the cluster and the evaluation of at least one predicate failed.
 type Failed struct {
-	// Err joins the failures; each is a *cluster.Error.
+	// Err joins the failures. Each is a *cluster.Error.
 	Err error
 }
 
-// Untolerated is the reason of a cluster with a taint that no toleration matches.
+// Untolerated means that the cluster has a taint that no toleration matches.
 type Untolerated struct {
 	Taint clusterv1.Taint
 }
 
-// NoTopology is the reason of a cluster without the label or claim that decisions
-// must be spread over.
+// NoTopology means that the cluster lacks the label or claim that decisions must be spread over.
 type NoTopology struct {
-	// Constraint leads to the spread constraint.
+	// Constraint is the path of the spread constraint.
 	Constraint *field.Path
 	// Key is the key of the label or claim.
 	Key string
 }
 
-// Skewed is the reason of a cluster whose topology has enough decisions.
+// Skewed means that the topology of the cluster has enough decisions.
 type Skewed struct {
-	// Constraint leads to the spread constraint.
+	// Constraint is the path of the spread constraint.
 	Constraint *field.Path
-	// Key is the key of the label or claim, Value its value.
+	// Key is the key of the label or claim. Value is its value.
 	Key, Value string
-	// Count is the number of selected clusters in the topology, Least the number in the topology
-	// with the fewest. MaxSkew is the largest difference that is allowed.
+	// Count is the number of selected clusters in the topology. Least is the number in the topology with the fewest. MaxSkew is
+	// the largest allowed difference.
 	Count, Least, MaxSkew int
 }
 
-// Surplus is the reason of a cluster that is not among the wanted number.
+// Surplus means that enough other clusters are selected.
 type Surplus struct {
 	// Wanted is spec.numberOfClusters.
 	Wanted int
 }
 
-// Late is the reason of a cluster that was not evaluated in time.
+// Late means that the cluster was not evaluated in time.
 type Late struct {
-	// Expression leads to the expression that was being evaluated; nil if the evaluation was not started.
+	// Expression is the path of the expression that was being evaluated, or nil if the evaluation did not start.
 	Expression *field.Path
-	// Limit is the limit that was exceeded. Alone tells that it is the limit of one evaluation, not of all.
+	// Limit is the exceeded limit. Alone is set if it is the limit of one evaluation rather than of all evaluations.
 	Limit time.Duration
 	Alone bool
 }
@@ -82,7 +79,7 @@ func (*Skewed) reason()      {}
 func (*Surplus) reason()     {}
 func (*Late) reason()        {}
 
-// String names the parts.
+// String names the parts that do not match.
 func (u *Unmatched) String() string {
 	parts := make([]string, len(u.Parts))
 	for i, part := range u.Parts {
@@ -91,7 +88,7 @@ func (u *Unmatched) String() string {
 	return "does not match " + strings.Join(parts, ", nor ")
 }
 
-// String has the errors.
+// String contains the errors.
 func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error() }
 
 // String names the taint.
@@ -99,7 +96,7 @@ func (u *Untolerated) String() string {
 	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
 }
 
-// taintText returns a taint as kubectl writes it, KEY=VALUE:EFFECT.
+// taintText returns a taint in the format of kubectl, KEY=VALUE:EFFECT.
 func taintText(taint *clusterv1.Taint) string {
 	if taint.Value == "" {
 		return fmt.Sprintf("%s:%s", taint.Key, taint.Effect)
@@ -112,13 +109,13 @@ func (n *NoTopology) String() string {
 	return fmt.Sprintf("has no %q, which %s needs", n.Key, n.Constraint)
 }
 
-// String has all the numbers.
+// String contains the numbers.
 func (s *Skewed) String() string {
 	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, and %d with another",
 		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
 }
 
-// String has the wanted number.
+// String contains the wanted number.
 func (s *Surplus) String() string {
 	if s.Wanted == 0 {
 		return "is not wanted: spec.numberOfClusters is 0"
@@ -138,7 +135,7 @@ func (l *Late) String() string {
 	}
 }
 
-// SameReason reports whether the reasons of two verdicts are the same. Two failures never are.
+// SameReason reports whether the reasons of two verdicts are equal. Two failures are never equal.
 func SameReason(a, b Reason) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

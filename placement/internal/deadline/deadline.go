@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Deadline is the cause of a context that ends because something takes too long, and
-// not because the program does. Evaluations that it ends are no error of a decision, but an overrun.
+// Deadline is the cause of a context that ends because of a time limit, not because the program ends. If a Deadline ends an
+// evaluation, the decision reports an overrun and not an error.
 type Deadline struct {
-	// Limit is the time that it may take.
+	// Limit is the exceeded limit.
 	Limit time.Duration
 }
 
 // Error names the limit.
 func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s", d.Limit) }
 
-// With returns a context that ends after a time because of a limit. The limit is longer if the context is for a part
-// of the limited work only.
+// With returns a context that ends after a time because of a limit. The limit is longer than the time if the context covers only
+// a part of the limited work.
 func With(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
 }
 
-// undeadlined is the key of the context that was given to With.
+// undeadlined is the key of the context that was passed to With.
 type undeadlined struct{}
 
-// Without returns the context that was given to [With], for work that is not limited.
+// Without returns the context that was passed to [With], for work without a limit.
 func Without(ctx context.Context) context.Context {
 	if parent, ok := ctx.Value(undeadlined{}).(context.Context); ok {
 		return parent
@@ -37,7 +37,7 @@ func Without(ctx context.Context) context.Context {
 	return ctx
 }
 
-// In finds the Deadline that an error comes from, nil if there is none.
+// In returns the Deadline that caused an error, or nil.
 func In(err error) *Deadline {
 	if err == nil {
 		return nil
@@ -49,12 +49,12 @@ func In(err error) *Deadline {
 	return nil
 }
 
-// Timer gives successive evaluations a context that ends if one of them takes too long. Evaluations share a context and a
-// timer, because making both for each would cost as much as a short evaluation.
+// Timer gives successive evaluations a context that ends if one of them takes too long. The evaluations share a context and a
+// timer, because creating both for each would cost as much as a short evaluation.
 type Timer struct {
 	// Parent is the context of all evaluations.
 	Parent context.Context
-	// limit is the limit of each evaluation; zero is none.
+	// limit is the limit of each evaluation. Zero means no limit.
 	limit time.Duration
 
 	ctx    context.Context
@@ -62,7 +62,7 @@ type Timer struct {
 	timer  *time.Timer
 }
 
-// NewTimer returns a Timer for evaluations in a context, with a limit for each of them; zero is none.
+// NewTimer returns a Timer for evaluations in a context. limit applies to each evaluation. Zero means no limit.
 func NewTimer(ctx context.Context, limit time.Duration) *Timer {
 	return &Timer{Parent: ctx, limit: limit}
 }
@@ -82,14 +82,14 @@ func (t *Timer) Start() context.Context {
 	return t.ctx
 }
 
-// Stop is called when an evaluation ends. A context that the timer has ended, or is about to end, is not used again.
+// Stop must be called when an evaluation ends. If the timer has ended the context or is about to, the context is not reused.
 func (t *Timer) Stop() {
 	if t.ctx != nil && !t.timer.Stop() {
 		t.Close()
 	}
 }
 
-// Close frees the context. There may be further evaluations.
+// Close releases the context. Evaluations may still follow.
 func (t *Timer) Close() {
 	if t.ctx != nil {
 		t.timer.Stop()
@@ -98,11 +98,11 @@ func (t *Timer) Close() {
 	}
 }
 
-// Exceeded returns the Deadline that has ended the context of all evaluations, nil if none has.
+// Exceeded returns the Deadline that has ended the context of all evaluations, or nil.
 func (t *Timer) Exceeded() *Deadline { return In(t.cause()) }
 
-// Interrupted returns an error if the context of all evaluations ended for another cause than a Deadline. A Deadline
-// limits evaluations only: the steps that follow take little time.
+// Interrupted returns an error if the context of all evaluations ended for a cause other than a Deadline. A Deadline limits only
+// the evaluations, because the steps after them take little time.
 func (t *Timer) Interrupted() error {
 	if cause := t.cause(); cause != nil && In(cause) == nil {
 		return fmt.Errorf("scheduling was interrupted: %w", cause)
@@ -110,7 +110,7 @@ func (t *Timer) Interrupted() error {
 	return nil
 }
 
-// cause returns the cause for which the context of all evaluations ended, nil if it has not.
+// cause returns the cause that ended the context of all evaluations, or nil if the context has not ended.
 func (t *Timer) cause() error {
 	if t.Parent.Err() == nil {
 		return nil

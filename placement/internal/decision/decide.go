@@ -15,23 +15,23 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Inputs are the inputs of a decision on one Placement, besides the selected clusters.
+// Inputs are the inputs of a decision on one Placement, except the selected clusters.
 type Inputs struct {
 	Placement *clusterv1beta1.Placement
 	// Former is the former decision.
 	Former *hub.Former
 	Groups []GroupSelector
-	// ScoreRateLimit is the time for which scores stay in PlacementDecisions if the same clusters are selected.
+	// ScoreRateLimit is the minimum time between two updates of scores in PlacementDecisions if the selection does not change.
 	ScoreRateLimit time.Duration
 	Now            time.Time
 }
 
-// byScore reports whether clusters are listed by their scores.
+// byScore reports whether clusters are listed in order of their scores.
 func (d *Inputs) byScore() bool {
 	return d.Placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
 }
 
-// Decide returns the decision for the selected candidates, which are sorted by name. next gets the time at which the
+// Decide returns the decision for the selected candidates, which must be sorted by name. next receives the time at which the
 // scores in PlacementDecisions may be updated.
 func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
 	result := &Decision{Clusters: len(selected)}
@@ -69,8 +69,7 @@ func sliceOf(placement string, members []member, p *part) Slice {
 	return result
 }
 
-// members returns the candidates with their decisions. If scores may not be updated yet, they are those of the
-// former decision.
+// members returns the candidates with their decisions. If scores may not be updated yet, the decisions keep their former scores.
 func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
 	result, limited := make([]member, len(selected)), d.limited(selected, next)
 	reasons, because, reason := map[why]string{}, why{}, ""
@@ -79,7 +78,7 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 		if limited {
 			score = d.Former.Decisions[c.Cluster.Name].Score
 		}
-		// Most clusters have the reason of the cluster before.
+		// Most clusters have the same reason as the cluster before.
 		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
 			if _, known := reasons[own]; !known {
 				reasons[own] = own.String()
@@ -91,8 +90,8 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return result
 }
 
-// limited reports whether the scores of the former decision must stay: the same clusters are selected, and their scores
-// were updated less than spec.scoreRateLimit ago. next gets the time at which scores may be updated.
+// limited reports whether the former scores must be kept: the same clusters are selected, and their scores were updated less than
+// spec.scoreRateLimit ago. next receives the time at which scores may be updated.
 func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
 	last := d.Placement.Status.LastScoreUpdateTime
 	if last == nil || last.After(d.Now) || len(selected) != len(d.Former.Decisions) {
@@ -116,14 +115,14 @@ func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return differ
 }
 
-// why is the reason for which a cluster is selected, as a decision has it. Scores are no part of it: they change more
-// often than reasons should.
+// why is the reason for a selection, as written in a decision. It contains no scores, because scores change more often than
+// reasons should.
 type why struct {
 	set       string
 	predicate int
 }
 
-// String names set and predicate.
+// String names the set and the predicate.
 func (w why) String() string {
 	if w.predicate < 0 {
 		return "in ManagedClusterSet " + w.set
@@ -131,5 +130,5 @@ func (w why) String() string {
 	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
 }
 
-// DefaultScoreRateLimit is the default of spec.scoreRateLimit in the API server.
+// DefaultScoreRateLimit is the default that the API server sets for spec.scoreRateLimit.
 const DefaultScoreRateLimit = time.Minute

@@ -12,38 +12,35 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Decision is what the PlacementDecisions of a Placement are to say.
+// Decision is the wanted content of a Placement's PlacementDecisions.
 type Decision struct {
-	// Groups are at least one, in order of their indices from 0.
+	// Groups holds the decision groups in order of their indices, starting at 0. It has at least one group.
 	Groups []Group
-	// Clusters is how many clusters they have.
+	// Clusters is the number of clusters in all groups.
 	Clusters int
-	// ScoresUpdated tells that some score differs from what the PlacementDecisions
-	// say now.
+	// ScoresUpdated is set if a score differs from the score in the current PlacementDecisions.
 	ScoresUpdated bool
 }
 
 // Group is a decision group.
 type Group struct {
-	// Name is what the Placement calls it, "" for the clusters in none of its groups.
-	// Several may have the same name.
+	// Name is the name of the group in the Placement, or "" for clusters outside the Placement's groups. Names may repeat.
 	Name string
-	// Slices are at least one, in order of the numbers in their names, which may have
-	// gaps. Only that of an empty group is empty.
+	// Slices holds at least one slice, in order of the numbers in their names. Numbers may have gaps. Only an empty group has an
+	// empty slice.
 	Slices []Slice
 }
 
-// Slice is what one PlacementDecision says.
+// Slice is the content of one PlacementDecision.
 type Slice struct {
-	// Name is that of the PlacementDecision.
+	// Name is the name of the PlacementDecision.
 	Name string
-	// Decisions are at most [MaxSliceLength], in the order of spec.sortBy. In order of
-	// scores the next slice of the group continues where this one ends; names are in
-	// order in each slice only.
+	// Decisions holds at most [MaxSliceLength] decisions, in the order of spec.sortBy. The order by score continues from one
+	// slice of a group to the next. The order by name holds only within each slice.
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// Objects are the PlacementDecisions that a Placement is to have, and no others.
+// Objects returns the complete list of PlacementDecisions that the Placement must have.
 func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta1.PlacementDecision {
 	var result []*clusterv1beta1.PlacementDecision
 	owner := metav1.NewControllerRef(placement, schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement"))
@@ -67,7 +64,7 @@ func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta
 	return result
 }
 
-// Status lists the groups as the status of a Placement does.
+// Status returns the groups in the form of a Placement's status.
 func (d *Decision) Status() []clusterv1beta1.DecisionGroupStatus {
 	result := make([]clusterv1beta1.DecisionGroupStatus, len(d.Groups))
 	for i, group := range d.Groups {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// GroupSelector selects the clusters of a decision group that the Placement asks for.
+// GroupSelector selects the clusters of a decision group that the Placement names.
 type GroupSelector struct {
 	name     string
 	selector *cluster.Selector
@@ -41,7 +41,7 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 		for _, message := range validation.IsValidLabelValue(from.GroupName) {
 			wrong.Add(finding.DecisionGroups, at.Child("groupName"), fmt.Sprintf("%q: %s", from.GroupName, message))
 		}
-		// The selector has no expressions, so that compiling it waits for nothing.
+		// The selector has no expressions, so compiling it never waits.
 		selector, err := environment.Compile(context.Background(), clusterv1beta1.ClusterSelector{
 			LabelSelector: from.ClusterSelector.LabelSelector,
 			ClaimSelector: from.ClusterSelector.ClaimSelector,
@@ -54,8 +54,7 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 	return result
 }
 
-// groupLength returns the number of selected clusters that a group may have. It is the number of all if the field is not
-// set, or out of range.
+// groupLength returns the maximum number of clusters in a group. If the field is unset or out of range, it returns selected.
 func groupLength(of intstr.IntOrString, selected int) (int, error) {
 	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
 	if err != nil {
@@ -73,14 +72,14 @@ type piece struct {
 	members []member
 }
 
-// member is a selected cluster with the decision on it.
+// member is a selected cluster and the decision on it.
 type member struct {
 	candidate *candidate.Candidate
 	decision  clusterv1beta1.ClusterDecision
 }
 
-// divide returns the groups of the selected clusters: the groups of the Placement in its order, then one of the other
-// clusters. Longer groups are cut. If there are no clusters, there is one empty group.
+// divide returns the Placement's groups in order, followed by a group of the remaining clusters. It splits groups that are too
+// long. If there are no clusters, it returns one empty group.
 func divide(ctx context.Context, members []member, groups []GroupSelector, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
 	length, err := groupLength(clustersPerGroup, len(members))
 	if err != nil {
@@ -104,7 +103,7 @@ func divide(ctx context.Context, members []member, groups []GroupSelector, clust
 	return result
 }
 
-// split separates the members that a selector matches from the others. A selector without expressions never fails.
+// split separates the members that match a selector from the others. A selector without expressions never fails.
 func split(ctx context.Context, selector *cluster.Selector, members []member, now time.Time) (matching, others []member) {
 	for _, m := range members {
 		if verdict, err := selector.Match(ctx, cluster.New(m.candidate.Cluster), cluster.Hub{Now: now}); err == nil && verdict.Matches {
@@ -116,7 +115,7 @@ func split(ctx context.Context, selector *cluster.Selector, members []member, no
 	return matching, others
 }
 
-// orderByScore sorts members by their scores, the highest first. Members with the same score stay in order of their names.
+// orderByScore sorts members by score, highest first. Members with equal scores keep their order by name.
 func orderByScore(members []member) {
 	slices.SortStableFunc(members, func(a, b member) int { return cmp.Compare(b.decision.Score, a.decision.Score) })
 }

@@ -10,57 +10,51 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// A group is cut into slices in order of names only once. If it were cut again at each
-// decision, a cluster that leaves would move all later clusters, and every later
-// PlacementDecision of the group would be written. So a cluster that stays in its group stays
-// in its slice:
+// A group is cut into slices in order of names only once. Cutting it again at each decision would be expensive: if a cluster
+// left, all later clusters would move, and every later PlacementDecision of the group would be written. So a cluster that stays
+// in its group also stays in its slice:
 //
-//  1. A former slice belongs to the group in which most of its clusters are now.
-//  2. A cluster that leaves makes a gap. New clusters fill gaps, first in slices that a
-//     cluster has left, then in the slices with the fewest clusters. The other new clusters
-//     get new slices.
-//  3. If the clusters of the emptiest slices, at most compactionWidth, fit into one slice
-//     less, one slice is removed and its clusters move to the others. The first slice of the
-//     group stays: some programs read the first PlacementDecision by its name.
+//  1. A former slice goes to the group that most of its clusters are in now.
+//  2. A cluster that leaves makes a gap. New clusters fill gaps, first in slices that a cluster has left, then in the slices
+//     with the fewest clusters. The remaining new clusters get new slices.
+//  3. The emptiest slices, at most compactionWidth, are compacted if their clusters fit into one slice fewer. One slice is
+//     removed, and its clusters move to the others. The first slice of the group stays, because some programs read the first
+//     PlacementDecision by its name.
 //
-// So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also
-// bounds the number of slices: if s slices are left, any w = min(compactionWidth, s) of them
-// have more than 100(w-1) clusters together. So up to compactionWidth slices are as few as
-// possible. A larger number for n clusters is less than n/100 * w/(w-1), a slice for 80
-// clusters.
+// So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also limits the number of slices. If s
+// slices are left, any w = min(compactionWidth, s) of them hold more than 100(w-1) clusters together. So a number of slices up to
+// compactionWidth is minimal. A larger number for n clusters is less than n/100 * w/(w-1), or one slice for 80 clusters.
 //
-// A group that is sorted by score is cut again at each decision. That order holds for the
-// whole group and not only in each slice. Scores that change alone are written no more often
-// than spec.scoreRateLimit allows.
+// A group sorted by score is cut again at each decision, because its order holds for the whole group and not only in each slice.
+// If only scores change, they are written no more often than spec.scoreRateLimit allows.
 
-// MaxSliceLength is the number of clusters that one PlacementDecision may have.
+// MaxSliceLength is the maximum number of clusters in one PlacementDecision.
 const MaxSliceLength = 100
 
-// compactionWidth is the number of slices that one compaction may write, the removed slice
-// included.
+// compactionWidth is the maximum number of slices that one compaction writes, including the removed slice.
 const compactionWidth = 5
 
 // part is a slice that is being filled.
 type part struct {
-	// number is the number in the name of the slice, 0 for a new slice.
+	// number is the number in the name of the slice, or 0 for a new slice.
 	number int
-	// members are indices of members of the group.
+	// members holds indices of members of the group.
 	members []int
-	// short tells that a cluster has left the slice, so that it is written in any case.
+	// short is set if a cluster has left the slice. The slice must then be written anyway, so it is filled first.
 	short bool
 }
 
-// room returns the number of clusters that fit into the slice.
+// room returns the number of clusters that still fit into the slice.
 func (p *part) room() int { return MaxSliceLength - len(p.members) }
 
-// take moves as many members into the part as have room, and returns the others.
+// take moves as many members into the part as fit, and returns the others.
 func (p *part) take(members []int) []int {
 	n := min(p.room(), len(members))
 	p.members = append(p.members, members[:n]...)
 	return members[n:]
 }
 
-// intoSlices returns the slices of each group, in order of their numbers. former are the slices that there are.
+// intoSlices returns the slices of each group in order of their numbers. former holds the existing slices.
 func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*part {
 	result, waiting := keep(groups, former)
 	for i := range groups {
@@ -83,18 +77,18 @@ func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*par
 	return result
 }
 
-// position is where a cluster is among the members of the groups.
+// position is the position of a cluster among the members of the groups.
 type position struct {
 	name         string
 	group, index int
 }
 
-// positions are those of all members, in order of their names.
+// positions holds the positions of all members, sorted by name.
 type positions struct {
 	all []position
-	// placed are, by group and index, the members that are in a slice.
+	// placed marks, by group and index, the members that are in a slice.
 	placed [][]bool
-	// next is behind the one that was found last.
+	// next is the index in all after the position found last.
 	next int
 }
 
@@ -117,8 +111,8 @@ func positionsOf(groups []piece) *positions {
 	return s
 }
 
-// find returns the position of a cluster that is not placed yet. The clusters of a slice are in
-// order, so that the next one is mostly the one that is asked for.
+// find returns the position of a cluster. It returns false if the cluster is already placed or not selected. The clusters of a
+// slice are in order, so the next position is usually the right one.
 func (s *positions) find(name string) (position, bool) {
 	if s.next == len(s.all) || s.all[s.next].name != name {
 		at, found := slices.BinarySearchFunc(s.all, name, func(of position, name string) int { return cmp.Compare(of.name, name) })
@@ -132,8 +126,8 @@ func (s *positions) find(name string) (position, bool) {
 	return found, !s.placed[found.group][found.index]
 }
 
-// keep returns the slices that the groups have already, each with the clusters that
-// stay in it, and for each group the members that are in none of them.
+// keep returns the existing slices of each group with the clusters that stay in them. waiting holds, for each group, the members
+// that are in no slice.
 func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting [][]int) {
 	positions := positionsOf(groups)
 	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
@@ -144,7 +138,7 @@ func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting []
 		}
 		p := &part{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
 		for _, decision := range slice.Decisions {
-			// Each cluster is placed once, whatever the objects say.
+			// Each cluster is placed only once, even if the former objects contain it several times.
 			if at, ok := positions.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
 				p.members = append(p.members, at.index)
 				positions.placed[at.group][at.index] = true
@@ -163,8 +157,8 @@ func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting []
 	return parts, waiting
 }
 
-// groupNow is the group that most of the clusters are in. Of several it is the one
-// with the former index, as it is without any, else the first.
+// groupNow returns the group that contains most of the slice's clusters. On a tie, and if no cluster is left, it prefers the
+// former group. Otherwise it returns the lowest index.
 func groupNow(s *hub.FormerSlice, positions *positions) int {
 	counts := map[int]int{}
 	for _, decision := range s.Decisions {
@@ -181,8 +175,7 @@ func groupNow(s *hub.FormerSlice, positions *positions) int {
 	return group
 }
 
-// fill adds members, in new slices where there is no room. There is at least one
-// slice in the end.
+// fill adds members to the parts, and to new slices if the parts are full. The result has at least one slice.
 func fill(parts []*part, waiting []int) []*part {
 	byNeed := slices.Clone(parts)
 	slices.SortStableFunc(byNeed, func(a, b *part) int {
@@ -199,7 +192,7 @@ func fill(parts []*part, waiting []int) []*part {
 	return parts
 }
 
-// compact puts the emptiest slices together as long as one can go.
+// compact removes slices from among the emptiest ones as long as their clusters fit into the others.
 func compact(parts []*part) []*part {
 	for len(parts) > 1 {
 		emptiest, total := slices.Clone(parts), 0
@@ -225,7 +218,7 @@ func compact(parts []*part) []*part {
 	return parts
 }
 
-// compareBool has false before true.
+// compareBool orders false before true.
 func compareBool(a, b bool) int {
 	switch {
 	case a == b:
@@ -237,8 +230,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// recut returns as many slices as n clusters need, the present ones first. They have
-// no members yet.
+// recut returns as many slices as n clusters need. It reuses existing slices first. deal fills them.
 func recut(parts []*part, n int) []*part {
 	needed := max(1, (n+MaxSliceLength-1)/MaxSliceLength)
 	parts = parts[:min(needed, len(parts))]
@@ -248,7 +240,7 @@ func recut(parts []*part, n int) []*part {
 	return parts
 }
 
-// deal puts n members into slices in their order.
+// deal distributes n members over the slices in order.
 func deal(parts []*part, n int) {
 	all := make([]int, n)
 	for i := range all {
@@ -260,7 +252,7 @@ func deal(parts []*part, n int) {
 	}
 }
 
-// number gives each new slice the lowest number that no other one has.
+// number gives each new slice the lowest unused number.
 func number(groups [][]*part) {
 	taken := map[int]bool{0: true}
 	for _, parts := range groups {

@@ -15,39 +15,35 @@ import (
 
 // Step is one change to the PlacementDecisions of a Placement.
 type Step struct {
-	// Object is created or updated, or deleted if Delete says so. In one to delete
-	// only namespace and name matter.
+	// Object is created or updated. If Delete is set, it is deleted, and only its namespace and name matter.
 	Object *clusterv1beta1.PlacementDecision
 	Delete bool
 }
 
-// Updates returns the steps from the former to the wanted PlacementDecisions of a
-// Placement, in an order in which a cluster that stays selected is in some
-// PlacementDecision after each of them. One that must not be missing from its
-// former object before another one has it waits for that. Where objects wait for
-// each other, their clusters pass through an object of their own that is deleted
-// in the end.
+// Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
+// cluster that stays selected is in some PlacementDecision:
 //
-// That holds also if others take steps from and to other objects at the same time, as a
-// leader does that was paused, or a request that nobody waits for any more, and whatever of
-// former is out of date, provided that
+//  1. An unchanged object is written again if it contains clusters that leave other objects. See below.
+//  2. A change that removes clusters from an object waits until the steps have written these clusters to other objects.
+//  3. If changes wait for each other, their clusters are first written to a temporary object. It is deleted at the end.
 //
-//   - each object is updated or deleted in the version that former has, or that a step
-//     before has made, and created only if there is none;
-//   - the steps end at the first one that fails or is not known to have succeeded; and
-//   - objects found on the way are none of former: the steps end, and others are made.
+// The guarantee also holds if other writers act at the same time, such as a paused leader or an abandoned request. It also holds
+// if former is out of date. It requires that
 //
-// For that, a cluster leaves an object only after one of these steps has written another
-// one that has it. That former has it in two does not suffice: somebody else may be about to
-// take it out of the other one, for the same reason. An object that is as it should be is
-// written for this, too, with [wellknown.AnnotationConfirmed]: whoever knows an earlier version of it
-// can't change it any more. It happens only after steps that did not come to their end.
+//   - each object is updated or deleted in the version that is in former or that an earlier step has made, and created only
+//     if it does not exist;
+//   - the steps end at the first one that fails or whose result is not certain; and
+//   - the steps end if they meet an object that is not in former. New steps are then computed.
 //
-// Why that suffices: suppose a removal leaves a cluster nowhere. The object that its writer
-// has written before lost the cluster to another writer, who had read that version, and so
-// had made its steps later than the first writer. That one in turn had written an object
-// with the cluster, which was lost to a writer with still later steps, and so on; but there
-// are only so many writers.
+// Finding a cluster in two former objects is not enough to remove it from one of them: another writer may be about to remove it
+// from the other one, for the same reason. So one of these steps must write the cluster first, even to an object that needs no
+// change. That write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any
+// more. It is needed only after steps that were not completed.
+//
+// Proof: suppose a removal leaves a cluster in no object. Its writer has written an object with the cluster before. Another
+// writer removed the cluster from that object. It had read the version of the first writer, so it computed its steps later. It in
+// turn had written an object with the cluster, which a writer with still later steps changed, and so on. But there are only
+// finitely many writers.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	u := newUpdating(former, wanted)
 	u.confirm()
@@ -62,26 +58,25 @@ func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return u.steps
 }
 
-// updating is the state of making the steps.
+// updating is the state while the steps are computed.
 type updating struct {
 	steps []Step
-	// pending are the objects yet to be changed.
+	// pending holds the changes still to be made.
 	pending []*change
-	// unchanged are the former objects that are as they should be, by the wanted ones.
+	// unchanged maps a wanted object to its former state if both are equal.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision
-	// moves are the clusters that stay and leave an object, each with the wanted object that has it.
-	// written tells that the steps have written an object that has it. What is
-	// written keeps its clusters until nothing is pending.
+	// moves maps each cluster that leaves an object but stays selected to the wanted object that contains it. written marks the
+	// clusters that the steps have written. A written object keeps its clusters until no change is pending.
 	moves   map[string]*clusterv1beta1.PlacementDecision
 	written map[string]bool
 	parked  []*clusterv1beta1.PlacementDecision
 	taken   map[string]bool
 }
 
-// change is from one state of an object to another; either may be nil.
+// change is a change of one object from one state to another. Either state may be nil.
 type change struct {
 	from, to *clusterv1beta1.PlacementDecision
-	// leaves are the clusters that stay, but in another object.
+	// leaves holds the clusters that leave the object but stay selected.
 	leaves []string
 }
 
@@ -113,8 +108,7 @@ func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 	return u
 }
 
-// move finds the clusters that leave objects and stay. Most updates have none, or few: the others are not
-// looked for.
+// move finds the clusters that leave an object but stay selected. Most updates have few or none, so move looks up only these.
 func (u *updating) move(wanted []*clusterv1beta1.PlacementDecision) {
 	for _, c := range u.pending {
 		c.leaves = leaving(c)
@@ -142,7 +136,7 @@ func (u *updating) isMoving(name string) bool {
 	return moving
 }
 
-// confirm writes the unchanged objects that have clusters which leave others.
+// confirm writes unchanged objects again if they contain clusters that leave other objects.
 func (u *updating) confirm() {
 	for _, c := range u.pending {
 		for _, name := range c.leaves {
@@ -161,7 +155,7 @@ func (u *updating) confirm() {
 	}
 }
 
-// leaving are the clusters of the former state that the other one does not have.
+// leaving returns the clusters of the former state that are not in the new state.
 func leaving(c *change) []string {
 	kept := clustersOf(c.to)
 	return slices.DeleteFunc(clustersOf(c.from), func(name string) bool {
@@ -170,7 +164,7 @@ func leaving(c *change) []string {
 	})
 }
 
-// same tells whether there is nothing to write.
+// same reports whether nothing must be written.
 func same(from, to *clusterv1beta1.PlacementDecision) bool {
 	for key, value := range to.Labels {
 		if has, ok := from.Labels[key]; !ok || has != value {
@@ -181,7 +175,7 @@ func same(from, to *clusterv1beta1.PlacementDecision) bool {
 		slices.Equal(from.Status.Decisions, to.Status.Decisions)
 }
 
-// clustersOf returns the names of the clusters of an object, sorted, each once.
+// clustersOf returns the names of the clusters of an object, sorted and without duplicates.
 func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	if object == nil {
 		return nil
@@ -194,7 +188,7 @@ func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	return slices.Compact(result)
 }
 
-// advance makes the changes that can be made now, and tells whether there were any.
+// advance makes the changes that wait for no cluster. It reports whether it made any.
 func (u *updating) advance() bool {
 	before := len(u.pending)
 	u.pending = slices.DeleteFunc(u.pending, func(c *change) bool {
@@ -207,7 +201,7 @@ func (u *updating) advance() bool {
 	return len(u.pending) < before
 }
 
-// missing are the clusters that stay and are in no object yet that was written.
+// missing returns the clusters that leave the object but were not written elsewhere yet.
 func (u *updating) missing(c *change) []string {
 	var result []string
 	for _, name := range c.leaves {
@@ -231,8 +225,8 @@ func (u *updating) apply(c *change) {
 	u.steps = append(u.steps, Step{c.to, false})
 }
 
-// park adds objects for the clusters that the change with the fewest waits for,
-// like those in which they will be.
+// park picks the change that waits for the fewest clusters, and adds temporary objects that contain them. Each temporary object
+// resembles the wanted object of its clusters.
 func (u *updating) park() {
 	least := u.missing(u.pending[0])
 	for _, c := range u.pending[1:] {
@@ -258,8 +252,7 @@ func (u *updating) park() {
 	}
 }
 
-// like returns an object without clusters that looks like another one, but for a
-// name that is not used.
+// like returns a copy of an object without clusters and under an unused name.
 func (u *updating) like(place *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
 	result := place.DeepCopy()
 	result.Status.Decisions = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// Each filter describes itself by the name that results have.
+// The description of each filter starts with its name in results.
 func TestDescriptions(t *testing.T) {
 	require.Regexp(t, "^"+finding.Predicate+" removes clusters .*[.]$", Predicates{}.Describe())
 	require.Regexp(t, "^"+finding.TaintToleration+" removes clusters .*[.]$", (&Tolerations{}).Describe())

@@ -16,19 +16,19 @@ import (
 
 // Predicates is the filter Predicate of one Placement.
 type Predicates struct {
-	// Verdicts has the verdict of the predicates on each available cluster. It is empty if the Placement has no predicates.
+	// Verdicts holds the verdict for each available cluster. It is empty if the Placement has no predicates.
 	Verdicts []*verdict.Verdict
 }
 
-// Describe says in a sentence which clusters the filter removes.
+// Describe returns a sentence that says which clusters the filter removes.
 func (Predicates) Describe() string {
 	return finding.Predicate + " removes clusters that match none of the predicates."
 }
 
-// unfiltered is the verdict on each cluster if there are no predicates.
+// unfiltered is the verdict for each cluster if there are no predicates.
 var unfiltered = &verdict.Verdict{Match: predicate.Match{Predicate: -1}}
 
-// Filter returns a candidate for each available cluster that passes, in order of their names, and what it removed.
+// Filter returns a candidate for each available cluster that passes, in order of names, and the clusters that it removed.
 func (p Predicates) Filter(available *hub.Availability, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
@@ -63,7 +63,7 @@ func (p Predicates) Filter(available *hub.Availability, found *finding.Findings)
 	return passed, filtered
 }
 
-// Failures returns the removed clusters that could not be evaluated.
+// Failures returns the removed clusters whose evaluation failed.
 func Failures(removed []candidate.Removal) (failed []candidate.Removal) {
 	for _, removal := range removed {
 		if _, ok := removal.Reason.(*candidate.Failed); ok {

@@ -20,21 +20,21 @@ import (
 
 // Tolerations is the filter TaintToleration of one Placement.
 type Tolerations struct {
-	// Of are the tolerations.
+	// Of lists the tolerations.
 	Of []clusterv1beta1.Toleration
-	// Former is the former decision. A cluster that is in it stays selected in spite of the effect NoSelectIfNew.
+	// Former is the former decision. The effect NoSelectIfNew does not apply to clusters in it.
 	Former *hub.Former
-	// Now is the time of the decision. A toleration with tolerationSeconds ends.
+	// Now is the time of the decision. It matters because tolerations with tolerationSeconds end.
 	Now time.Time
 }
 
-// Describe says in a sentence which clusters the filter removes.
+// Describe returns a sentence that says which clusters the filter removes.
 func (*Tolerations) Describe() string {
 	return finding.TaintToleration + " removes clusters with a taint that is not tolerated and keeps them from being selected."
 }
 
-// Filter returns the candidates whose taints are tolerated, in their order, and what it removed. It overwrites the
-// list. next gets the times at which a toleration ends.
+// Filter returns the candidates that have no untolerated taint, in order, and the clusters that it removed. It overwrites
+// candidates. next receives the times at which tolerations end.
 func (t *Tolerations) Filter(candidates []*candidate.Candidate, next *finding.Wakeup) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.TaintToleration}
 	passed := 0
@@ -52,8 +52,8 @@ func (t *Tolerations) Filter(candidates []*candidate.Candidate, next *finding.Wa
 	return candidates[:passed], filtered
 }
 
-// Allows reports whether the taints of one of the available clusters let it be selected. The clusters are sorted by
-// name. If a toleration allows it, next gets the time at which the toleration ends.
+// Allows reports whether the taints of an available cluster permit its selection. available must be sorted by name. If a
+// toleration permits the selection, next receives the time at which the toleration ends.
 func (t *Tolerations) Allows(name string, available []*clusterv1.ManagedCluster, next *finding.Wakeup) bool {
 	i, found := slices.BinarySearchFunc(available, name, func(c *clusterv1.ManagedCluster, name string) int {
 		return strings.Compare(c.Name, name)
@@ -68,7 +68,7 @@ func (t *Tolerations) Allows(name string, available []*clusterv1.ManagedCluster,
 	return verdict.keeps == nil
 }
 
-// taints returns what the taints of a cluster mean for the Placement.
+// taints returns the effect of a cluster's taints on the Placement.
 func (t *Tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
@@ -76,7 +76,7 @@ func (t *Tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	return taints(cluster, t.Of, t.Former.Chose(cluster.Name), t.Now)
 }
 
-// ValidateTolerations adds what is wrong with tolerations.
+// ValidateTolerations adds the mistakes in tolerations to wrong.
 func ValidateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding.Misconfigurations) {
 	for i, toleration := range tolerations {
 		path := field.NewPath("spec", "tolerations").Index(i)
@@ -90,17 +90,15 @@ func ValidateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding
 	}
 }
 
-// tainted says what the taints of a cluster mean for a Placement.
+// tainted is the effect of a cluster's taints on a Placement.
 type tainted struct {
-	// keeps is the first taint that keeps the cluster from being selected, avoids the
-	// first one that makes it less wanted; nil if there is none.
+	// keeps is the first taint that prevents selection. avoids is the first taint that lowers the rank. Each may be nil.
 	keeps, avoids *clusterv1.Taint
-	// until is the earliest time at which a toleration ends, so that the above may change.
+	// until is the earliest time at which a toleration ends, so that keeps and avoids may change.
 	until finding.Wakeup
 }
 
-// taints returns what the taints of a cluster mean. A cluster that is selected
-// already stays selected in spite of the effect NoSelectIfNew.
+// taints returns the effect of a cluster's taints. selected means that the effect NoSelectIfNew does not apply.
 func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Toleration, selected bool, now time.Time) tainted {
 	var result tainted
 	for i := range cluster.Spec.Taints {
@@ -123,7 +121,7 @@ func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Tole
 	return result
 }
 
-// tolerate reports whether some toleration matches, and until when; zero is forever.
+// tolerate reports whether a toleration matches, and the time at which it ends. A zero time means never.
 func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, now time.Time) (tolerated bool, until time.Time) {
 	for i := range tolerations {
 		toleration := &tolerations[i]
@@ -144,7 +142,7 @@ func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, n
 	return tolerated, until
 }
 
-// matchesTaint reports whether a toleration is for a taint, whether or not it has ended.
+// matchesTaint reports whether a toleration applies to a taint. It ignores the end of the toleration.
 func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect {
 		return false
@@ -162,8 +160,8 @@ func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint)
 	}
 }
 
-// endOf returns the time at which a toleration of a taint ends, if it does. A toleration for more than 292 years, the
-// longest Duration, does not end. One that ended more than 292 years before the taint was added has ended.
+// endOf returns the time at which a toleration of a taint ends. A toleration for more than 292 years, the longest Duration, has
+// no end. A toleration that ended more than 292 years before the taint was added has ended.
 func endOf(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) (end time.Time, ends bool) {
 	const most = math.MaxInt64 / int64(time.Second)
 	if toleration.TolerationSeconds == nil || *toleration.TolerationSeconds > most {

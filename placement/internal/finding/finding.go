@@ -15,40 +15,39 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Findings collects what filters and prioritizers find besides their answers.
+// Findings collects additional findings of filters and prioritizers.
 type Findings struct {
-	// Warnings are to be recorded as events.
+	// Warnings holds the warnings to be recorded as events.
 	Warnings []Warning
 	// OutOfRange maps the name of a prioritizer to the number of candidates whose values are out of range.
 	OutOfRange map[string]int
-	// Missing has messages about names that the Placement reads and that no cluster has.
+	// Missing holds messages about names that the Placement reads but no cluster has.
 	Missing []string
-	// Next is the earliest time at which an answer may be another one though no object changes.
+	// Next is the earliest time at which the outcome may change without a change of any object.
 	Next Wakeup
-	// Keys, Scores and Sets tell that a message names labels or claims of clusters, AddOnPlacementScores, or
-	// ManagedClusterSets that the Placement does not read. A change of any of these changes the message.
+	// Keys, Scores and Sets are set if a message lists names that the Placement does not read: labels or claims of clusters,
+	// AddOnPlacementScores, or ManagedClusterSets. A change of such a name changes the message.
 	Keys, Scores, Sets bool
 }
 
-// Warning is something that does not keep a Placement from being decided: an event.
+// Warning is an event about a problem that does not prevent a decision.
 type Warning struct {
 	// Reason is one of [wellknown.ReasonScoreExpired] and the constants after it.
 	Reason string
-	// Plugin is the filter or prioritizer it is about.
+	// Plugin is the name of the filter or prioritizer that found the problem.
 	Plugin string
 	// Message names the first few objects.
 	Message string
 }
 
-// Warn adds a warning about subjects, if there are any. format has a %s for them.
+// Warn adds a warning about subjects unless the list is empty. format has a %s for the subjects.
 func (f *Findings) Warn(reason, plugin, format string, subjects []string) {
 	if len(subjects) > 0 {
 		f.Warnings = append(f.Warnings, Warning{reason, plugin, fmt.Sprintf(format, firstOf(subjects))})
 	}
 }
 
-// WarnOutOfRange warns about subjects with values that are out of their range, and counts
-// them.
+// WarnOutOfRange warns about subjects with values out of range, and counts them.
 func (f *Findings) WarnOutOfRange(reason, plugin, format string, subjects []string) {
 	f.Warn(reason, plugin, format, subjects)
 	if len(subjects) > 0 {
@@ -59,7 +58,7 @@ func (f *Findings) WarnOutOfRange(reason, plugin, format string, subjects []stri
 	}
 }
 
-// AddMissing adds a name that no cluster has, with the names that there are instead.
+// AddMissing adds a message about a name that no cluster has, with existing names as suggestions.
 func (f *Findings) AddMissing(what, name string, there sets.Set[string]) {
 	if len(f.Missing) >= mostMissing {
 		return
@@ -75,14 +74,14 @@ func (f *Findings) AddMissing(what, name string, there sets.Set[string]) {
 	f.Missing = append(f.Missing, message)
 }
 
-// AddMissingScore adds the name of an AddOnPlacementScore that no cluster has. there is nil if the names that there are
-// instead can't be listed.
+// AddMissingScore adds a message about an AddOnPlacementScore that no cluster has. there lists the existing names, or is nil if
+// they can't be listed.
 func (f *Findings) AddMissingScore(what, name string, there sets.Set[string]) {
 	f.Scores = f.Scores || there != nil
 	f.AddMissing(what, name, there)
 }
 
-// Lacks returns the first messages about missing names as the end of a message.
+// Lacks returns the first messages about missing names, in the form of the end of a message.
 func (f *Findings) Lacks() string {
 	if len(f.Missing) == 0 {
 		return ""
@@ -90,13 +89,13 @@ func (f *Findings) Lacks() string {
 	return "; " + strings.Join(f.Missing[:min(mostMissing, len(f.Missing))], "; ")
 }
 
-// mostMissing is the number of missing names in a condition.
+// mostMissing is the maximum number of missing names in a condition.
 const mostMissing = 8
 
-// MostNamed is the number of things that a message names if there are many.
+// MostNamed is the maximum number of things that a message names.
 const MostNamed = 3
 
-// firstOf names the first few of many things and counts the others.
+// firstOf names the first few names and counts the others.
 func firstOf(names []string) string {
 	if len(names) <= MostNamed {
 		return strings.Join(names, ", ")
@@ -104,13 +103,13 @@ func firstOf(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:MostNamed], ", "), len(names)-MostNamed)
 }
 
-// Wakeup is the earliest of several times, zero if there is none.
+// Wakeup is the earliest of several times.
 type Wakeup struct {
-	// Time is the earliest time so far.
+	// Time is the earliest time so far, or zero if no time was added.
 	Time time.Time
 }
 
-// At adds a time; zero adds nothing.
+// At adds a time. It ignores the zero time.
 func (w *Wakeup) At(t time.Time) {
 	if !t.IsZero() && (w.Time.IsZero() || t.Before(w.Time)) {
 		w.Time = t

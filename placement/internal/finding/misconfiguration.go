@@ -12,27 +12,24 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Names of what a Placement configures, as conditions, metrics and events have
-// them.
+// Names of the configurable parts of a Placement, as used in conditions, metrics and events.
 const (
 	Predicate       = "Predicate"
 	TaintToleration = "TaintToleration"
 	Prioritizers    = "Prioritizer"
 	Spread          = "Spread"
 	DecisionGroups  = "DecisionGroup"
-	// Selection is the number, order and naming of decisions.
+	// Selection covers the number, order and naming of decisions.
 	Selection = "Selection"
 )
 
-// Misconfiguration is something in a Placement that can't be understood. Until it
-// is mended the former decision stands.
+// Misconfiguration is an invalid part of a Placement. The former decision stays in effect until it is corrected.
 type Misconfiguration struct {
-	// Plugin is what it configures: Predicate, TaintToleration, ...
+	// Plugin is the name of the invalid part: Predicate, TaintToleration, ...
 	Plugin string
-	// Path leads to it in the Placement.
+	// Path is the path of the field in the Placement.
 	Path *field.Path
-	// Err says what is wrong, for CEL expressions at which line and column, and what
-	// to do about it.
+	// Err says what is wrong and how to fix it. For CEL expressions it contains line and column.
 	Err error
 }
 
@@ -44,7 +41,7 @@ func (m *Misconfiguration) Error() string {
 // Unwrap returns the error without plugin and path.
 func (m *Misconfiguration) Unwrap() error { return m.Err }
 
-// Misconfigurations are what is wrong with one Placement, in the order in which it was found.
+// Misconfigurations lists the mistakes in one Placement, in the order of discovery.
 type Misconfigurations []*Misconfiguration
 
 // Add adds a misconfiguration.
@@ -52,8 +49,7 @@ func (m *Misconfigurations) Add(plugin string, path *field.Path, message string)
 	*m = append(*m, &Misconfiguration{plugin, path, errors.New(message)})
 }
 
-// AddSelector takes the errors of compiling a selector apart. It returns an error that is not about the
-// selector.
+// AddSelector adds one misconfiguration per error in a selector. It returns err if err has another cause.
 func (m *Misconfigurations) AddSelector(plugin string, err error) error {
 	joined, wrong := err.(interface{ Unwrap() []error })
 	if !wrong {
@@ -69,7 +65,7 @@ func (m *Misconfigurations) AddSelector(plugin string, err error) error {
 	return nil
 }
 
-// Message joins the texts of all.
+// Message joins the texts of all misconfigurations.
 func (m Misconfigurations) Message() string {
 	texts := make([]string, len(m))
 	for i, one := range m {

@@ -17,18 +17,17 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Decisions counts the PlacementDecisions of the hub. It is updated object by object,
-// so that the prioritizer Balance need not read every decision of every Placement. It is
-// safe for concurrent use.
+// Decisions counts the PlacementDecisions of the hub. It is updated object by object, so that the prioritizer Balance need not
+// read every decision of every Placement. It is safe for concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects has every object, as it was counted.
+	// objects holds every object in the form in which it was counted.
 	objects map[types.NamespacedName]counted
-	// placements has every Placement with objects.
+	// placements holds every Placement that has objects.
 	placements map[types.NamespacedName]*objectsOf
-	// total maps a cluster to the number of decisions on it. It has no zeros.
+	// total maps a cluster to the number of decisions on it. No number is zero.
 	total map[string]int
-	// version grows with each change.
+	// version increases with each change.
 	version uint64
 }
 
@@ -38,44 +37,44 @@ type counted struct {
 	FormerSlice
 }
 
-// objectsOf are the objects of one Placement.
+// objectsOf holds the objects of one Placement.
 type objectsOf struct {
 	names map[string]struct{}
-	// version is Decisions.version after the last change of one of the objects.
+	// version is the value of Decisions.version after the last change to these objects.
 	version uint64
 }
 
-// Former is the former decision on one Placement, which its PlacementDecisions have.
+// Former is the former decision on one Placement, read from its PlacementDecisions.
 type Former struct {
-	// Decisions maps a cluster to the decision on it. If several objects have one, the last
-	// object counts. A decision without a name is ignored.
+	// Decisions maps a cluster to the decision on it. If several objects contain the cluster, the last object counts. Decisions
+	// without a cluster name are ignored.
 	Decisions map[string]formerDecision
-	// Slices are the objects whose names have the number of a slice, in order of the numbers.
+	// Slices holds the objects whose names contain the number of a slice, in order of the numbers.
 	Slices []FormerSlice
 }
 
-// FormerSlice has the decisions of one PlacementDecision.
+// FormerSlice holds the decisions of one PlacementDecision.
 type FormerSlice struct {
 	// Number is the number in the name of the object.
 	Number int
-	// Group is the index of the decision group in the label of the object, -1 if there is none.
+	// Group is the index of the decision group in the label of the object, or -1 if the label is missing or no number.
 	Group     int
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// Chose reports whether a cluster is in the former decision.
+// Chose reports whether the former decision contains a cluster.
 func (f *Former) Chose(name string) bool {
 	_, chosen := f.Decisions[name]
 	return chosen
 }
 
-// formerDecision is the decision on a cluster. times is the number of decisions on it.
+// formerDecision is the decision on a cluster. times counts how often the Placement's objects contain the cluster.
 type formerDecision struct {
 	clusterv1beta1.ClusterDecision
 	times int
 }
 
-// NewDecisions returns the Decisions of some objects.
+// NewDecisions returns Decisions that hold objects.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	d := &Decisions{
 		objects:    map[types.NamespacedName]counted{},
@@ -88,8 +87,7 @@ func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	return d
 }
 
-// Set adds an object, in place of one with the same namespace and name. The object
-// must not be modified later.
+// Set adds an object. It replaces an object with the same namespace and name. The object must not be modified later.
 func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	if object == nil {
 		return
@@ -119,7 +117,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// Delete removes an object; it need not be there.
+// Delete removes an object if it exists.
 func (d *Decisions) Delete(namespace, name string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -127,8 +125,8 @@ func (d *Decisions) Delete(namespace, name string) {
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// Versions returns the version of all objects, and the version of those of one Placement, zero if it has none. After a
-// change a version is another one.
+// Versions returns the version of all objects and the version of the objects of one Placement. The latter is zero if the
+// Placement has no objects. A version changes with every change of its objects.
 func (d *Decisions) Versions(namespace, placement string) (all, own uint64) {
 	if d == nil {
 		return 0, 0
@@ -202,8 +200,8 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// Others returns, for each of n clusters, the number of decisions of other Placements on it, and the largest such
-// number of any cluster. own is the former decision on the Placement that does not count.
+// Others returns, for each of n clusters, the number of other Placements' decisions on it. most is the largest such number of any
+// cluster on the hub. own is the former decision of the Placement that is being decided.
 func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
 	if d == nil {
 		return make([]int, n), 0
@@ -222,12 +220,12 @@ func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedClus
 	return counts, most
 }
 
-// SliceName returns the name of the PlacementDecision with a number, from 1.
+// SliceName returns the name of the PlacementDecision with a number, starting at 1.
 func SliceName(placement string, number int) string {
 	return placement + "-decision-" + strconv.Itoa(number)
 }
 
-// sliceNumber returns the number in the name of a PlacementDecision, 0 if SliceName returns no such name.
+// sliceNumber returns the number in the name of a PlacementDecision, or 0 if SliceName never returns this name.
 func sliceNumber(placement, name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
 	if err != nil || n < 1 || SliceName(placement, n) != name {

@@ -18,33 +18,29 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// Availability has the clusters that a Placement may choose from.
+// Availability holds the clusters that a Placement may choose from.
 type Availability struct {
-	// Bound are the names of the ManagedClusterSets that exist and are bound to the
-	// namespace of the Placement, sorted.
+	// Bound lists the names of the ManagedClusterSets that exist and are bound to the namespace of the Placement, sorted.
 	Bound []string
-	// Eligible are the names in Bound that the Placement names too, sorted. If it names no set, all are eligible.
+	// Eligible lists the names in Bound that the Placement also names, sorted. If it names no set, all bound sets are eligible.
 	Eligible []string
-	// Clusters are the ManagedClusters of the eligible sets that are not being
-	// deleted, sorted by name.
+	// Clusters lists the ManagedClusters of the eligible sets that are not being deleted, sorted by name.
 	Clusters []*clusterv1.ManagedCluster
-	// sets has for each of Clusters the index of the first set in Eligible that the cluster is in.
+	// sets holds, for each of Clusters, the index in Eligible of the cluster's first set.
 	sets []int32
-	// Transient is set if a cluster has no version, so that its object may be changed without being replaced.
+	// Transient is set if a cluster has no version. Its object may then be changed in place.
 	Transient bool
 }
 
-// ClusterSet returns the first eligible set that the cluster at an index is in.
+// ClusterSet returns the first eligible set of the cluster at an index.
 func (a *Availability) ClusterSet(i int) string { return a.Eligible[a.sets[i]] }
 
-// SameSets reports whether two availabilities have the same eligible sets, and the clusters at each index are in the
-// same set.
+// SameSets reports whether a and other have the same eligible sets, and the clusters at each index are in the same set.
 func (a *Availability) SameSets(other *Availability) bool {
 	return slices.Equal(a.Eligible, other.Eligible) && slices.Equal(a.sets, other.sets)
 }
 
-// Available returns the clusters that a Placement may choose from. The error means that an eligible ManagedClusterSet is
-// invalid.
+// Available returns the clusters that a Placement may choose from. It fails if an eligible ManagedClusterSet is invalid.
 func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}
@@ -63,8 +59,8 @@ func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *S
 	return result, err
 }
 
-// boundSets returns the sets that are bound to a namespace. Only the name of a binding is read: if spec.clusterSet
-// differs from it, the binding is invalid.
+// boundSets returns the sets that are bound to a namespace. It reads only the name of a binding: if spec.clusterSet differs from
+// the name, the binding is invalid.
 func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
 	bound := map[string]bool{}
 	for _, binding := range snapshot.Bindings {
@@ -83,33 +79,33 @@ func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedCl
 	return result
 }
 
-// mostMemberships is the number of combinations of sets that are remembered. Each takes 16 bytes a cluster.
+// mostMemberships is the maximum number of remembered combinations of sets. Each takes 16 bytes per cluster.
 const mostMemberships = 16
 
-// Memberships remembers in which sets the clusters of the last snapshot are. All Placements that choose from the same sets
-// share a membership. If a cluster changes, only the sets of that cluster are found again.
+// Memberships remembers the sets of the clusters in the last snapshot. Placements that choose from the same sets share one
+// membership. After a change of a cluster, only the sets of that cluster are computed again.
 type Memberships struct {
 	mutex sync.Mutex
-	// clusters are the clusters of the snapshot. sorted has them sorted by name, each name once. It is the same list if
-	// that is sorted.
+	// clusters holds the clusters of the snapshot. sorted holds them sorted by name, without duplicates. Both are the same list
+	// if clusters is sorted already.
 	clusters, sorted []*clusterv1.ManagedCluster
-	// known has a membership for each combination of sets, by keyOf.
+	// known maps the key of a combination of sets (keyOf) to its membership.
 	known map[string]*membership
 }
 
-// membership has the clusters that are in one of several sets and are not being deleted, sorted by name. For each cluster
-// it has the index of the first set that the cluster is in. It is not modified.
+// membership lists the clusters that are in one of several sets and are not being deleted, sorted by name. sets holds the index
+// of each cluster's first set. A membership is immutable.
 type membership struct {
 	clusters []*clusterv1.ManagedCluster
 	sets     []int32
-	// all has the index of the first set for each cluster of the snapshot. For a cluster in no set it is the number of sets.
+	// all holds the index of the first set for each cluster of the snapshot, or the number of sets if the cluster is in no set.
 	all       []int32
 	selectors setSelectors
-	// transient is set if a cluster of the snapshot has no version, so that it may be changed without being replaced.
+	// transient is set if a cluster of the snapshot has no version. Its object may then be changed in place.
 	transient bool
 }
 
-// of returns the membership of the clusters of a snapshot in some sets.
+// of returns the membership of the clusters of a snapshot in a combination of sets.
 func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
 	key, transient := keyOf(sets)
 	m.mutex.Lock()
@@ -136,8 +132,8 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 	return found, nil
 }
 
-// follow replaces the clusters by those of another snapshot. If both have the same names, only the sets of clusters that
-// have changed are found again.
+// follow replaces the clusters with the clusters of a new snapshot. If the names are the same, it updates the memberships of
+// changed clusters only. Otherwise it drops all memberships.
 func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	if slices.Equal(m.clusters, clusters) {
 		return
@@ -163,8 +159,8 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	m.known = known
 }
 
-// changedIn returns the indices of the clusters that are other objects than before. same reports whether both lists have
-// the same names.
+// changedIn returns the indices of the clusters whose object has been replaced. same reports whether both lists have the same
+// names.
 func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
 	if len(before) != len(now) {
 		return nil, false
@@ -181,7 +177,7 @@ func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same boo
 	return changed, true
 }
 
-// keyOf returns a key of sets and their versions. transient is set if a set has no version.
+// keyOf returns a key made of the sets and their versions. transient is set if a set has no version.
 func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, transient bool) {
 	var text strings.Builder
 	for _, set := range sets {
@@ -191,7 +187,7 @@ func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, transient bool
 	return text.String(), transient
 }
 
-// find finds the set of one of the clusters of a snapshot.
+// find computes the set of the cluster at index i.
 func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
 	c := clusters[i]
 	if m.all[i] = int32(m.selectors.count); c.DeletionTimestamp.IsZero() {
@@ -216,10 +212,10 @@ func (m *membership) choose(clusters []*clusterv1.ManagedCluster) {
 	}
 }
 
-// setSelectors find the first of several sets that a cluster is in.
+// setSelectors find the first of several sets that contains a cluster.
 type setSelectors struct {
 	count int
-	// exclusive has the indices of the sets that clusters join by their label.
+	// exclusive maps the name of a set to its index. Clusters join these sets by a label with the name.
 	exclusive map[string]int
 	selectors []indexed
 }
@@ -250,7 +246,7 @@ func selectorsOf(sets []*clusterv1beta2.ManagedClusterSet) (setSelectors, error)
 	return result, nil
 }
 
-// find returns the first set, their count if there is none.
+// find returns the index of the first set that contains a cluster, or the number of sets if no set does.
 func (m setSelectors) find(cluster *clusterv1.ManagedCluster) int {
 	first := m.count
 	if name, labelled := cluster.Labels[clusterv1beta2.ClusterSetLabel]; labelled {
@@ -269,7 +265,7 @@ func (m setSelectors) find(cluster *clusterv1.ManagedCluster) int {
 	return first
 }
 
-// byName returns the clusters sorted by name, each name once.
+// byName returns the clusters sorted by name, without duplicates and nil.
 func byName(clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
 	order := func(a, b *clusterv1.ManagedCluster) int { return cmp.Compare(a.Name, b.Name) }
 	usable := func() bool {

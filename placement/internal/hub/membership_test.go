@@ -14,7 +14,7 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// Few combinations of sets are remembered, and those that are forgotten have the same clusters again.
+// The memory holds few combinations of sets. A forgotten combination gets the same clusters when it is computed again.
 func TestFewCombinationsAreRemembered(t *testing.T) {
 	snapshot := &Snapshot{}
 	for _, name := range []string{"a", "b"} {

@@ -17,27 +17,24 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Snapshot is the hub at one moment: all that a decision is made from, besides
-// the Placement and the time. Nothing in it may be modified, also later: after a change of
-// an object with UID and version there must be another object with another version. Objects
-// that are nil are ignored, and so are all but one of several objects with the same name.
+// Snapshot is the hub at one moment. Together with the Placement and the time it determines a decision. Its objects must not be
+// modified, not even later. A changed object with UID and version must be a new object with a new version. Nil objects are
+// ignored. If several objects have the same name, all but one are ignored.
 type Snapshot struct {
-	// Clusters are all ManagedClusters. In order of their names they need no sorting.
+	// Clusters lists all ManagedClusters. A list that is sorted by name saves sorting.
 	Clusters []*clusterv1.ManagedCluster
-	// ClusterSets are all ManagedClusterSets.
+	// ClusterSets lists all ManagedClusterSets.
 	ClusterSets []*clusterv1beta2.ManagedClusterSet
-	// Bindings are the ManagedClusterSetBindings, at least those of the namespace of
-	// the Placement.
+	// Bindings lists at least the ManagedClusterSetBindings in the namespace of the Placement.
 	Bindings []*clusterv1beta2.ManagedClusterSetBinding
-	// Scores finds AddOnPlacementScores; nil finds none. An error means that the
-	// snapshot can't be read, not that there is no such object. Finders that are equal must find the same
-	// objects in all snapshots.
+	// Scores finds AddOnPlacementScores. If Scores is nil, no score exists. A finder must return an error only if the snapshot
+	// can't be read, not if the object does not exist. Equal finders must find the same objects in all snapshots.
 	Scores cluster.ScoreFinder
-	// Decisions are the PlacementDecisions of all Placements; nil are none.
+	// Decisions holds the PlacementDecisions of all Placements. If it is nil, no PlacementDecision exists.
 	Decisions *Decisions
 }
 
-// Score returns an AddOnPlacementScore, nil if there is none.
+// Score returns an AddOnPlacementScore, or nil if it does not exist.
 func (s *Snapshot) Score(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	if s.Scores == nil {
 		return nil, nil
@@ -49,14 +46,14 @@ func (s *Snapshot) Score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return object, nil
 }
 
-// A ScoreNamer is a [cluster.ScoreFinder] that lists the AddOnPlacementScores of a cluster. With it, a condition can
-// suggest the name for which a misspelt one is meant.
+// A ScoreNamer is a [cluster.ScoreFinder] that also lists the AddOnPlacementScores of a cluster. A condition can then suggest the
+// right name for a misspelt one.
 type ScoreNamer interface {
-	// ScoreNames returns the names in a namespace, in any order.
+	// ScoreNames returns the names of the AddOnPlacementScores in a namespace, in any order.
 	ScoreNames(namespace string) []string
 }
 
-// ScoreNames returns the names of the AddOnPlacementScores of some clusters, nil if they can't be listed.
+// ScoreNames returns the names of the AddOnPlacementScores of clusters, or nil if the finder can't list them.
 func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets.Set[string] {
 	namer, ok := s.Scores.(ScoreNamer)
 	if !ok {
@@ -69,7 +66,7 @@ func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets
 	return result
 }
 
-// Version is the version of an object. After a change an object has another version.
+// Version is the version of an object. Every change gives the object a new version.
 type Version struct {
 	uid      types.UID
 	resource string
@@ -80,5 +77,5 @@ func VersionOf(object metav1.Object) Version {
 	return Version{object.GetUID(), object.GetResourceVersion()}
 }
 
-// Rememberable reports whether all objects with this version are equal. Objects that no API server has stored have no version.
+// Rememberable reports whether equal versions imply equal objects. It returns false if no API server has stored the object.
 func (v Version) Rememberable() bool { return v.resource != "" }

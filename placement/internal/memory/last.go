@@ -19,42 +19,42 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// Last has the inputs of the last result of a Placement. After a change of a cluster, every Placement that may select it
-// has to be decided, and most decisions are the same: most changes are a condition, or the version of an agent. So the
-// last result holds if the hub has it, and if nothing has changed since but clusters, and nothing in these that the
-// Placement reads. A Placement reads of a cluster
+// Last holds the inputs of the last result of a Placement. A change to a cluster concerns every Placement that may select the
+// cluster. But most changes affect only a condition or the version of an agent, and most decisions stay the same. So the last
+// result stays valid if the hub has it and only clusters have changed, in fields that the Placement does not read. A Placement
+// reads these fields of a cluster:
 //
 //   - the verdict of the predicates,
 //   - the set that the cluster is in, and its taints,
 //   - the amounts that prioritizers of the Placement read,
-//   - its topologies, if other candidates would be picked because of them,
+//   - its topologies, if they change which candidates are picked,
 //   - all labels and claims, if there are decision groups, or if a condition lists labels or claims.
 type Last struct {
 	Inputs
-	// Confirmed is set if the hub has the result.
+	// Confirmed is set once the hub has the result.
 	Confirmed bool
-	// at is the time of the decision, Until the time at which its result may be another one, zero if there is none.
+	// at is the time of the decision. Until is the next time at which the result may change, or zero if time does not matter.
 	at, Until time.Time
-	// Available has the clusters that there were to choose from. Other Placements share them.
+	// Available holds the clusters that could be selected. It is shared with other Placements.
 	Available *hub.Availability
 	Scores    cluster.ScoreFinder
 	Ranking   *spread.Ranking
-	// Named is set if a condition lists labels or claims of the clusters, NamesSets if it lists the bound sets.
+	// Named is set if a condition lists labels or claims of the clusters. NamesSets is set if a condition lists the bound sets.
 	Named, NamesSets bool
 }
 
-// Inputs are the inputs of a decision besides time, clusters and scores.
+// Inputs are the inputs of a decision except time, clusters and scores.
 type Inputs struct {
 	plan *plan.Plan
-	// placement is the version of the Placement. A change of its status is another version, too.
+	// placement is the version of the Placement. It also changes with the status.
 	placement hub.Version
 	decisions *hub.Decisions
-	// own is the version of the PlacementDecisions of the Placement. all is the version of all, 0 if they don't matter.
+	// own is the version of the Placement's PlacementDecisions. all is the version of all PlacementDecisions, or 0 if unused.
 	own, all uint64
 }
 
-// InputsOf returns the inputs of a decision. all and own are the versions of all PlacementDecisions and of those of the
-// Placement. If all available clusters are selected, other Placements don't matter: Balance changes nothing but scores.
+// InputsOf returns the inputs of a decision. all and own are the versions of all PlacementDecisions and of the Placement's own.
+// all is ignored if every available cluster is selected, because Balance then changes only scores.
 func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) Inputs {
 	result := Inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
 	spec := &placement.Spec
@@ -64,9 +64,8 @@ func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decision
 	return result
 }
 
-// NewLast returns the inputs of a result, without the fields that the caller sets. It returns nil if the result can't
-// hold later: an object has no version, or the hub has no PlacementDecision of the Placement, so that one has to be
-// written.
+// NewLast returns the inputs of a result, without the fields that the caller sets. It returns nil if the result can't be reused:
+// an object has no version, or the hub has no PlacementDecision of the Placement yet.
 func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
 	if available.Transient || !from.placement.Rememberable() || from.own == 0 {
 		return nil
@@ -74,26 +73,26 @@ func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
 	return &Last{Inputs: from, at: now, Available: available}
 }
 
-// MayStand reports whether the inputs, the AddOnPlacementScores and the time allow the result to hold still.
+// MayStand reports whether the result may still be valid. It compares inputs, AddOnPlacementScores and time.
 func (l *Last) MayStand(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
 	return l.Inputs == now && !at.Before(l.at) && (l.Until.IsZero() || at.Before(l.Until)) &&
 		(!l.plan.ReadsScores() || sameScores(l.Scores, scores))
 }
 
-// ReadsTheSame reports whether the steps after the predicates read the same of the clusters that are available now, except
-// topologies.
+// ReadsTheSame reports whether the steps after the predicates read the same values from the clusters in now as before. Topologies
+// are not compared.
 func (l *Last) ReadsTheSame(now *hub.Availability) bool {
 	return !now.Transient && (!l.NamesSets || slices.Equal(now.Bound, l.Available.Bound)) && now.SameSets(l.Available) &&
 		slices.EqualFunc(now.Clusters, l.Available.Clusters, l.equivalent)
 }
 
-// PicksTheSame reports whether the same clusters are picked with the topologies that they are in now.
+// PicksTheSame reports whether the same clusters are picked with their current topologies.
 func (l *Last) PicksTheSame(now *hub.Availability, wanted *int32) bool {
 	moved := l.moved(now.Clusters)
 	return len(moved) == 0 || l.Ranking.PicksTheSame(moved, now.Clusters, wanted)
 }
 
-// moved returns the indices of the clusters that are in other topologies than before.
+// moved returns the indices of the clusters whose topologies have changed.
 func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	if len(l.plan.Spread) == 0 {
 		return nil
@@ -111,7 +110,7 @@ func (l *Last) moved(clusters []*clusterv1.ManagedCluster) (moved []int) {
 	return moved
 }
 
-// equivalent reports whether the steps after the predicates read the same of two versions of a cluster, except topologies.
+// equivalent reports whether the steps after the predicates read the same values from a and b. Topologies are not compared.
 func (l *Last) equivalent(a, b *clusterv1.ManagedCluster) bool {
 	if a == b {
 		return true

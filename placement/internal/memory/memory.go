@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Memory is the memory of a Scheduler, with an entry for each Placement.
+// Memory is the memory of a Scheduler. It has one entry for each Placement.
 type Memory struct {
 	environment *cluster.Environment
 	bound       *memo.Memory
@@ -27,30 +27,30 @@ type Memory struct {
 	of          map[types.UID]*Entry
 }
 
-// New returns an empty memory that compiles with an environment. Its entries share the bound.
+// New returns an empty memory. It compiles with environment, and bound limits the size of all entries together.
 func New(environment *cluster.Environment, bound *memo.Memory) *Memory {
 	return &Memory{environment: environment, bound: bound, of: map[types.UID]*Entry{}}
 }
 
-// Entry has what is known of one Placement. It is locked while the Placement is decided.
+// Entry holds the remembered state of one Placement. It is locked while the Placement is decided.
 type Entry struct {
 	mutex sync.Mutex
-	// slot is nil if nothing is to be remembered of the Placement.
+	// slot is nil if the Placement must not be remembered.
 	slot *memo.Slot[Known]
 }
 
-// Known is what is known of one Placement.
+// Known is the remembered state of one Placement.
 type Known struct {
-	// Generation is the generation of the spec from which Plan was compiled.
+	// Generation is the generation of the spec that Plan was compiled from.
 	Generation int64
 	Plan       *plan.Plan
 	Verdicts   verdict.Verdicts
-	// Last has the inputs of the last result. It is nil if the result does not hold any more.
+	// Last holds the inputs of the last result. It is nil if the result is no longer valid.
 	Last *Last
 }
 
-// Open locks the entry of a Placement, and returns it with what is known, which has the plan at least. The caller
-// releases the entry. The error is that of the context.
+// Open locks the entry of a Placement and returns it with its state, which always has a plan. The caller must release the entry.
+// Open fails only if the context ends.
 func (m *Memory) Open(ctx context.Context, placement *clusterv1beta1.Placement) (*Entry, *Known, error) {
 	e := &Entry{}
 	if placement.UID != "" && placement.Generation != 0 {
@@ -76,14 +76,14 @@ func (m *Memory) Open(ctx context.Context, placement *clusterv1beta1.Placement) 
 	return e, &known, nil
 }
 
-// Existing returns the entry of a Placement, nil if there is none.
+// Existing returns the entry of a Placement, or nil if the memory has no entry.
 func (m *Memory) Existing(of types.UID) *Entry {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	return m.of[of]
 }
 
-// Forget frees what is remembered of a Placement.
+// Forget drops the remembered state of a Placement.
 func (m *Memory) Forget(placement types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -93,20 +93,20 @@ func (m *Memory) Forget(placement types.UID) {
 	delete(m.of, placement)
 }
 
-// Remembers reports whether Release keeps what is known.
+// Remembers reports whether Release stores the state.
 func (e *Entry) Remembers() bool { return e.slot != nil }
 
-// Lock locks the entry, and returns what is known.
+// Lock locks the entry and returns a copy of its state.
 func (e *Entry) Lock() *Known {
 	e.mutex.Lock()
 	known := e.Look()
 	return &known
 }
 
-// Unlock unlocks the entry, and leaves what is kept as it is.
+// Unlock unlocks the entry without changing the stored state.
 func (e *Entry) Unlock() { e.mutex.Unlock() }
 
-// Look returns what is known. It is empty if that was forgotten, or if there is no entry.
+// Look returns the stored state. It is empty if it was forgotten, or if e is nil.
 func (e *Entry) Look() Known {
 	if e != nil && e.slot != nil {
 		if kept := e.slot.Look(); kept != nil {
@@ -116,7 +116,7 @@ func (e *Entry) Look() Known {
 	return Known{}
 }
 
-// Release keeps what is known if there is room, and unlocks the entry.
+// Release stores the state if the memory limit allows it, and unlocks the entry.
 func (e *Entry) Release(known *Known) {
 	defer e.mutex.Unlock()
 	if e.slot != nil {
@@ -124,8 +124,8 @@ func (e *Entry) Release(known *Known) {
 	}
 }
 
-// size returns an estimate of the memory that is used. Placements with the same expressions share them, and Placements
-// that choose from the same sets share lists of clusters. The clusters themselves belong to the snapshot.
+// size returns an estimate of the memory that the state uses. Placements share equal expressions, and the list of clusters if
+// they choose from the same sets. The clusters themselves belong to the snapshot.
 func (k *Known) size() memo.Size {
 	size := memo.Size{Bytes: planBytes + k.Verdicts.Bytes + int(unsafe.Sizeof(Last{})), Parts: k.Plan.Parts}
 	lists := [][]*clusterv1.ManagedCluster{k.Verdicts.Of}
@@ -143,5 +143,5 @@ func (k *Known) size() memo.Size {
 	return size
 }
 
-// planBytes is an estimate of the memory that a plan takes besides its expressions.
+// planBytes is the estimated memory of a plan without its expressions.
 const planBytes = 4 << 10

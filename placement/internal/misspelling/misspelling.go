@@ -1,12 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package misspelling finds names in a Placement that no cluster has. Such a name is valid,
-// and mostly misspelt. So the condition PlacementSatisfied says which labels, claims, scores
-// and sets are missing, which names there are instead, and which part of a predicate ruled
-// the clusters out. It says nothing of what the Placement does not read: a change of that
-// would not cause another decision. If it lists labels, claims, scores or sets, the findings
-// say so, and a change of any of these causes a decision.
+// Package misspelling finds names in a Placement that no cluster has. Such names are valid, but probably misspelt. The condition
+// PlacementSatisfied reports missing labels, claims, scores and sets, and suggests existing names. It also reports which part of
+// a predicate ruled the clusters out. It reports only names that the Placement reads, because other changes don't cause a new
+// decision. If it lists existing names, the findings record this, so that a change of these names causes a decision.
 package misspelling
 
 import (
@@ -28,7 +26,7 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// Sets finds the names in spec.clusterSets that are not bound to the namespace.
+// Sets reports names in spec.clusterSets that are not bound to the namespace.
 func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Findings) {
 	for i, name := range spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
@@ -38,7 +36,7 @@ func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Fin
 	}
 }
 
-// Scores finds the AddOnPlacementScores that a predicate reads and no cluster has.
+// Scores reports AddOnPlacementScores that a predicate reads but no cluster has.
 func Scores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
 	for i, selector := range of.Selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
@@ -54,7 +52,7 @@ func Scores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.Mana
 	}
 }
 
-// missingKey finds out whether none of some clusters has the key of a label or claim.
+// missingKey reports the key of a label or claim if none of the clusters has it.
 func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string, found *finding.Findings) {
 	has := (&spread.Constraint{Key: key, Claims: claims}).Topology
 	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c *clusterv1.ManagedCluster) bool { _, is := has(c); return is }) {
@@ -78,7 +76,7 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 	found.AddMissing(path.String()+": no "+what+" has the "+kind, key, there)
 }
 
-// Topologies finds the spread constraints with a key that no candidate has.
+// Topologies reports spread constraints with a key that no candidate has.
 func Topologies(constraints []spread.Constraint, candidates []*candidate.Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
@@ -89,8 +87,8 @@ func Topologies(constraints []spread.Constraint, candidates []*candidate.Candida
 	}
 }
 
-// Unmatched says which parts of the predicates ruled out the clusters, if no predicate matches any, and which labels and
-// claims no cluster has.
+// Unmatched reports which parts of the predicates ruled out the clusters, and which labels and claims no cluster has. It does
+// nothing if some cluster matches.
 func Unmatched(spec *clusterv1beta1.PlacementSpec, removed []candidate.Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
 	if len(removed) < len(available) {
 		return

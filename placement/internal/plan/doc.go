@@ -1,7 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan compiles the spec of a Placement. A [Plan] has its predicates, prioritizers,
-// spread constraints and decision groups, and what is wrong with them. Its parts are
-// bounded in number and size.
+// Package plan compiles the spec of a Placement. A [Plan] holds the predicates, prioritizers, spread constraints, decision
+// groups, and mistakes of the spec. The number and size of the parts are limited.
 package plan

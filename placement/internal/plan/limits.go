@@ -10,20 +10,19 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// A Placement is compiled and applied to each cluster, so the number and the size of its parts are bounded.
+// The parts of a Placement are compiled and applied to every cluster, so their number and size are limited.
 const (
-	// MaxExpressions is the number of CEL expressions that a Placement may have, and MaxExpressionBytes the number of
-	// bytes that they may have together.
+	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is their maximum total size.
 	MaxExpressions     = 64
 	MaxExpressionBytes = 256 << 10
-	// MaxParts is the number of predicates that a Placement may have, and of prioritizers, and of decision groups.
+	// MaxParts limits the predicates of a Placement, the prioritizers, and the decision groups, each separately.
 	MaxParts = 128
-	// MaxValues is the number of labels, requirements with their values, tolerations and sets together.
+	// MaxValues limits the total number of labels, requirements with their values, tolerations and sets.
 	MaxValues = 4096
 )
 
-// checkParts returns an error if the Placement has too many parts. The API server bounds its bytes only, and most parts may
-// be empty.
+// checkParts returns an error if the Placement has too many parts. The API server limits only the size in bytes, and most parts
+// may be empty.
 func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 	groups := spec.DecisionStrategy.GroupStrategy.DecisionGroups
 	for _, of := range []struct {
@@ -49,7 +48,7 @@ func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 	return nil
 }
 
-// valuesIn counts the labels and requirements with their values.
+// valuesIn counts the labels, requirements and values of two selectors.
 func valuesIn(labels *metav1.LabelSelector, claims *clusterv1beta1.ClusterClaimSelector) int {
 	values := len(labels.MatchLabels)
 	for _, requirements := range [][]metav1.LabelSelectorRequirement{labels.MatchExpressions, claims.MatchExpressions} {
@@ -60,7 +59,7 @@ func valuesIn(labels *metav1.LabelSelector, claims *clusterv1beta1.ClusterClaimS
 	return values
 }
 
-// checkTexts returns an error if the expressions are too many, or too long together.
+// checkTexts returns an error if the Placement has too many expressions, or if their total size is too large.
 func checkTexts(spec *clusterv1beta1.PlacementSpec) error {
 	expressions, bytes := 0, 0
 	for i := range spec.Predicates {

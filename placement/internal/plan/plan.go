@@ -27,28 +27,28 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// Plan is the spec of a Placement, compiled. It is not modified.
+// Plan is the compiled spec of a Placement. It is immutable.
 type Plan struct {
 	Predicates     predicate.Set
 	Prioritizers   []prioritizer.Prioritizer
 	Spread         []spread.Constraint
 	Groups         []decision.GroupSelector
 	ScoreRateLimit time.Duration
-	// Amounts are the resources that prioritizers compare. Balances tells that a prioritizer reads the decisions of other
+	// Amounts lists the resources that prioritizers compare. Balances is set if a prioritizer reads the decisions of other
 	// Placements.
 	Amounts  []clusterv1.ResourceName
 	Balances bool
-	// Reads are the AddOnPlacementScores that the predicates and prioritizers read.
+	// Reads names the AddOnPlacementScores that the predicates and prioritizers read.
 	Reads cluster.ScoreNames
-	// Unknown are messages about fields that expressions read and no ManagedCluster has.
+	// Unknown holds a message for each field that an expression reads but no ManagedCluster has.
 	Unknown []string
-	// Wrong are the mistakes in the spec. If there are any, the plan must not be carried out.
+	// Wrong lists the mistakes in the spec. A plan with mistakes must not be used to decide.
 	Wrong finding.Misconfigurations
-	// Parts are the compiled expressions with their sizes, for the bound of the memory.
+	// Parts lists the compiled expressions with their sizes, for the memory limit.
 	Parts []memo.Part
 }
 
-// Compile compiles the spec of a Placement, in the turns of its namespace. The error is that of the context.
+// Compile compiles the spec of a Placement. Namespaces take turns in compiling. Compile fails only if the context ends.
 func Compile(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*Plan, error) {
 	spec, p := &placement.Spec, &Plan{}
 	if err := checkParts(spec); err != nil {
@@ -77,7 +77,7 @@ func Compile(ctx context.Context, environment *cluster.Environment, placement *c
 	return p, nil
 }
 
-// compile compiles the predicates, unless there are too many expressions.
+// compile compiles the predicates unless there are too many expressions.
 func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
 	if err := checkTexts(spec); err != nil {
 		p.Wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
@@ -94,8 +94,8 @@ func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, sp
 // ReadsScores reports whether a decision depends on AddOnPlacementScores.
 func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len() > 0 }
 
-// selectionOf checks the number and the order of the selected clusters, and returns the time for which scores stay in
-// PlacementDecisions.
+// selectionOf checks the number and order of the selected clusters. It returns the minimum time between two updates of the scores
+// in PlacementDecisions.
 func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
 	path := field.NewPath("spec")
 	if n := spec.NumberOfClusters; n != nil && *n < 0 {
@@ -117,8 +117,8 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 	return limit
 }
 
-// WrongMetadata returns the mistakes in the metadata of a Placement. A change of these makes no new generation, so that a
-// plan can't have them.
+// WrongMetadata returns the mistakes in the metadata of a Placement. A change of metadata keeps the generation, so a plan can't
+// hold these mistakes.
 func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
 	var wrong finding.Misconfigurations
 	validateTieBreak(placement, &wrong)
@@ -129,7 +129,7 @@ func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfiguration
 	return wrong
 }
 
-// validateTieBreak adds a mistake in the annotation for the order of equal candidates.
+// validateTieBreak checks the annotation that orders candidates with equal scores.
 func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
 	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
 	case "", candidate.TieBreakName, candidate.TieBreakRandom:
@@ -139,7 +139,7 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Miscon
 	}
 }
 
-// HasExpressions reports whether a Placement has an expression, which takes time to compile.
+// HasExpressions reports whether a Placement has expressions, which take time to compile.
 func HasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
 	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
 		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0

@@ -20,15 +20,15 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// Set has the predicates of a Placement. A cluster matches the set if it matches one of them, or if the set is empty.
+// Set holds the predicates of a Placement. A cluster matches an empty set, or a set with a predicate that matches it.
 type Set struct {
-	// Selectors are nil for predicates that could not be compiled.
+	// Selectors holds one selector per predicate. It is nil for a predicate that could not be compiled.
 	Selectors []*cluster.Selector
-	// releases are the versions with which expressions compare, see [cluster.Selector.Releases].
+	// releases holds the versions that expressions compare with, see [cluster.Selector.Releases].
 	releases sets.Set[string]
 }
 
-// Compile compiles the predicates of a Placement. The error is that of the context.
+// Compile compiles the predicates of a Placement. It adds mistakes to wrong and fails only if the context ends.
 func Compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (Set, error) {
 	result := Set{releases: sets.New[string]()}
 	for i := range spec.Predicates {
@@ -45,23 +45,21 @@ func Compile(ctx context.Context, environment *cluster.Environment, spec *cluste
 	return result, nil
 }
 
-// Match is the result of all predicates on one cluster.
+// Match is the result of all predicates for one cluster.
 type Match struct {
-	// Predicate is the index of the first predicate that matches, -1 if none does or if
-	// there is none.
+	// Predicate is the index of the first predicate that matches, or -1 if no predicate matches or exists.
 	Predicate int
 	// Reason is nil if the cluster matches.
 	Reason candidate.Reason
-	// Cost is the cost of all evaluations, in CEL cost units.
+	// Cost is the cost of all evaluations in CEL cost units.
 	Cost uint64
 	// Timed is set if an expression has read now().
 	Timed bool
 }
 
-// Match evaluates the predicates in order until one matches. A predicate that fails does not
-// match, as an error in CEL's || does not matter if the other side is true. If an evaluation
-// takes too long, late is its failure. With more time the predicate might match, so the result is
-// of no use then.
+// Match evaluates the predicates in order until one matches. A predicate that fails does not match, just as CEL's || ignores an
+// error on one side if the other side is true. If an evaluation takes too long, late is the failure and result must not be used,
+// because the predicate might match with more time.
 func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result Match, late error) {
 	result = Match{Predicate: -1}
 	if len(p.Selectors) == 0 {
@@ -94,8 +92,7 @@ func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub clus
 	return result, nil
 }
 
-// IsPreRelease reports whether the version of a cluster is less than a release with its numbers that the predicates
-// compare versions with.
+// IsPreRelease reports whether the cluster runs a pre-release of a version that the predicates compare with.
 func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
 	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
 	return ok && p.releases.Has(release)
@@ -114,7 +111,7 @@ func (p Set) ScoreNames() cluster.ScoreNames {
 	return result
 }
 
-// UnknownFields returns an error for each field that expressions read and no ManagedCluster has.
+// UnknownFields returns an error for each field that an expression reads but no ManagedCluster has.
 func (p Set) UnknownFields() (all []*cluster.Error) {
 	for _, selector := range p.Selectors {
 		if selector != nil {
@@ -137,7 +134,7 @@ func (p Set) Parts() (parts []memo.Part) {
 	return parts
 }
 
-// Doubts returns expressions that may be too expensive on large clusters, and fields that no ManagedCluster has.
+// Doubts returns an error for each expression that may be too expensive on large clusters, and for each unknown field.
 func (p Set) Doubts(environment *cluster.Environment) (all []*cluster.Error) {
 	for _, selector := range p.Selectors {
 		if selector != nil {

@@ -14,20 +14,20 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// addOnName returns the name of the prioritizer of a score.
+// addOnName returns the name of the prioritizer for a score.
 func addOnName(of *clusterv1beta1.AddOnScore) string {
 	return "AddOn/" + of.ResourceName + "/" + of.ScoreName
 }
 
-// addOn is a prioritizer that takes a score from AddOnPlacementScores.
+// addOn is a prioritizer that uses a score from AddOnPlacementScores.
 type addOn struct{ of clusterv1beta1.AddOnScore }
 
-// describe says what the prioritizer prefers.
+// describe returns a sentence that says which clusters the prioritizer prefers.
 func (a addOn) describe() string {
 	return fmt.Sprintf("%s prefers clusters with a high score %s in the AddOnPlacementScore %s.", addOnName(&a.of), a.of.ScoreName, a.of.ResourceName)
 }
 
-// score returns the value in the AddOnPlacementScore of each cluster. It is 0 if the object or the value is missing, or if
+// score returns the value in the AddOnPlacementScore of each cluster. The score is 0 if the object or the value is missing, or if
 // the object has expired.
 func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
@@ -68,7 +68,7 @@ func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, er
 	return result, nil
 }
 
-// valueOf returns the value with a name, the last one if there are several, 0 if there is none.
+// valueOf returns the last value with a name, or 0 if no value has the name.
 func valueOf(object *clusterv1alpha1.AddOnPlacementScore, name string) int64 {
 	for i := len(object.Status.Scores) - 1; i >= 0; i-- {
 		if item := &object.Status.Scores[i]; item.Name == name {

@@ -20,14 +20,14 @@ var AmountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: cluste
 // allocatable is a prioritizer that compares amounts of a resource.
 type allocatable struct{ plugin string }
 
-// describe says what the prioritizer prefers.
+// describe returns a sentence that says which clusters the prioritizer prefers.
 func (a allocatable) describe() string {
 	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, AmountsOf[a.plugin])
 }
 
-// score returns where the allocatable amount of a cluster lies between the smallest amount of all candidates, -100, and the
-// largest, 100. It is 100 if these are equal. It is 0 for a cluster that does not report both capacity and allocatable, or
-// reports an impossible amount.
+// score maps the allocatable amount of each cluster linearly to -100 for the smallest and 100 for the largest amount of the
+// candidates. All scores are 100 if these are equal. A cluster gets 0 if it lacks capacity or allocatable, or reports an
+// impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	resource := AmountsOf[a.plugin]
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
@@ -62,13 +62,13 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 	return result, nil
 }
 
-// Clusters report their amounts, and may report anything. An impossible amount must not rank a cluster before all others,
-// nor take time, so it counts as missing.
+// Clusters may report any amount. An impossible amount must not rank a cluster first or take much time to parse, so it counts as
+// missing.
 
-// maxAmount is the largest amount of a resource: that of a quantity without fraction.
+// maxAmount is the largest amount of a resource, which is the largest quantity without a fraction.
 const maxAmount = math.MaxInt64
 
-// amount says whether the amount of a resource that a cluster reports can be used.
+// amount says whether a reported amount can be used.
 type amount int
 
 const (
@@ -77,8 +77,7 @@ const (
 	outOfRange
 )
 
-// AmountOf returns the allocatable amount of a resource, if capacity and allocatable are
-// both reported and both possible.
+// AmountOf returns the allocatable amount of a resource. It is usable only if both capacity and allocatable are valid.
 func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
 	allocatable, ok := status.Allocatable[name]
 	capacity, hasCapacity := status.Capacity[name]
@@ -92,8 +91,8 @@ func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceNam
 	return value, usable
 }
 
-// valueIn returns a quantity as a number, approximately. Only the sign of a quantity and its approximate value take no time
-// if the exponent is large.
+// valueIn returns the approximate value of a quantity. With a large exponent, only the sign and the approximate value can be
+// computed fast.
 func valueIn(quantity *resource.Quantity) (value float64, inRange bool) {
 	switch quantity.Sign() {
 	case -1:

@@ -15,20 +15,20 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// maxWeight is the largest weight, and -maxWeight the smallest.
+// maxWeight is the largest weight. The smallest is -maxWeight.
 const maxWeight = 10
 
-// Prioritizer is a prioritizer that took part, with its weight, which is not zero.
+// Prioritizer is a prioritizer with its weight, which is not zero.
 type Prioritizer struct {
 	// Name is the name of a built-in prioritizer, or AddOn/<resource name>/<score name>.
 	Name string
-	// Weight is the factor of the scores.
+	// Weight is the factor for the scores.
 	Weight int32
 
 	score scorer
 }
 
-// Describe says in a sentence which clusters the prioritizer prefers.
+// Describe returns a sentence that says which clusters the prioritizer prefers.
 func (p Prioritizer) Describe() string { return p.score.describe() }
 
 var builtIn = map[string]scorer{
@@ -38,10 +38,10 @@ var builtIn = map[string]scorer{
 	ResourceAllocatableMemory: allocatable{ResourceAllocatableMemory},
 }
 
-// additive are the prioritizers with the weight 1 in a policy that does not configure them.
+// additive lists the prioritizers that have the weight 1 in the mode Additive unless the policy configures them.
 var additive = []string{Balance, Steady}
 
-// FromPolicy returns the prioritizers of a policy that have a weight, the default ones first.
+// FromPolicy returns the prioritizers of a policy with a non-zero weight. Defaults come first.
 func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
 	path := field.NewPath("spec", "prioritizerPolicy")
 	var result []Prioritizer
@@ -72,14 +72,14 @@ func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconf
 	return slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Weight == 0 })
 }
 
-// configured returns the prioritizer of a configuration. ok reports that it is valid.
+// configured returns the prioritizer of a configuration. It reports whether the configuration is valid.
 func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *finding.Misconfigurations) (Prioritizer, bool) {
 	before := len(*wrong)
 	if from.Weight < -maxWeight || from.Weight > maxWeight {
 		wrong.Add(finding.Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
 	}
 	if from.ScoreCoordinate != nil && from.Weight == 0 {
-		// The prioritizer is disabled. As on any hub there need not be such a prioritizer.
+		// The weight 0 disables the prioritizer. As in Open Cluster Management, an unknown name is then no mistake.
 		result := coordinate(from.ScoreCoordinate, path, &finding.Misconfigurations{})
 		return result, result.Name != ""
 	}
@@ -88,7 +88,7 @@ func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong 
 	return result, len(*wrong) == before
 }
 
-// coordinate returns the prioritizer of a coordinate. As on any hub, each type but BuiltIn means AddOn.
+// coordinate returns the prioritizer of a coordinate. As in Open Cluster Management, every type except BuiltIn means AddOn.
 func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *finding.Misconfigurations) Prioritizer {
 	switch {
 	case from == nil:
@@ -111,9 +111,9 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 	return Prioritizer{}
 }
 
-// Prioritize sets the scores and totals of candidates. It cuts scores to their range, because clusters
-// may report any number. So a total could only overflow with more prioritizers than an object can have. observe is called
-// with the name of each prioritizer when it starts, and the function that it returns when the prioritizer ends.
+// Prioritize sets the scores and totals of candidates. It clamps scores to their range, because clusters may report any number.
+// So a total can't overflow with as many prioritizers as fit into an object. observe is called with the name of each prioritizer
+// when it starts, and the returned function is called when it ends.
 func Prioritize(in *Inputs, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
 	all := make([]int64, len(candidates)*len(prioritizers))
 	for i, c := range candidates {

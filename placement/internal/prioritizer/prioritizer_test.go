@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// Each prioritizer describes itself by the name that results have.
+// The description of each prioritizer starts with its name in results.
 func TestDescriptions(t *testing.T) {
 	policy := &clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact}
 	add := func(from clusterv1beta1.ScoreCoordinate) {

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Names of the prioritizers that are built in.
+// Names of the built-in prioritizers.
 const (
 	Steady                    = "Steady"
 	Balance                   = "Balance"
@@ -21,32 +21,32 @@ const (
 	ResourceAllocatableMemory = "ResourceAllocatableMemory"
 )
 
-// Scores of every prioritizer are in this range.
+// Every score is between MinScore and MaxScore.
 const (
 	MinScore = -100
 	MaxScore = 100
 )
 
-// scorer gives candidates scores.
+// scorer computes the scores of candidates.
 type scorer interface {
-	// describe says in a sentence which clusters the scorer prefers.
+	// describe returns a sentence that says which clusters the scorer prefers.
 	describe() string
-	// score returns a score for each candidate, in their order. The candidates are
-	// sorted by name. The error means that the snapshot could not be read.
+	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails only if the snapshot could
+	// not be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 
-// Inputs are the inputs of scores besides the candidates.
+// Inputs are the inputs of scores except the candidates.
 type Inputs struct {
 	Snapshot *hub.Snapshot
 	// Former is the former decision of the Placement.
 	Former *hub.Former
 	Now    time.Time
-	// Found gets warnings about scores, missing names, and the times at which scores expire.
+	// Found receives warnings about scores, missing names, and the times at which scores expire.
 	Found *finding.Findings
 }
 
-// expired reports whether an AddOnPlacementScore has expired. If it has not, Found gets the time at which it will.
+// expired reports whether an AddOnPlacementScore has expired. If it expires later, Found receives the time.
 func (in *Inputs) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
 	until := object.Status.ValidUntil
 	switch {

@@ -8,12 +8,12 @@ import "github.com/celset/celset/placement/internal/candidate"
 // steadily is the prioritizer Steady.
 type steadily struct{}
 
-// describe says what the prioritizer prefers.
+// describe returns a sentence that says which clusters the prioritizer prefers.
 func (steadily) describe() string {
 	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
 }
 
-// score returns 100 for clusters that the Placement chose before, else 0.
+// score returns 100 for clusters that the Placement chose before, and 0 for other clusters.
 func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {

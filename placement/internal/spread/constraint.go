@@ -17,7 +17,7 @@ import (
 
 const maxSpreadConstraints = 8
 
-// Constraint is a spread constraint of a Placement, with its defaults.
+// Constraint is a spread constraint of a Placement, with defaults set.
 type Constraint struct {
 	Path    *field.Path
 	Key     string
@@ -67,7 +67,7 @@ func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, 
 	}
 }
 
-// Topology returns the value of the label or claim of a cluster over which the constraint spreads.
+// Topology returns the cluster's value for the label or claim that the constraint spreads over.
 func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, present bool) {
 	if s.Claims {
 		return cluster.New(of).Claims().Lookup(s.Key)
@@ -75,7 +75,7 @@ func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, prese
 	return cluster.New(of).Labels().Lookup(s.Key)
 }
 
-// Matters reports whether constraints can change the selection of at most limit candidates.
+// Matters reports whether the constraints can change the selection. limit is the maximum number of selected candidates.
 func Matters(constraints []Constraint, limit, candidates int) bool {
 	return slices.ContainsFunc(constraints, func(s Constraint) bool { return s.hard || limit < candidates })
 }

@@ -1,19 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spread picks the selected clusters from the ranked candidates, as far as the
-// spread constraints of a Placement allow.
+// Package spread selects clusters from the ranked candidates within the spread constraints of a Placement. It picks one candidate
+// at a time:
 //
-// Candidates are picked one by one, always the best ranked one of those that
-// the constraints with DoNotSchedule allow and that exceed the maxSkew of the
-// others the least, the first constraint counting most.
+//  1. Candidates that a constraint with DoNotSchedule forbids are left out.
+//  2. Among the others, the candidates that exceed the maxSkew of the ScheduleAnyway constraints least are preferred. Earlier
+//     constraints have priority.
+//  3. Among equal candidates, the one with the best rank is picked.
 //
-// A topology is a value that some candidate has for the key. Picking a cluster of
-// one is within maxSkew if then no other topology has so few picked clusters that
-// the difference is larger. A topology all of whose candidates are picked still
-// counts. A cluster without the key is in no topology: DoNotSchedule never
-// selects it, ScheduleAnyway after all that are in one.
+// A topology is a value that some candidate has for the key. A pick stays within maxSkew if afterwards the topology has at most
+// maxSkew more picked clusters than any other topology. A topology still counts when all its candidates are picked. A cluster
+// without the key is in no topology. DoNotSchedule never selects it. ScheduleAnyway selects it after all clusters in a topology.
 //
-// Candidates with the same topologies are interchangeable but for their rank, so
-// only the first one of each such class is looked at.
+// Candidates with the same topologies differ only in rank, so only the best candidate of each such class is considered.
 package spread

@@ -9,31 +9,31 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// Ranking has the candidates in order of their rank, with their topologies: all on which picking depends. It is kept with
-// a result. A cluster that moves to another region concerns every Placement that is spread over regions, and changes the
-// selection of few of them. The ranks don't depend on topologies, so that only picking is repeated.
+// Ranking holds the candidates in rank order, with their topologies, which is all that picking depends on. It is stored with a
+// result. A cluster that moves to another region concerns every Placement spread over regions, but changes few selections. Ranks
+// don't depend on topologies, so only picking is repeated.
 type Ranking struct {
 	constraints []Constraint
-	// places has the index of each candidate among the available clusters.
+	// places holds the index of each candidate among the available clusters.
 	places []int32
-	// in has, for each constraint, the index of the topology of each candidate. It is absent if the candidate has none.
+	// in holds, per constraint, the index of each candidate's topology, or absent.
 	in [][]int32
-	// topologies has, for each constraint, the values that some candidate has or had.
+	// topologies holds, per constraint, the values that candidates have or had.
 	topologies []values
-	// picked are the ranks of the candidates that were picked.
+	// picked holds the ranks of the picked candidates.
 	picked []int32
 }
 
-// absent is the index of the topology of a cluster that is in none.
+// absent is the topology index of a cluster without the key.
 const absent = -1
 
-// values numbers strings in the order in which they come.
+// values numbers strings in order of their first use.
 type values struct {
 	indexes map[string]int32
 	list    []string
 }
 
-// index returns the index of a value.
+// index returns the index of a value. It adds the value if necessary.
 func (v *values) index(value string) int32 {
 	i, known := v.indexes[value]
 	if !known {
@@ -57,7 +57,7 @@ func newRanking(constraints []Constraint, candidates []*candidate.Candidate) *Ra
 	return r
 }
 
-// move sets the topology of a candidate for one constraint, from a version of its cluster.
+// move updates the topology of a candidate for one constraint.
 func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	r.in[constraint][rank] = absent
 	if value, present := r.constraints[constraint].Topology(of); present {
@@ -65,10 +65,10 @@ func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	}
 }
 
-// valueBytes is an estimate of the memory that a value takes in a list and in a map, besides its text.
+// valueBytes is the estimated memory of a value in the list and the map, without its text.
 const valueBytes = 64
 
-// Bytes returns an estimate of the memory that the ranking takes.
+// Bytes returns the estimated memory of the ranking.
 func (r *Ranking) Bytes() int {
 	bytes := 4 * len(r.places) * (1 + len(r.in))
 	for i := range r.topologies {

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// First selects the first candidates, at most limit, and gives the others the reason Surplus. The candidates are ranked.
-// wanted is spec.numberOfClusters, 0 if the Placement wants all.
+// First selects the first limit candidates in rank order. The others get the reason Surplus. wanted is spec.numberOfClusters, or
+// 0 if the field is not set.
 func First(candidates []*candidate.Candidate, limit, wanted int) {
 	for i, c := range candidates {
 		if c.Selected = i < limit; !c.Selected {
@@ -21,8 +21,8 @@ func First(candidates []*candidate.Candidate, limit, wanted int) {
 	}
 }
 
-// Pick selects at most limit candidates, as far as the constraints allow, and gives the others a reason. The candidates
-// are ranked. wanted is spec.numberOfClusters, 0 if the Placement wants all.
+// Pick selects at most limit of the ranked candidates within the constraints. The others get a reason. wanted is
+// spec.numberOfClusters, or 0 if the field is not set.
 func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wanted int) *Ranking {
 	r := newRanking(constraints, candidates)
 	s := newSpreading(r)
@@ -41,14 +41,13 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the number of moved clusters up to which PicksTheSame picks again.
+// mostMoves is the maximum number of moved clusters after which PicksTheSame picks again.
 const mostMoves = 16
 
-// PicksTheSame reports whether the same candidates are picked after some of the available clusters have moved to other
-// topologies. If it returns false, the Placement must be decided. moved has the indices of the moved clusters. wanted is
-// spec.numberOfClusters.
+// PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If it
+// returns false, the Placement must be decided. moved holds the indices of the moved clusters. wanted is spec.numberOfClusters.
 func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
-	// If fewer are selected, a condition has the number of candidates that the constraints removed.
+	// If too few were picked, a condition counts the candidates that the constraints removed. The count may have changed.
 	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
 		return false
 	}
@@ -65,8 +64,8 @@ func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := newSpreading(r)
-	// If no candidate is in a topology, a condition says so. Only a decision drops values that no candidate has any more,
-	// and a cluster may get a new value each second.
+	// If no candidate is in a topology, a condition must say so. Only a decision drops values that candidates no longer have, and
+	// a cluster may get a new value each second.
 	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}

@@ -11,33 +11,33 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// spreading is the state while candidates are picked. A candidate is given by its rank.
+// spreading is the state while candidates are picked. Candidates are identified by rank.
 type spreading struct {
 	constraints []Constraint
 	topologies  []topologies
-	// classes are the classes that have candidates left, in order of the rank of the first candidate.
+	// classes holds the classes with candidates left, in order of their best rank.
 	classes []*class
 }
 
-// topologies counts the picked clusters in the topologies of one constraint.
+// topologies counts the picked clusters in each topology of one constraint.
 type topologies struct {
 	values []string
-	// counts has the number of picked clusters in each topology. It is nowhere if no candidate is in the topology. least is
-	// the smallest count, and few is the number of topologies with that count.
+	// counts holds the number of picked clusters per topology, or nowhere if no candidate is in the topology. least is the
+	// smallest count. few is the number of topologies with that count.
 	counts     []int
 	least, few int
 }
 
-// class has the candidates that are in the same topologies.
+// class holds the candidates that have the same topologies.
 type class struct {
-	// in has the index of the topology for each constraint. It is absent if there is none.
+	// in holds the index of the topology for each constraint, or absent.
 	in []int32
-	// ranks are the ranks of the candidates that are not picked yet, in order.
+	// ranks holds the ranks of the candidates not picked yet, in order.
 	ranks  []int32
 	reason candidate.Reason
 }
 
-// newSpreading returns the state before the first candidate is picked.
+// newSpreading returns the state before the first pick.
 func newSpreading(r *Ranking) *spreading {
 	s := &spreading{constraints: r.constraints, topologies: make([]topologies, len(r.constraints))}
 	for i := range s.topologies {
@@ -54,7 +54,7 @@ func newSpreading(r *Ranking) *spreading {
 	return s
 }
 
-// classify finds the classes.
+// classify groups the candidates into classes.
 func (s *spreading) classify(r *Ranking) {
 	classes := map[string]*class{}
 	key := make([]byte, 0, 4*len(s.constraints))
@@ -75,7 +75,7 @@ func (s *spreading) classify(r *Ranking) {
 	}
 }
 
-// pick returns the ranks of the candidates that are selected, at most limit, in the order in which they are picked.
+// pick returns the ranks of the selected candidates, at most limit, in the order of their picks.
 func (s *spreading) pick(limit int) []int32 {
 	picked := make([]int32, 0, limit)
 	for range limit {
@@ -88,8 +88,8 @@ func (s *spreading) pick(limit int) []int32 {
 	return picked
 }
 
-// best returns the index of the class to pick from, -1 if no class is allowed. The
-// first class that fits is best: none exceeds a maxSkew less.
+// best returns the index of the class to pick from, or -1 if no class is allowed. The first class that fits is best, because it
+// exceeds no maxSkew.
 func (s *spreading) best() int {
 	best := -1
 	var least, excess [maxSpreadConstraints]int
@@ -106,11 +106,11 @@ func (s *spreading) best() int {
 	return best
 }
 
-// nowhere is larger than any count or excess. It is the excess of a cluster that is in no topology.
+// nowhere is larger than any count or excess. It is the excess of a cluster in no topology.
 const nowhere = int(^uint(0) >> 1)
 
-// judge reports whether a cluster of the class may be picked, and by how much it
-// would exceed each maxSkew. fits reports that it exceeds none.
+// judge computes by how much one more cluster of the class would exceed each maxSkew. allowed reports whether the cluster may be
+// picked. fits reports whether it exceeds no maxSkew.
 func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
 	fits = true
 	for i := range s.constraints {
@@ -125,9 +125,9 @@ func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allo
 	return true, fits
 }
 
-// over returns by how much the skew of a constraint would exceed maxSkew if a cluster of
-// the class were picked. It is at most 0 if the skew would not. The smallest count is taken before the pick, so that
-// the only topology with the smallest count may always have one more.
+// over returns by how much one more cluster of the class would exceed the maxSkew of a constraint. The result is at most 0 if the
+// pick stays within maxSkew. The smallest count is taken before the pick, so the only topology with that count may always get one
+// more.
 func (s *spreading) over(i int, class *class) int {
 	in := class.in[i]
 	if in == absent {
@@ -137,7 +137,7 @@ func (s *spreading) over(i int, class *class) int {
 	return t.counts[in] + 1 - t.least - s.constraints[i].maxSkew
 }
 
-// take picks the first candidate of a class, and returns its rank.
+// take picks the best candidate of a class and returns its rank.
 func (s *spreading) take(i int) int32 {
 	of := s.classes[i]
 	picked := of.ranks[0]
@@ -171,7 +171,7 @@ func (t *topologies) pick(in int32) {
 	}
 }
 
-// refusal returns the reason for which a constraint does not allow a class, nil if all allow it.
+// refusal returns the reason why a constraint forbids a class, or nil if all constraints allow it.
 func (s *spreading) refusal(of *class) candidate.Reason {
 	for i := range s.constraints {
 		c, t := &s.constraints[i], &s.topologies[i]

@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdict keeps what the predicates of a Placement say of each cluster. A [Judge]
-// returns [Verdicts] on clusters. It evaluates the predicates only for clusters on which
-// no former verdict holds. An [Overrun] says that the evaluations took longer than they may.
+// Package verdict remembers the results of a Placement's predicates for each cluster. A [Judge] returns [Verdicts] for a list of
+// clusters. It evaluates the predicates only for clusters without a remembered verdict that is still valid. An [Overrun] reports
+// that the evaluations exceeded a time limit.
 //
-// A verdict depends on the spec of the Placement, on the cluster, on the AddOnPlacementScores
-// that the expressions read and whether these are expired, and on the tick of the clock if
-// the expressions read now(). It holds as long as all of that is the same. A verdict on a
-// cluster without version never holds, nor does one that was not found in time.
+// A verdict depends on the spec of the Placement, on the cluster, and on the AddOnPlacementScores that the expressions read,
+// including whether they have expired. If the expressions read now(), it also depends on the tick of the clock. A verdict is
+// valid while none of these change. It is never reused if the cluster has no version or if the evaluation ran out of time.
 package verdict

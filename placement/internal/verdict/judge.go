@@ -18,32 +18,32 @@ import (
 	"github.com/celset/celset/placement/internal/predicate"
 )
 
-// Judge asks the predicates of a Placement about clusters, as long as there is time.
+// Judge evaluates the predicates of a Placement for clusters until the time limit is reached.
 type Judge struct {
-	// The caller sets the following fields. Now is the time of the decision, Clock the value of now() in expressions.
+	// The caller sets these fields. Now is the time of the decision. Clock is the value of now() in expressions.
 	Predicates predicate.Set
 	Snapshot   *hub.Snapshot
 	Now, Clock time.Time
 	Timer      *deadline.Timer
 
-	// The following fields are results. Evaluated counts the clusters about which the predicates were asked, Remembered
-	// those on which the verdict was known. Cost adds up the cost of the evaluations, in CEL cost units.
+	// These fields are results. Evaluated counts the clusters that were evaluated, Remembered the clusters with a reused verdict.
+	// Cost is the total cost of the evaluations in CEL cost units.
 	Evaluated, Remembered int
 	Cost                  uint64
-	// Overrun is nil as long as no limit is exceeded.
+	// Overrun is nil unless a limit was exceeded.
 	Overrun *Overrun
 
 	recorder recorder
-	// shared has verdicts that later clusters may share.
+	// shared holds new verdicts that later clusters may share.
 	shared []*Verdict
-	// skipped counts the clusters that were not evaluated for lack of time.
+	// skipped counts the clusters whose evaluation did not start because time had run out.
 	skipped int
 }
 
-// Find returns the verdicts on clusters: known ones that hold, and new ones on the other clusters. It overwrites known.
-// same reports whether each verdict says the same as the known verdict on its cluster. firstAttempt is the time of the
-// first attempt at the decision. sameScores is set if no AddOnPlacementScore has changed. With an error no verdict is
-// returned.
+// Find returns the verdicts for clusters. It reuses known verdicts that are still valid and evaluates the other clusters. It
+// overwrites known. same reports whether every verdict agrees with the known verdict for its cluster. firstAttempt is the time of
+// the first attempt at this decision. sameScores means that no AddOnPlacementScore has changed. If Find fails, it returns no
+// verdicts.
 func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, firstAttempt time.Time, sameScores bool) (now Verdicts, same bool, err error) {
 	if len(j.Predicates.Selectors) == 0 {
 		return Verdicts{}, true, j.Timer.Interrupted()
@@ -84,8 +84,8 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, first
 	return now, same, nil
 }
 
-// holds reports whether a verdict still holds on a cluster. object is the version of the cluster on which the verdict was
-// found, and at was the value of now().
+// holds reports whether v is still valid for a cluster. object is the version of the cluster that v was computed for. at was the
+// value of now().
 func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
 	if v.transient || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.Timed && !at.Equal(j.Clock) {
 		return false, nil
@@ -105,8 +105,8 @@ func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at 
 	return true, nil
 }
 
-// evaluate returns a new verdict on a cluster. The error means that the context ended, or that the snapshot could not
-// be read. A failed expression is a verdict, and so is an evaluation that was not done in time.
+// evaluate returns a new verdict for a cluster. It fails only if the context ended or the snapshot could not be read. If an
+// expression fails or times out, the reason is in the verdict.
 func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	if j.hurries() {
 		return j.late(of, nil), nil
@@ -127,11 +127,10 @@ func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	return j.share(Verdict{Match: match, reads: j.recorder.reads, transient: j.recorder.transient, PreRelease: j.Predicates.IsPreRelease(of)}), nil
 }
 
-// mostShared is the number of verdicts with which a new one is compared. Verdicts differ in their cost, too.
+// mostShared is the maximum number of verdicts compared with a new one. Verdicts that differ only in cost count separately.
 const mostShared = 64
 
-// share returns an earlier verdict that is the same as a new one, or a copy of the new one. There are many clusters, and
-// few different verdicts.
+// share returns an earlier verdict equal to found, or a copy of found. A hub has many clusters, but few different verdicts.
 func (j *Judge) share(found Verdict) *Verdict {
 	if found.isShared() {
 		for i := len(j.shared) - 1; i >= 0; i-- {
@@ -147,12 +146,12 @@ func (j *Judge) share(found Verdict) *Verdict {
 	return &kept
 }
 
-// maxLate is the number of single evaluations that may take too long before the judge evaluates no more clusters. The
-// condition names as many clusters.
+// maxLate is the number of timed-out evaluations after which the judge evaluates no more clusters. It is the number of clusters
+// that a condition names.
 const maxLate = finding.MostNamed
 
-// hurries reports whether the judge must evaluate no more clusters, because there is no time left, or because too many
-// single evaluations took too long.
+// hurries reports whether the judge must stop evaluating clusters, because time has run out or because too many single
+// evaluations timed out.
 func (j *Judge) hurries() bool {
 	if o := j.Overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
 		return true
@@ -164,7 +163,7 @@ func (j *Judge) hurries() bool {
 	return false
 }
 
-// overran notes that a limit is exceeded, unless one was exceeded before.
+// overran records the first limit that was exceeded.
 func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	if j.Overrun == nil {
 		j.Overrun = &Overrun{Limit: limit}
@@ -172,8 +171,8 @@ func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	return j.Overrun
 }
 
-// late returns the verdict on a cluster that was not evaluated in time, and is evaluated at the next attempt. failure is
-// nil if no evaluation of the cluster was started.
+// late returns the verdict for a cluster that was not evaluated in time. The next attempt evaluates the cluster again. failure is
+// nil if the evaluation did not start.
 func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 	reason := &candidate.Late{}
 	if failure == nil {
@@ -185,13 +184,12 @@ func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 	return &Verdict{transient: true, Match: predicate.Match{Predicate: -1, Reason: reason}}
 }
 
-// tooLong notes which limit ended an evaluation, and at which expression.
+// tooLong records the limit that ended an evaluation, and the expression that was running.
 func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	limit := deadline.In(failure)
 	overrun := j.overran(limit)
 	overrun.Late = append(overrun.Late, candidate.Removal{Cluster: name, Reason: reason})
-	// If the Deadline is not the one of all evaluations, it is the one of this evaluation alone, even if both are exceeded
-	// by now.
+	// A Deadline other than the one for all evaluations is the limit of this evaluation alone, even if both have passed by now.
 	reason.Limit, reason.Alone = limit.Limit, limit != j.Timer.Exceeded()
 	if reason.Alone {
 		overrun.Limit, overrun.Evaluations = limit, true
@@ -201,17 +199,17 @@ func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	}
 }
 
-// recorder finds AddOnPlacementScores for expressions and notes which ones they read.
+// recorder finds AddOnPlacementScores for expressions and records which ones they read.
 type recorder struct {
 	snapshot *hub.Snapshot
 	now      time.Time
 	reads    []read
-	// transient is set if the cluster or an object that was read has no version.
+	// transient is set if the cluster, or an object that an expression read, has no version.
 	transient bool
 	err       error
 }
 
-// FindScore returns an AddOnPlacementScore of the snapshot, nil if there is none.
+// FindScore returns an AddOnPlacementScore of the snapshot, or nil if it does not exist.
 func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	object, err := r.snapshot.Score(namespace, name)
 	if err != nil {

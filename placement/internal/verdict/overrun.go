@@ -8,17 +8,15 @@ import (
 	"github.com/celset/celset/placement/internal/deadline"
 )
 
-// Overrun says that the evaluations took longer than they may. Then the former decision
-// stands: otherwise a busy machine would deselect clusters that an idle one selects. The
-// verdicts that were found are remembered, and the next attempt goes on from there.
+// Overrun reports that the evaluations exceeded a time limit. The former decision then stays in effect, because otherwise a busy
+// machine would deselect clusters that an idle machine selects. The next attempt reuses the verdicts found so far.
 type Overrun struct {
-	// Limit is the limit that was exceeded: of one evaluation, or of all together.
+	// Limit is the exceeded limit: of one evaluation, or of all evaluations together.
 	Limit *deadline.Deadline
-	// Evaluations tells that single evaluations took too long. They will at each attempt,
-	// so that no attempt gets further.
+	// Evaluations is set if single evaluations timed out. They time out at every attempt, so retrying makes no progress.
 	Evaluations bool
-	// Late are the clusters whose evaluation was ended, each with a reason [*candidate.Late].
+	// Late lists the clusters whose evaluation was interrupted, each with a reason [*candidate.Late].
 	Late []candidate.Removal
-	// Pending is the number of available clusters that are not evaluated.
+	// Pending is the number of available clusters that were not evaluated to the end.
 	Pending int
 }

@@ -17,26 +17,26 @@ import (
 	"github.com/celset/celset/placement/internal/predicate"
 )
 
-// Verdicts has the verdicts of the predicates of a Placement on some clusters.
+// Verdicts holds the verdicts of a Placement's predicates for a list of clusters.
 type Verdicts struct {
-	// Of are the clusters, sorted by name. Other Placements share the list, and it is not modified.
+	// Of lists the clusters, sorted by name. The list is shared with other Placements and must not be modified.
 	Of []*clusterv1.ManagedCluster
-	// On has the verdict on each cluster, in the order of Of. Clusters with the same verdict share it.
+	// On holds the verdict for each cluster, in the order of Of. Clusters with equal verdicts may share one.
 	On []*Verdict
 	// at is the value of now() in the expressions.
 	at time.Time
-	// Bytes is an estimate of the memory that On takes.
+	// Bytes is the estimated memory of On.
 	Bytes int
-	// firstAttempt is the time of the first attempt at a decision for which time was too short, zero if the last
-	// attempt succeeded. All attempts have the same now(). Otherwise verdicts that hold for one tick would be found
-	// again at each attempt, and never be there for all clusters.
+	// firstAttempt is the time of the first attempt at an unfinished decision, or zero if the last attempt succeeded. All
+	// attempts use the same now(). Otherwise each attempt would discard verdicts that are valid for one tick, and no attempt
+	// would finish.
 	firstAttempt time.Time
 }
 
-// longestDecision is the age at which an unfinished decision starts again, with another now().
+// longestDecision is the age after which an unfinished decision starts again with a new now().
 const longestDecision = time.Minute
 
-// FirstAttempt returns the time of the first attempt at an unfinished decision, now if there is none.
+// FirstAttempt returns the time of the first attempt at an unfinished decision, or now if no decision is unfinished.
 func (v Verdicts) FirstAttempt(now time.Time) time.Time {
 	if since := now.Sub(v.firstAttempt); v.firstAttempt.IsZero() || since < 0 || since >= longestDecision {
 		return now
@@ -44,8 +44,8 @@ func (v Verdicts) FirstAttempt(now time.Time) time.Time {
 	return v.firstAttempt
 }
 
-// Account returns the cost of all verdicts, and whether one of them has read now(). next gets the times at which
-// verdicts may change. tick is the next value of now().
+// Account returns the total cost of the verdicts. timed reports whether a verdict has read now(). next receives the times at
+// which verdicts may change. tick is the time of the next value of now().
 func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, timed bool) {
 	for _, is := range v.On {
 		cost += is.Cost
@@ -62,29 +62,29 @@ func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, ti
 	return cost, timed
 }
 
-// Verdict is the result of all predicates on one cluster.
+// Verdict is the result of all predicates for one cluster.
 type Verdict struct {
 	predicate.Match
-	// reads are the AddOnPlacementScores that the expressions read.
+	// reads lists the AddOnPlacementScores that the expressions read.
 	reads []read
-	// transient is set if an object on which the verdict depends has no version.
+	// transient is set if an object that the verdict depends on has no version.
 	transient bool
-	// PreRelease is set if the version of the cluster is a pre-release, and an expression compares it with the release.
+	// PreRelease is set if the cluster runs a pre-release version and an expression compares that version with the release.
 	PreRelease bool
-	// counted is set while count runs, if the verdict is counted already.
+	// counted is used by count only. It is set once the verdict has been counted.
 	counted bool
 }
 
-// read is an AddOnPlacementScore that an expression read. The version is empty if there is no such object.
+// read identifies an AddOnPlacementScore that an expression read. The version is empty if the object does not exist.
 type read struct {
 	name    string
 	version hub.Version
-	// until is the time at which the object expires. It is zero if it never does, or if expired is set.
+	// until is the time at which the object expires. It is zero if the object never expires or has expired already.
 	until   time.Time
 	expired bool
 }
 
-// readOf returns the read of an AddOnPlacementScore. object is nil if there is none.
+// readOf returns the read of the AddOnPlacementScore with a name. object is nil if it does not exist.
 func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.Time) read {
 	result := read{name: name}
 	if object == nil {
@@ -99,8 +99,7 @@ func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.T
 	return result
 }
 
-// alignedWith returns the verdicts in the order of a list of clusters. The verdict is nil for a cluster with a name that
-// v does not have.
+// alignedWith returns the verdicts in the order of clusters. The verdict is nil for a cluster whose name is not in v.
 func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	if slices.EqualFunc(v.Of, clusters, func(a, b *clusterv1.ManagedCluster) bool { return a == b || a.Name == b.Name }) {
 		return v
@@ -118,7 +117,7 @@ func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	return result
 }
 
-// Measured sizes of what a verdict refers to: a reason with the path of the selector, and the text of a failure.
+// Measured sizes of the values that a verdict refers to: a reason with the path of its selector, and the text of a failure.
 const (
 	reasonBytes  = 150
 	failureBytes = 1000
@@ -146,15 +145,15 @@ func (v *Verdicts) count() {
 	}
 }
 
-// isShared reports whether other clusters may share the verdict. They may not if the verdict depends on
-// AddOnPlacementScores, or if it is a failure, which names the cluster.
+// isShared reports whether other clusters may share the verdict. They may not if the verdict depends on AddOnPlacementScores, or
+// if it is a failure, because a failure names the cluster.
 func (v *Verdict) isShared() bool {
 	_, failed := v.Reason.(*candidate.Failed)
 	return !failed && !v.transient && len(v.reads) == 0
 }
 
-// saysTheSameAs reports whether a decision with either verdict is the same, with the same messages and the same time at
-// which it may change.
+// saysTheSameAs reports whether both verdicts lead to the same decision and messages. It returns false if other has read a score
+// that will expire.
 func (v *Verdict) saysTheSameAs(other *Verdict) bool {
 	return v.Predicate == other.Predicate && candidate.SameReason(v.Reason, other.Reason) && v.Timed == other.Timed && v.PreRelease == other.PreRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })

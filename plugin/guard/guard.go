@@ -133,17 +133,18 @@ func (g *Guard) Gate(r Request) bool {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.telling.passes(r.Pod) || g.lines.hasTurn(r.Pod) {
+	e := newEntry(r.Pod, r.Activate)
+	if g.telling.passes(e.key) || g.lines.hasTurn(e) {
 		return false
 	}
 	now := g.clock.Now()
-	if entry, waits := g.backOffs.of(r.keys(), now); waits {
-		g.putOff.until(r, entry.until)
-		g.lookAt(entry.until, now)
-	} else if g.limits.SharePercent >= 100 || g.program.queue == nil || g.lines.pass(r, g.mostQueued(r.Pod.Namespace, now), now) {
+	if longest, waits := g.backOffs.of(r.keys(), now); waits {
+		g.putOff.until(e, r.keys(), longest.until)
+		g.lookAt(longest.until, now)
+	} else if g.limits.SharePercent >= 100 || g.program.queue == nil || g.lines.pass(e, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
-	g.telling.wait(r.Pod, "", r.Activate, now)
+	g.telling.wait(e, "", now)
 	g.lookAt(now.Add(pollInterval), now)
 	return true
 }
@@ -156,10 +157,10 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	}
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.lines.leave(pod)
+	g.lines.leave(newEntry(pod, nil))
 	g.lines.errors.forget(pod)
 	g.putOff.leave(pod.UID)
-	g.telling.done(pod)
+	g.telling.done(pod.UID)
 }
 
 // Failed notes that an attempt to schedule a pod found no node, or that the pod could not be bound. After an error the pod backs
@@ -191,21 +192,21 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	defer g.mutex.Unlock()
 	now := g.clock.Now()
 	g.settle(now)
-	g.telling.done(r.Pod)
-	if entry, waits := g.backOffs.of(r.keys(), now); waits {
-		g.lines.leave(r.Pod)
-		g.putOff.until(r, entry.until)
-		g.lookAt(entry.until, now)
-		return nil, &Refusal{ReasonBackOff, entry.message()}
+	e := newEntry(r.Pod, r.Activate)
+	hasTurn := g.lines.hasTurn(e)
+	g.lines.leave(e)
+	g.telling.done(e.key)
+	if longest, waits := g.backOffs.of(r.keys(), now); waits {
+		g.putOff.until(e, r.keys(), longest.until)
+		g.lookAt(longest.until, now)
+		return nil, &Refusal{ReasonBackOff, longest.message()}
 	}
-	g.putOff.leave(keyOf(r.Pod))
-	if !g.cycle.hasAttempt && !g.lines.hasTurn(r.Pod) && g.isThrottled(r.Pod.Namespace, now) {
-		g.lines.leave(r.Pod)
-		g.lines.join(r, now)
+	g.putOff.leave(e.key)
+	if !g.cycle.hasAttempt && !hasTurn && g.isThrottled(r.Pod.Namespace, now) {
+		g.lines.join(e, now)
 		g.lookAt(now.Add(pollInterval), now)
 		return nil, &Refusal{ReasonShare, g.limits.message(r.Pod.Namespace)}
 	}
-	g.lines.leave(r.Pod)
 	a := &Attempt{guard: g, namespace: r.Pod.Namespace, keys: r.keys(), timeout: r.Timeout, began: now}
 	g.current, g.cycle.hasAttempt = a, g.cycle.isRunning
 	if a.timeout > 0 {

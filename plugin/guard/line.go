@@ -66,7 +66,7 @@ type line struct {
 
 // inLine is a pod in a line.
 type inLine struct {
-	refused
+	entry
 	// tried is true if the pod has a condition that says why it has no node.
 	tried bool
 	// tag orders the pods of a priority, joined the pods with the same tag. index is the position in the heap.
@@ -83,14 +83,6 @@ type queued struct {
 	hasTurn bool
 }
 
-// keyOf returns the key of an entry of the scheduling queue: a pod, or a group for any of its pods.
-func keyOf(pod *v1.Pod) types.UID {
-	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
-		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
-	}
-	return pod.UID
-}
-
 func (l *lines) of(namespace string) *line {
 	if l.byNamespace == nil {
 		l.byNamespace = map[string]*line{}
@@ -104,42 +96,42 @@ func (l *lines) of(namespace string) *line {
 }
 
 // pass reports whether a pod may be queued now. If not, the pod joins the line. most limits the queued pods of the namespace.
-func (l *lines) pass(r Request, most int, now time.Time) bool {
-	of := l.of(r.Pod.Namespace)
-	if known := of.queued[keyOf(r.Pod)]; known != nil {
+func (l *lines) pass(e entry, most int, now time.Time) bool {
+	of := l.of(e.pod.Namespace)
+	if known := of.queued[e.key]; known != nil {
 		known.checked = now
 		return true
 	}
 	before := len(of.order)
-	if l.errors.next(r.Pod).After(now) {
+	if l.errors.next(e.pod).After(now) {
 		before = len(of.pods)
 	}
 	if before == 0 && len(of.queued) < most {
-		of.queued[keyOf(r.Pod)] = &queued{checked: now}
+		of.queued[e.key] = &queued{checked: now}
 		return true
 	}
-	l.join(r, now)
+	l.join(e, now)
 	return false
 }
 
 // hasTurn reports whether the attempt of a pod must not be refused.
-func (l *lines) hasTurn(pod *v1.Pod) bool {
-	of := l.byNamespace[pod.Namespace]
-	return of != nil && of.queued[keyOf(pod)] != nil && of.queued[keyOf(pod)].hasTurn
+func (l *lines) hasTurn(e entry) bool {
+	of := l.byNamespace[e.pod.Namespace]
+	return of != nil && of.queued[e.key] != nil && of.queued[e.key].hasTurn
 }
 
 // join adds a pod to the line of its namespace unless it is in the line already.
-func (l *lines) join(r Request, now time.Time) {
-	of := l.of(r.Pod.Namespace)
-	if known := of.pods[keyOf(r.Pod)]; known != nil {
-		known.activate = r.Activate
+func (l *lines) join(e entry, now time.Time) {
+	of := l.of(e.pod.Namespace)
+	if known := of.pods[e.key]; known != nil {
+		known.activate = e.activate
 		return
 	}
 	l.joined++
-	waits := &inLine{refused: newRefused(r), joined: l.joined, tried: isTold(r.Pod, ""), due: l.errors.next(r.Pod)}
-	of.pods[keyOf(r.Pod)] = waits
+	waits := &inLine{entry: e.kept(), joined: l.joined, tried: isTold(e.pod, ""), due: l.errors.next(e.pod)}
+	of.pods[e.key] = waits
 	if waits.due.After(now) {
-		of.resting[keyOf(r.Pod)] = waits
+		of.resting[e.key] = waits
 		of.rested = earlier(of.rested, waits.due)
 		return
 	}
@@ -174,21 +166,20 @@ func (of *line) rest(now time.Time) {
 }
 
 // leave removes a pod that is being tried or is deleted.
-func (l *lines) leave(pod *v1.Pod) {
-	of := l.byNamespace[pod.Namespace]
+func (l *lines) leave(e entry) {
+	of := l.byNamespace[e.pod.Namespace]
 	if of == nil {
 		return
 	}
-	key := keyOf(pod)
-	delete(of.queued, key)
-	if waits := of.pods[key]; waits != nil {
-		if of.resting[key] == nil {
+	delete(of.queued, e.key)
+	if waits := of.pods[e.key]; waits != nil {
+		if of.resting[e.key] == nil {
 			heap.Remove(of, waits.index)
 		}
-		delete(of.resting, key)
-		delete(of.pods, key)
+		delete(of.resting, e.key)
+		delete(of.pods, e.key)
 	}
-	l.tidy(pod.Namespace, of)
+	l.tidy(e.pod.Namespace, of)
 }
 
 // wait reports whether a pod is in line.
@@ -245,7 +236,7 @@ func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
 }
 
 // next queues the first pods of each line, within the shares. inQueue returns the pods in the queue.
-func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []refused) {
+func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []entry) {
 	l.check(now, inQueue)
 	for namespace, of := range l.byNamespace {
 		of.rest(now)
@@ -254,10 +245,10 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {
 				first := heap.Pop(of).(*inLine)
 				of.virtualTime = max(of.virtualTime, first.tag)
-				delete(of.pods, keyOf(first.pod))
+				delete(of.pods, first.key)
 				// The first pod of a namespace without a share has a turn.
-				of.queued[keyOf(first.pod)] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
-				queue = append(queue, first.refused)
+				of.queued[first.key] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
+				queue = append(queue, first.entry)
 			}
 		}
 		l.tidy(namespace, of)

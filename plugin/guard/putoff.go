@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -26,34 +24,20 @@ type putOff struct {
 }
 
 type backingOff struct {
-	refused
+	entry
 	keys  []types.UID
 	until time.Time
 }
 
-// refused is a pod that is not tried now, with the function that activates it.
-type refused struct {
-	pod      *v1.Pod
-	activate func(*v1.Pod)
-}
-
-// newRefused copies the fields of the pod that the queue needs, and its priority.
-func newRefused(r Request) refused {
-	return refused{&v1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: r.Pod.Namespace, Name: r.Pod.Name, UID: r.Pod.UID},
-		Spec:       v1.PodSpec{SchedulingGroup: r.Pod.Spec.SchedulingGroup, Priority: r.Pod.Spec.Priority},
-	}, r.Activate}
-}
-
 // until stores when to activate a pod. It replaces an entry for a former claim of the same name.
-func (p *putOff) until(r Request, until time.Time) {
+func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 	if p.backingOff == nil {
 		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}
 	}
-	if known := p.backingOff[keyOf(r.Pod)]; known != nil && slices.Equal(known.keys, r.keys()) {
+	if known := p.backingOff[e.key]; known != nil && slices.Equal(known.keys, keys) {
 		return
 	}
-	p.backingOff[keyOf(r.Pod)] = &backingOff{newRefused(r), r.keys(), until}
+	p.backingOff[e.key] = &backingOff{e.kept(), keys, until}
 	p.next = earlier(p.next, until)
 }
 
@@ -62,7 +46,7 @@ func (p *putOff) leave(key types.UID) { delete(p.backingOff, key) }
 
 // due removes the pods whose back-off has ended, one for each claim at a time. next is the time of the next call; zero if no pod
 // waits. until returns the current end of the back-off of claims.
-func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []refused, next time.Time) {
+func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []entry, next time.Time) {
 	if len(p.backingOff) == 0 || p.next.After(now) {
 		if len(p.backingOff) == 0 {
 			p.next = time.Time{}
@@ -82,7 +66,7 @@ func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, boo
 			} else if last, known := p.activated[waits.keys[0]]; known {
 				waits.until = last.Add(samePause)
 			} else {
-				due = append(due, waits.refused)
+				due = append(due, waits.entry)
 				p.activated[waits.keys[0]] = now
 				p.leave(key)
 				continue

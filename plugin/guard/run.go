@@ -66,7 +66,7 @@ func (g *Guard) Look() (wait time.Duration, any bool) {
 	return max(0, next.Sub(g.clock.Now())), true
 }
 
-func (g *Guard) look() (activate []refused, over *Attempt, next time.Time) {
+func (g *Guard) look() (activate []entry, over *Attempt, next time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	now := g.clock.Now()

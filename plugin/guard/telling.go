@@ -54,8 +54,7 @@ type untoldOf struct {
 }
 
 type untoldPod struct {
-	refused
-	key types.UID
+	entry
 	// due is the time at which the pod is queued, and after that the time at which it is dropped.
 	due time.Time
 	// isQueued is true if its attempt must be refused with the reason.
@@ -63,21 +62,20 @@ type untoldPod struct {
 }
 
 // wait adds a pod unless it has a condition that contains why. An empty why matches any condition.
-func (t *telling) wait(pod *v1.Pod, why string, activate func(*v1.Pod), now time.Time) {
-	key := keyOf(pod)
-	if t.pods[key] != nil || isTold(pod, why) {
+func (t *telling) wait(e entry, why string, now time.Time) {
+	if t.pods[e.key] != nil || isTold(e.pod, why) {
 		return
 	}
 	if t.pods == nil {
 		t.pods, t.byNamespace = map[types.UID]*untoldPod{}, map[string]*untoldOf{}
 	}
-	of := t.byNamespace[pod.Namespace]
+	of := t.byNamespace[e.pod.Namespace]
 	if of == nil {
 		of = &untoldOf{}
-		t.byNamespace[pod.Namespace] = of
+		t.byNamespace[e.pod.Namespace] = of
 	}
-	waits := &untoldPod{refused: newRefused(Request{Pod: pod, Activate: activate}), key: key, due: now.Add(untoldPatience)}
-	t.pods[key] = waits
+	waits := &untoldPod{entry: e.kept(), due: now.Add(untoldPatience)}
+	t.pods[e.key] = waits
 	of.order = append(of.order, waits)
 	if len(of.order) > of.compactAt {
 		of.order = slices.DeleteFunc(of.order, t.isGone)
@@ -100,24 +98,17 @@ func isTold(pod *v1.Pod, why string) bool {
 func (t *telling) isGone(pod *untoldPod) bool { return t.pods[pod.key] != pod }
 
 // passes reports whether a pod must pass the gate now.
-func (t *telling) passes(pod *v1.Pod) bool {
-	if len(t.pods) == 0 {
-		return false
-	}
-	untold := t.pods[keyOf(pod)]
+func (t *telling) passes(key types.UID) bool {
+	untold := t.pods[key]
 	return untold != nil && untold.isQueued
 }
 
 // done removes a pod whose attempt started or was refused.
-func (t *telling) done(pod *v1.Pod) {
-	if len(t.pods) > 0 {
-		delete(t.pods, keyOf(pod))
-	}
-}
+func (t *telling) done(key types.UID) { delete(t.pods, key) }
 
 // due returns the pod to queue now, if any, and the time of the next one, zero for never. Among namespaces with a due pod, the
 // one served least recently has its turn.
-func (t *telling) due(now time.Time) (queue []refused, next time.Time) {
+func (t *telling) due(now time.Time) (queue []entry, next time.Time) {
 	var turn *untoldOf
 	for namespace, of := range t.byNamespace {
 		of.told = t.skip(of.told, func(pod *untoldPod) bool { return !pod.due.After(now) })
@@ -143,7 +134,7 @@ func (t *telling) due(now time.Time) (queue []refused, next time.Time) {
 	first.isQueued, first.due = true, now.Add(tellTimeout)
 	turn.order, turn.told = turn.order[1:], append(turn.told, first)
 	turn.next, t.next = now.Add(tellInterval), now.Add(tellIntervalOfAll)
-	return []refused{first.refused}, t.next
+	return []entry{first.entry}, t.next
 }
 
 // skip removes pods from the front of a list while they are gone or drop is true.
@@ -164,11 +155,12 @@ func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldP
 func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	if g.telling.passes(pod) {
+	e := newEntry(pod, activate)
+	if g.telling.passes(e.key) {
 		return true
 	}
 	now := g.clock.Now()
-	g.telling.wait(pod, why, activate, now)
+	g.telling.wait(e, why, now)
 	g.lookAt(now.Add(untoldPatience), now)
 	return false
 }
@@ -177,5 +169,5 @@ func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 func (g *Guard) Told(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.telling.done(pod)
+	g.telling.done(keyOf(pod))
 }

@@ -33,12 +33,12 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// queue is what the guard sees of the scheduling queue.
+// queue is the scheduling queue for the guard.
 type queue []*v1.Pod
 
 func (q queue) PodsInActiveQ() []*v1.Pod { return q }
 
-// admission is a plugin whose guard has a clock that stands still.
+// admission is a plugin with a guard on a fake clock.
 type admission struct {
 	*DynamicResourcesCEL
 	ctx      context.Context
@@ -74,7 +74,7 @@ func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)
 
 func (a *admission) activated() []string { return a.handle.Tried() }
 
-// refuse expects that PreFilter does not let the pod pass.
+// refuse requires that PreFilter refuses the pod.
 func (a *admission) refuse(t *testing.T) string {
 	t.Helper()
 	_, status := a.PreFilter(a.ctx, framework.NewCycleState(), pod(), nil)
@@ -82,7 +82,7 @@ func (a *admission) refuse(t *testing.T) string {
 	return status.Message()
 }
 
-// admit expects that it does.
+// admit requires that PreFilter admits the pod.
 func (a *admission) admit(t *testing.T) fwk.CycleState {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -106,8 +106,8 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 	t.Errorf("no refusals because of %s are counted", reason)
 }
 
-// TestClaimOverBudgetBacksOff has a claim that uses up the budget of each attempt. It is
-// refused until its time has come, and then activated without any event in the cluster.
+// TestClaimOverBudgetBacksOff has a claim that uses up the budget of each attempt. The pod is refused during the back-off, and
+// then activated without any event in the cluster.
 func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	a.allocators.Budget = allocator.Budget{Cost: 2, Steps: 1000}
@@ -127,7 +127,7 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	require.Equal(t, "default/pod", a.activated()[0])
 	a.requireRefusals(t, "back_off", 3)
 
-	// With a larger budget the search has an answer: what was is forgotten.
+	// With a larger budget the search ends with a result, and earlier failures are forgotten.
 	a.allocators.Budget.Cost = 1000
 	a.requireNoFit(t)
 	a.allocators.Budget.Cost = 4
@@ -135,7 +135,7 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	require.Contains(t, a.refuse(t), " 1 times in a row")
 }
 
-// requireNoFit expects that the search has the answer that there are no devices.
+// requireNoFit requires that the search ends with the result that no devices fit.
 func (a *admission) requireNoFit(t *testing.T) {
 	t.Helper()
 	state := a.admit(t)
@@ -152,7 +152,7 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 	a.admit(t)
 }
 
-// TestAttemptBudget searches until the budget for all nodes together is used up, though each search stays within its half.
+// TestAttemptBudget searches until the budget for all nodes is used up, although each search stays within its half.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	a.allocators.Budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
@@ -173,8 +173,8 @@ func TestAttemptBudget(t *testing.T) {
 	require.ErrorContains(t, err, "or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
 }
 
-// TestAttemptIsOver: when its time is over and others wait, nothing more is looked at, with
-// our allocator or upstream's. It is no error: what was found is used.
+// TestAttemptIsOver checks that after the time of an attempt no more nodes are searched while others wait, by either allocator.
+// The attempt does not fail: nodes that were found are used.
 func TestAttemptIsOver(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{
 		"with CEL constraint":    constrain(t, claim(2), "ring2", ring2),
@@ -197,7 +197,7 @@ func TestAttemptIsOver(t *testing.T) {
 	}
 }
 
-// endless is an allocator that ends with its context only.
+// endless is an allocator that returns only when its context is done.
 type endless struct{ structured.Allocator }
 
 func (endless) Allocate(ctx context.Context, _ *v1.Node, _ []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
@@ -205,7 +205,7 @@ func (endless) Allocate(ctx context.Context, _ *v1.Node, _ []*resourceapi.Resour
 	return nil, context.Cause(ctx)
 }
 
-// Upstream's allocator ends while it searches, also in a profile where it serves all pods, with or without a constraint.
+// TestUpstreamIsInterrupted checks that an attempt interrupts upstream's allocator, also if it serves all pods of the profile.
 func TestUpstreamIsInterrupted(t *testing.T) {
 	endlessly := func(t *testing.T, args runtime.Object, c *resourceapi.ResourceClaim) (*admission, fwk.CycleState) {
 		a := startAdmissionWith(t, args, true, class(), slice(0, 2, 3), c)
@@ -229,15 +229,15 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 		a.requireRefusals(t, "back_off", 1)
 	}
 
-	// The framework's own cancellation is left as it is.
+	// A cancellation by the framework is not changed.
 	a, state := endlessly(t, nil, claim(2))
 	ctx, cancel := context.WithCancel(a.ctx)
 	cancel()
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
 }
 
-// TestPoolOfOneNodeStopsNoOther: in mode All a pool that is incomplete or invalid refuses its node, whichever allocator
-// serves the claim.
+// TestPoolOfOneNodeStopsNoOther checks that, for allocationMode All, an incomplete or invalid pool refuses only its node, by
+// either allocator.
 func TestPoolOfOneNodeStopsNoOther(t *testing.T) {
 	all := func() *resourceapi.ResourceClaim {
 		c := claim(0)
@@ -266,7 +266,7 @@ func TestPoolOfOneNodeStopsNoOther(t *testing.T) {
 	}
 }
 
-// A pod without claims, or whose claims are allocated, is none of the guard's business.
+// TestOtherPodsAreNotGuarded checks that the guard ignores pods without claims to allocate.
 func TestOtherPodsAreNotGuarded(t *testing.T) {
 	allocated := constrain(t, claim(2), "ring2", ring2)
 	allocated.Status.Allocation = &resourceapi.AllocationResult{}
@@ -296,12 +296,11 @@ func TestSelectorsAreJudged(t *testing.T) {
 	}
 }
 
-// upstreamOnly are the arguments of a profile in which upstream's allocator serves all pods.
+// upstreamOnly returns the arguments of a profile that uses upstream's allocator for all pods.
 func upstreamOnly() runtime.Object { return &runtime.Unknown{Raw: []byte(`{"allocator":"Upstream"}`)} }
 
-// TestUpstreamIgnoresConstraints: whether a constraint is right, wrong or nowhere defined and
-// whether the gate is on, it is what it is in a stock scheduler, a matchAttribute that no
-// device has.
+// TestUpstreamIgnoresConstraints checks that a constraint, right or wrong, has the same effect as in kube-scheduler, with the
+// gate on or off: it is a matchAttribute that no device has.
 func TestUpstreamIgnoresConstraints(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{
 		"can be satisfied": constrain(t, claim(2), "ring2", ring2),
@@ -324,14 +323,14 @@ func TestUpstreamIgnoresConstraints(t *testing.T) {
 	}
 }
 
-// configured is the guard of a scheduler whose profiles have these arguments, in this order.
+// configured returns the guard of a scheduler whose profiles have these arguments, in this order.
 func configured(t *testing.T, clock *clocktesting.FakePassiveClock, args ...string) (*guard.Guard, error) {
 	t.Helper()
 	shared := newProfiles(guard.New(clock), utilfeature.DefaultFeatureGate)
 	return shared.guard, shared.configureAll(t, args...)
 }
 
-// configureAll makes the plugins of profiles with these arguments, in this order.
+// configureAll creates the plugins of profiles with these arguments, in this order.
 func (p *profiles) configureAll(t *testing.T, args ...string) error {
 	t.Helper()
 	ctx, h := newHandle(t)
@@ -351,8 +350,7 @@ type profileHandle struct {
 
 func (h *profileHandle) ProfileName() string { return h.name }
 
-// TestLimitsOfTheWholeScheduler: whichever profile has them, in whatever order, the limits are
-// for all.
+// TestLimitsOfTheWholeScheduler checks that limits of any profile, in any order, apply to all profiles.
 func TestLimitsOfTheWholeScheduler(t *testing.T) {
 	for name, test := range map[string]struct {
 		profiles []string
@@ -380,7 +378,7 @@ func TestLimitsOfTheWholeScheduler(t *testing.T) {
 	}
 }
 
-// TestFragmentationInterval: where no profile uses our allocator nothing is counted.
+// TestFragmentationInterval checks that sets are not counted if no profile uses celset's allocator.
 func TestFragmentationInterval(t *testing.T) {
 	for name, test := range map[string]struct {
 		profiles []string

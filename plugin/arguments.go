@@ -19,8 +19,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// decodeArgs decodes the arguments. A default is never an error; a value that is given for
-// what a feature gate has turned off is.
+// decodeArgs decodes the arguments. A given value is an error if a feature gate that it needs is off. Defaults are never errors.
 func decodeArgs(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	var upstreams config.DynamicResourcesArgs
@@ -31,7 +30,7 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 			raw = args.Raw
 		}
 	case *config.DynamicResourcesArgs:
-		// The plugin stands where upstream's stood.
+		// The plugin replaces upstream's plugin under its name.
 		if args != nil {
 			upstreams = *args
 		}
@@ -61,7 +60,7 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 	return decoded, nil
 }
 
-// upstreamArgs are those of upstream's plugin, which refuses a timeout for what is off.
+// upstreamArgs returns the arguments of upstream's plugin, which rejects timeouts for features that are off.
 func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs, features plfeature.Features) *config.DynamicResourcesArgs {
 	upstream := &config.DynamicResourcesArgs{}
 	if len(filterTimeoutLacks(features)) == 0 {
@@ -73,7 +72,7 @@ func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs, features plfeatu
 	return upstream
 }
 
-// filterTimeoutLacks returns the gates that are off and without which the argument means nothing.
+// filterTimeoutLacks returns the gates that the argument needs and that are off.
 func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
 	if !features.EnableDRASchedulerFilterTimeout {
 		off = append(off, kubefeatures.DRASchedulerFilterTimeout)
@@ -99,7 +98,7 @@ func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature
 	return errs
 }
 
-// describeGate says which version has a gate that is off, as "DRADeviceBindingConditions, on by
+// describeGate describes a gate that is off, with the version that turns it on. Example: "DRADeviceBindingConditions, on by
 // default since Kubernetes 1.36, but this is 1.35".
 func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) string {
 	off := fmt.Sprintf("%s, which is off", gate)
@@ -114,7 +113,7 @@ func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) strin
 	return fmt.Sprintf("%s, on by default since Kubernetes %s, but this is %s", gate, since, this)
 }
 
-// defaultSince is the version that has a gate on by default, nil if none has.
+// defaultSince returns the version that turns a gate on by default, or nil.
 func defaultSince(specs featuregate.VersionedSpecs) *version.Version {
 	for _, spec := range specs {
 		if spec.Default {

@@ -20,15 +20,18 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// A pod can be bound without the scheduler knowing: the answer was lost, or another scheduler has bound it that leads
-// since this one was paused. Upstream's plugin takes back what the pod was given when binding seems to have failed, or
-// when the pod seems to fit nowhere: it deletes the claim that was made for extended resources, without which the
-// pod can't be started, takes the devices from a claim that is reserved for no other, and the pod out of its other
-// claims. So before anything is taken back that was written the pod is read from the API server.
+// A pod may be bound without this scheduler's knowledge: the answer was lost, or another leader bound the pod while this
+// scheduler was paused. If binding seems to have failed, or the pod seems to fit nowhere, upstream's plugin takes everything
+// back:
+//
+//   - It deletes the claim that was made for extended resources. Without this claim the pod can't start.
+//   - It deallocates a claim that is reserved for no other pod, and removes the pod from its other claims.
+//
+// So if anything was written, the pod is read from the API server first.
 
 const (
-	// untilBoundIsKnown is how long the API server is asked whether a pod is bound, and inCycle how long in a scheduling
-	// cycle: other pods wait meanwhile.
+	// untilBoundIsKnown limits the time to find out from the API server whether a pod is bound. inCycle is the limit in a
+	// scheduling cycle, while other pods wait.
 	untilBoundIsKnown = 30 * time.Second
 	inCycle           = 2 * time.Second
 )
@@ -40,7 +43,7 @@ func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
-		// Pods that use the claim were evicted after the pod was given its node.
+		// Pods that use the claim were evicted after the pod had been assigned to its node.
 		return status
 	}
 	c.Writing = true
@@ -72,7 +75,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		if isWriting && c.Written && bound.Spec.NodeName == node {
 			return
 		}
-		// Another scheduler may have bound it, with other devices than this one has in mind.
+		// Another scheduler may have bound the pod, with other devices than this one chose.
 		ctx = pendingwrites.Keeping(ctx, bound)
 	}
 	pl.DynamicResources.Unreserve(ctx, state, pod, node)
@@ -88,8 +91,8 @@ func (pl *DynamicResourcesCEL) PodGroupPostFilter(ctx context.Context, state fwk
 	return pl.DynamicResources.PodGroupPostFilter(ctx, state, group, schedule)
 }
 
-// keepsDevices is why nothing may be taken back from a pod that fits nowhere, "" if it may: the pod is bound, or that
-// can't be found out.
+// keepsDevices returns the reason why nothing may be taken back from a pod that fits nowhere, "" if it may. The reason is that
+// the pod is bound, or that this can't be found out.
 func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) string {
 	if !pl.mayBeBound(pod) {
 		return ""
@@ -105,7 +108,7 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 	}
 }
 
-// mayBeBound reports whether a scheduler has given the pod devices: before that none binds it.
+// mayBeBound reports whether a scheduler has given devices to the pod. No scheduler binds a pod before that.
 func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
 	if pl.exchange == nil {
 		return false
@@ -118,7 +121,7 @@ func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
 	if pl.resolver.ExtendedClaim(pod) == nil {
 		return false
 	}
-	// The list may have a claim that was made for the pod before it has the pod that names it.
+	// A claim that was made for the pod may be in the cache before the pod status that names it.
 	claims, err := pl.resolver.Manager.ResourceClaims().List()
 	return err != nil || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true" && metav1.IsControlledBy(claim, pod)

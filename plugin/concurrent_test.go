@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// requestPolicies are those of one capacity each. Kubernetes would write these amounts in
-// another way: a text is kept with such a quantity only if somebody asks for it.
+// requestPolicies maps capacities to policies. The amounts are not in Kubernetes' format, so parsing stores no text in the
+// quantities. Formatting such a shared quantity later would be a write, which the race detector finds.
 var requestPolicies = map[resourceapi.QualifiedName]*resourceapi.CapacityRequestPolicy{
 	"memory": {Default: amount("1.5Gi"), ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: amount("1.5Gi"), Max: amount("7.5Gi"), Step: amount("0.5Gi")}},
 	"cores":  {Default: amount("0.5"), ValidValues: []resource.Quantity{*amount("0.5"), *amount("1.50"), *amount("2.0")}},
@@ -37,7 +37,7 @@ var requestPolicies = map[resourceapi.QualifiedName]*resourceapi.CapacityRequest
 
 func amount(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// sharedSlices are those of some nodes, whose devices have the policies.
+// sharedSlices returns the slices of some nodes, with devices that have the policies.
 func sharedSlices(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 	for i := range nodes {
 		name := fmt.Sprintf("node-%d", i)
@@ -46,7 +46,7 @@ func sharedSlices(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 		for d := range s.Spec.Devices {
 			device := &s.Spec.Devices[d]
 			device.AllowMultipleAllocations = ptr.To(d%2 == 0)
-			// Some nodes are alike.
+			// Some nodes are equivalent.
 			device.Attributes["slot"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(i % 3))}
 			device.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
 			for capacity, policy := range requestPolicies {
@@ -59,7 +59,7 @@ func sharedSlices(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 	return objects, infos
 }
 
-// sharingPod is a pod of the namespace, and its claim.
+// sharingPod returns a pod of the namespace, and its claim.
 func sharingPod(t testing.TB, namespace, expression string) (*v1.Pod, *resourceapi.ResourceClaim) {
 	c := constrain(t, claim(2), "shape", expression)
 	c.Namespace, c.UID = namespace, types.UID(namespace)
@@ -71,8 +71,8 @@ func sharingPod(t testing.TB, namespace, expression string) (*v1.Pod, *resourcea
 	return p, c
 }
 
-// TestFiltersWriteToNothing: nodes are looked at in parallel, and so may pods be. All see the
-// informers' objects, which the race detector watches, and which are the same in the end.
+// TestFiltersWriteToNothing runs filters for nodes and pods in parallel. They share the informers' objects. The race detector
+// must find no writes, and the objects must be equal in the end.
 func TestFiltersWriteToNothing(t *testing.T) {
 	const nodes, cycles = 12, 4
 	objects, infos := sharedSlices(nodes)
@@ -92,7 +92,7 @@ func TestFiltersWriteToNothing(t *testing.T) {
 	for i, expression := range []string{
 		ring2, ring2, // the same, of two namespaces
 		"devices.all(d, d.capacity['mla.example.com'].memory.isGreaterThan(quantity('1.5Gi'))) && " + ring2,
-		"devices.slice(0, 1).map(d, d.attributes['mla.example.com'].slot)[0] == 1", // nothing is known of a set before it is evaluated
+		"devices.slice(0, 1).map(d, d.attributes['mla.example.com'].slot)[0] == 1", // propagation finds nothing before the set is complete
 		"devices.map(d, d.attributes['mla.example.com'].index).sum() > 9",          // never
 	} {
 		p, c := sharingPod(t, fmt.Sprint("team-", i), expression)
@@ -128,8 +128,7 @@ func TestFiltersWriteToNothing(t *testing.T) {
 	}
 }
 
-// filterAll is a scheduling cycle of its own, with all nodes at a time. It returns on how
-// many of them the pod fits.
+// filterAll runs a scheduling cycle with all nodes in parallel. It returns the number of nodes where the pod fits.
 func filterAll(t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod, infos []fwk.NodeInfo) int {
 	ctx, state := t.Context(), framework.NewCycleState()
 	if _, status := pl.PreFilter(ctx, state, p, nil); !status.IsSuccess() {
@@ -154,7 +153,7 @@ func filterAll(t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod, infos []fwk.Nod
 	return fits
 }
 
-// sharedObjects are the objects that the scheduler's listers hand out, in a fixed order.
+// sharedObjects returns the objects of the scheduler's listers in a fixed order.
 func sharedObjects(t *testing.T, pl *DynamicResourcesCEL) []runtime.Object {
 	t.Helper()
 	var all []runtime.Object

@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/plugin/observe"
 )
 
-// classByDefault stands for an extended resource and has a constraint hold for all its requests.
+// classByDefault returns a class for an extended resource with a default constraint for all its requests.
 func classByDefault(expression string) *resourceapi.DeviceClass {
 	c := class()
 	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
@@ -41,7 +41,7 @@ func classByDefault(expression string) *resourceapi.DeviceClass {
 	return c
 }
 
-// TestDefaultsWithoutTheGate: pods are scheduled as a scheduler would that does not know them.
+// TestDefaultsWithoutTheGate checks that pods are scheduled as by a scheduler without defaults.
 func TestDefaultsWithoutTheGate(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 2)} {
 		for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll} {
@@ -77,8 +77,7 @@ func TestMistakesInDefaultsAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
-// TestExtendedRequestsAreUpstreams: the claim that explanations are about is the one that
-// upstream's plugin hands to the allocator.
+// TestExtendedRequestsAreUpstreams checks that explanations use the same claim that upstream's plugin passes to the allocator.
 func TestExtendedRequestsAreUpstreams(t *testing.T) {
 	sidecar := plugintest.Wanting(extendedResource, 1)
 	sidecar.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
@@ -111,7 +110,7 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
 			require.Equal(t, seen.claims[0].Spec, pl.resolver.ExtendedClaim(p).Spec)
 			require.Equal(t, seen.claims[0].Name, pl.resolver.ExtendedClaim(p).Name)
-			// Which requests serve a container is not said in upstream's claim. Our allocator adds it.
+			// Upstream's claim does not contain which requests serve a container. MeasuredAllocator adds it.
 			annotations := maps.Clone(pl.resolver.ExtendedClaim(p).Annotations)
 			delete(annotations, v1alpha1.AttributeDomain+"/containers")
 			require.Equal(t, seen.claims[0].Annotations, annotations)
@@ -119,7 +118,7 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 	}
 }
 
-// lastClaims keeps the claims that it is asked for.
+// lastClaims keeps the claims of its last call.
 type lastClaims struct {
 	structured.Allocator
 	claims []*resourceapi.ResourceClaim
@@ -130,8 +129,8 @@ func (l *lastClaims) Allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return l.Allocator.Allocate(ctx, node, claims)
 }
 
-// TestAmountsOutOfRangeAreNotUsed: a scheduler computes nothing with them, a claim that asks for them fits nowhere, and
-// a claim that does not gets the device. With such an amount the evaluation would not end.
+// TestAmountsOutOfRangeAreNotUsed: a claim that requests an amount out of range fits nowhere, and another claim gets the device.
+// If the scheduler computed with the amount, the evaluation would not end.
 func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 	for name, args := range map[string]string{"ours": "", "upstream's allocator": `{"allocator":"Upstream"}`} {
 		t.Run(name, func(t *testing.T) {

@@ -1,32 +1,27 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is the scheduler plugin DynamicResourcesCEL. It is upstream's
-// DynamicResources plugin with one difference: a pod that has a claim with a CEL
-// device constraint, or with a preference, is served by package allocator.
+// Package plugin is the scheduler plugin DynamicResourcesCEL. It extends upstream's DynamicResources plugin: if a claim of a pod
+// has a CEL device constraint or a preference, package allocator finds the devices.
 //
 //	command := app.NewSchedulerCommand(app.WithPlugin(plugin.Name, plugin.NewFactory(utilfeature.DefaultFeatureGate)))
 //
-// Programs that are no celset-scheduler, such as autoscalers, make the plugin with [New].
+// Other programs, such as autoscalers, create the plugin with [New].
 //
-// Beside it, DynamicResourcesCELPreference scores nodes by what preferences say of the devices
-// that were found there ([Preference]), and TopologyPlacementGeneratorCEL chooses the nodes of
-// PodGroups (package gang).
+// Two more plugins belong to it. DynamicResourcesCELPreference scores nodes by the preferences' values for the devices that were
+// found there ([Preference]). TopologyPlacementGeneratorCEL chooses the nodes of PodGroups (package gang).
 //
-// This package has the extension points, the exchange of the allocator, scores, and the parts that all profiles share. The rest is
-// in packages below, each of which imports only those named before it: plugin/preparation and plugin/demand, plugin/cycle,
-// plugin/observe, plugin/preempt, plugin/gang.
+// This package contains the extension points, the exchange of the allocator, the scores, and the parts that all profiles share.
+// The packages below import only packages named before them: plugin/preparation and plugin/demand, plugin/cycle, plugin/observe,
+// plugin/preempt, plugin/gang.
 //
-// In a scheduler profile it takes the place of DynamicResources; both in one
-// profile can't start. See manifests/ for a configuration.
+// In a scheduler profile, the plugin replaces DynamicResources. A profile with both can't start. See manifests/ for a
+// configuration.
 //
-// Everything that upstream's plugin does at its extension points is upstream's
-// code, running on upstream's state. Only the allocator in that state is
-// exchanged, after PreFilter ([exchange]). What it does is measured: package
-// plugin/metrics.
+// All other work at the extension points is done by upstream's code on upstream's state. Only the allocator in that state is
+// exchanged, after PreFilter ([exchange]). Package plugin/metrics measures it.
 //
-// What one pod takes is what all others wait, in all profiles of the process, so the plugin
-// also judges selectors and ends attempts that take too long: package plugin/guard. With
-// the argument "allocator: Upstream" that is all it does, for profiles whose pods are to be
-// scheduled as by a kube-scheduler of Kubernetes.
+// While one pod is scheduled, all other pods wait, in all profiles of the process. So the plugin also judges selectors and ends
+// attempts that take too long (package plugin/guard). With the argument "allocator: Upstream" it does only this. The pods of such
+// a profile are scheduled as by kube-scheduler.
 package plugin

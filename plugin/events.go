@@ -17,19 +17,18 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Upstream's hints leave out two events after which a pod has to be tried again. Without them it would wait for
-// something else to happen, up to five minutes.
+// Upstream's hints miss two events after which a pod must be retried. Without them the pod would wait for another event, up to
+// five minutes.
 //
-// A scheduler that dies after it has created the claim for a pod's extended resources, and before it has allocated it,
-// leaves a claim behind. The next one deletes it when it comes to the pod. To upstream's hints the deletion of a claim
-// without devices helps no pod, and the pod does not know the name of the claim yet.
-//
-// From the moment when a node is found for a pod until its claim is written, the devices are in flight: no claim has
-// them, and no other pod can have them. If the pod is deleted in between, writing fails and they are free again, which no
+//  1. A scheduler may stop after it has created a claim for a pod's extended resources, and before the claim is allocated. The
+//     next scheduler deletes the claim when it tries the pod. Upstream's hints ignore the deletion of a claim without devices,
+//     and the status of the pod does not name the claim yet.
+//  2. Devices are in flight from the time a node is found for a pod until its claim is written. Claims don't show them, and other
+//     pods can't get them. If the pod is deleted meanwhile, the write fails and the devices become free without any claim event.
 // claim shows.
 
-// EventsToRegister returns upstream's events, with hints that have a pod tried again when the claim that was left for
-// its extended resources is gone, and the event that a pod for which there was a node is gone.
+// EventsToRegister returns upstream's events with hints for both cases: the deletion of a leftover claim, and the deletion of a
+// pod that had a node.
 func (pl *DynamicResourcesCEL) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	events, err := pl.DynamicResources.EventsToRegister(ctx)
 	for i := range events {
@@ -56,7 +55,7 @@ func queueOwnerOfLeftover(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
 
 func considerOwnerOfLeftover(upstream fwk.PreQueueingHintFn) fwk.PreQueueingHintFn {
 	if upstream == nil {
-		// Then all pods are considered.
+		// Without a hint, all pods are considered.
 		return nil
 	}
 	return func(logger klog.Logger, oldObj, newObj any) (fwk.PreQueueingHintResult, error) {
@@ -69,8 +68,7 @@ func considerOwnerOfLeftover(upstream fwk.PreQueueingHintFn) fwk.PreQueueingHint
 	}
 }
 
-// ownerOfLeftover returns the pod for whose extended resources a claim was made, if
-// the event is that it is gone.
+// ownerOfLeftover returns the pod that owns a claim for extended resources, if the event is the deletion of the claim.
 func ownerOfLeftover(oldObj, newObj any) *metav1.OwnerReference {
 	claim, ok := oldObj.(*resourceapi.ResourceClaim)
 	if !ok || newObj != nil || claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] != "true" {
@@ -79,8 +77,8 @@ func ownerOfLeftover(oldObj, newObj any) *metav1.OwnerReference {
 	return metav1.GetControllerOf(claim)
 }
 
-// freedInFlight is the event that a pod for which there was a node is gone, because it
-// was deleted or because it could not be bound, with hints for when that frees devices.
+// freedInFlight returns the event that a pod with a node is gone, because it was deleted or could not be bound. Its hints queue
+// pods if that may free devices.
 func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 	return fwk.ClusterEventWithHint{
 		Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
@@ -98,9 +96,8 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 	}
 }
 
-// mayHaveFreed reports whether a pod that is gone had devices for a claim that has none. If
-// the claim still has them, the event of its deallocation will follow. That event also follows if the API server
-// has bound the pod, because the claim was written before.
+// mayHaveFreed reports whether a deleted pod may have had devices in flight. If the claim is still allocated, its deallocation is
+// an event of its own. That is also true for a pod that the API server has bound, because its claim was written before.
 func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 	if slices.ContainsFunc(gone.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue }) {
 		return false
@@ -127,7 +124,8 @@ func (pl *DynamicResourcesCEL) isAllocated(namespace, claim string) bool {
 	return err == nil && c.Status.Allocation != nil
 }
 
-// queueHolder wraps upstream's hint about claims.
+// queueHolder wraps upstream's hint about claims. It skips pods that can't use the freed devices, and activates the pod of a
+// hold.
 func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
 	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 		hint, err := upstream(logger, pod, oldObj, newObj)
@@ -142,9 +140,9 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 	}
 }
 
-// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims
-// exclude their drivers. Otherwise pods that come and go would have the waiting pods of other tenants tried in vain, which
-// uses up the share of those tenants. It is called while the scheduling queue is locked, so it only looks up.
+// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims exclude
+// their drivers. Without this check, short-lived pods of one tenant could use up the share of others by futile retries. The
+// scheduling queue is locked meanwhile, so mayUse only looks up.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
 	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
 		return true
@@ -162,7 +160,7 @@ func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceCl
 	})
 }
 
-// freesDevices reports whether a claim has lost its allocation, or is gone.
+// freesDevices reports whether a claim was deallocated or deleted.
 func freesDevices(before, after any) bool {
 	old, is := before.(*resourceapi.ResourceClaim)
 	if !is || old.Status.Allocation == nil {

@@ -12,28 +12,25 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// This file is the only one that touches private state of another package.
+// This file is the only one that accesses private state of another package.
 //
-// Upstream's plugin makes its allocator in PreFilter, keeps it in a private
-// field of the private type of its cycle state, and has no option to have it made
-// elsewhere. The alternative to reaching into that field is a copy of the whole
-// plugin, which would miss every later fix. So that a new version of Kubernetes
-// can't turn this into silent corruption, type, field name and field type are
-// checked when the scheduler starts, and it does not start if anything differs.
+// Upstream's plugin makes its allocator in PreFilter and keeps it in a private field of its private cycle state. It has no option
+// to use another allocator. The alternative is a copy of the whole plugin, which would miss every later fix. A new version of
+// Kubernetes must not turn this access into silent corruption. So type, field name and field type are checked when the scheduler
+// starts. The scheduler does not start if anything differs.
 
 const (
 	stateTypeName  = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources.stateData"
 	allocatorField = "allocator"
 )
 
-// exchange puts an allocator into the cycle state of upstream's plugin.
+// exchange replaces the allocator in the cycle state of upstream's plugin.
 type exchange struct {
 	state  reflect.Type // pointer to the private type
 	offset uintptr      // of the field
 }
 
-// newExchange checks that data, which upstream's PreFilter wrote, is what this
-// file expects.
+// newExchange returns an error unless data, written by upstream's PreFilter, has the expected type and field.
 func newExchange(data fwk.StateData) (*exchange, error) {
 	t := reflect.TypeOf(data)
 	if t == nil || t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct {
@@ -61,7 +58,7 @@ func incompatible(format string, args ...any) error {
 		": build it with the version of Kubernetes that go.mod names", args...)
 }
 
-// allocator returns the field. data must be of the type that was checked.
+// allocator returns a pointer to the field. data must have the type that was checked.
 func (e *exchange) allocator(data fwk.StateData) (*structured.Allocator, error) {
 	if t := reflect.TypeOf(data); t != e.state {
 		return nil, incompatible("its cycle state is %v, at start it was %v", t, e.state)

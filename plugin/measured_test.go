@@ -25,13 +25,11 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// unread can't be told before the set is complete, and is false. It reads no attribute,
-// so that one set is as good as any other.
+// unread is false, but only an evaluation of the complete set shows it. It reads no attribute, so all sets are equivalent.
 const unread = "devices.slice(0, 1).size() == 2"
 
-// TestMetricsOfSearches has values of metrics in a file, each after what was tried: a kind of claim, with a budget or
-// an option, and after a colon the nodes of each cycle. Of the three devices of node-1 the first two are no ring, the last
-// two are.
+// TestMetricsOfSearches compares metrics with a file. Each entry has a kind of claim, with a budget or an option, and after a
+// colon the nodes of each cycle. The first two of the three devices of node-1 are no ring, the last two are.
 func TestMetricsOfSearches(t *testing.T) {
 	expressions := map[string]string{
 		"ring": ring2, "unread": unread, "wrong": "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].missing == 1)", "invalid": "devices +",
@@ -74,7 +72,7 @@ func TestMetricsOfSearches(t *testing.T) {
 	})
 }
 
-// A scheduler that has found enough nodes stops looking at others.
+// TestMetricsOfSearchesThatNobodyWaitsFor cancels searches, as a scheduler does when it has found enough nodes.
 func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	ctx, pl := startMeasured(t, registry, true, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
@@ -102,7 +100,7 @@ type profile struct {
 
 func (p *profile) ProfileName() string { return p.name }
 
-// All profiles of a scheduler show their metrics on its /metrics.
+// TestFactoryUsesTheRegistryOfTheProcess checks that all profiles of a scheduler share its /metrics.
 func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	require.NoError(t, AddFeatureGates(gates))
@@ -118,7 +116,7 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	require.EqualValues(t, 1, values["claims none pending"])
 }
 
-// TestMistakesAreNotLogged: anybody may make as many as they like. The status of the pod has them.
+// TestMistakesAreNotLogged: users can make any number of mistakes, and the status of the pod shows them.
 func TestMistakesAreNotLogged(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 1), constrain(t, claim(2), "c", "devices +"))
 	ctx, log := plugintest.WithLog(ctx)

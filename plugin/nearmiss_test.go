@@ -31,7 +31,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// nodes is the part of a snapshot that the plugin looks at.
+// nodes is the part of a snapshot that the plugin reads.
 type nodes struct {
 	fwk.NodeInfoLister
 	all []fwk.NodeInfo
@@ -48,7 +48,7 @@ func (n nodes) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("no node %s", name)
 }
 
-// owned is a claim that has devices.
+// owned returns a claim with devices.
 func owned(name string, indices ...int64) *resourceapi.ResourceClaim {
 	c := claim(int64(len(indices)))
 	c.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-of-" + c.UID}
@@ -60,8 +60,7 @@ func owned(name string, indices ...int64) *resourceapi.ResourceClaim {
 	return c
 }
 
-// fail runs the pod through the scheduling cycle, as the framework does, until no node is
-// left, and returns what PostFilter says.
+// fail runs a scheduling cycle where no node fits, and returns PostFilter's status.
 func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...string) *fwk.Status {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -86,8 +85,8 @@ func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...s
 	return status
 }
 
-// Whose they are is nobody's business in another namespace: conditions and events are read
-// by those who may see the pod.
+// TestClaimsOfOtherNamespacesAreNotNamed: users who may read the pod, its conditions and events may not be allowed to read claims
+// of other namespaces.
 func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 	other, another := owned("secret", 0), owned("secret", 1)
 	other.Namespace, another.Namespace, another.UID = "hidden", "concealed", "another"
@@ -96,8 +95,8 @@ func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 		fail(ctx, t, pl, nodeName).Message())
 }
 
-// Devices that are being allocated are in no claim yet: the pod would fit, were it not for
-// them. It is tried again when they are.
+// TestNothingIsSaidOfPendingAllocations: devices that are being allocated are in no claim yet. The pod would fit without these
+// allocations, and is tried again when they are written.
 func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	other, pending := owned("other", 0), owned("other", 0)
 	other.Status.Allocation = nil
@@ -106,10 +105,10 @@ func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
 }
 
-// A pod that misses on many nodes costs no more than one that misses on some.
+// TestNearestMissLooksAtSomeNodes checks that the work is limited if a pod misses on many nodes.
 func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0), constrain(t, claim(2), "any", "true"))
-	const many = 100 // Half as many are looked at.
+	const many = 100 // more than nearMissNodes
 	names := make([]string, 0, many+1)
 	for i := range many {
 		names = append(names, fmt.Sprintf("far-%03d", i))
@@ -117,7 +116,7 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	require.Contains(t, fail(ctx, t, pl, append(names, nodeName)...).Message(), "nearest miss: node far-000: request mla wants 2 devices, 0 of 0")
 }
 
-// An explanation that is not finished in time is none.
+// TestNothingIsSaidTooLate checks that an explanation that is not finished in time is dropped.
 func TestNothingIsSaidTooLate(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 2), constrain(t, claim(2), "ring2", ring2))
 	state, info := framework.NewCycleState(), node(nodeName)
@@ -133,7 +132,7 @@ func TestNothingIsSaidTooLate(t *testing.T) {
 	require.Empty(t, status.Message())
 }
 
-// TestFailedNodesAreNamed: one expression fails on some nodes, and the pod says on which.
+// TestFailedNodesAreNamed checks the message for an expression that fails on some nodes.
 func TestFailedNodesAreNamed(t *testing.T) {
 	c := constrain(t, claim(2), "row", "devices.all(d, d.attributes['mla.example.com'].row == 1)")
 	raw := &c.Spec.Devices.Config[0].Opaque.Parameters.Raw
@@ -145,8 +144,7 @@ func TestFailedNodesAreNamed(t *testing.T) {
 		strings.Split(fail(ctx, t, pl, "node-0", nodeName).Message(), "; ")[0])
 }
 
-// narrowed is the plugin, and remembers how many nodes its PreFilter left for each pod, and which
-// was taken.
+// narrowed records, for each pod, the number of nodes that PreFilter left and the node that was chosen.
 type narrowed struct {
 	*DynamicResourcesCEL
 	mutex sync.Mutex
@@ -178,14 +176,14 @@ func (n *narrowed) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.
 	return result, status
 }
 
-// leftFor is -1 if all nodes were.
+// leftFor returns the number of nodes that PreFilter left for a pod, -1 for all.
 func (n *narrowed) leftFor(pod string) int {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	return n.left[pod]
 }
 
-// watchScheduler runs Kubernetes' scheduler with the plugin, and watches it.
+// watchScheduler runs Kubernetes' scheduler with a plugin that records its results.
 func watchScheduler(t *testing.T, client kubernetes.Interface, isFirst bool) *narrowed {
 	t.Helper()
 	watched := &narrowed{left: map[string]int{}, taken: map[string]string{}}
@@ -197,8 +195,8 @@ func watchScheduler(t *testing.T, client kubernetes.Interface, isFirst bool) *na
 	return watched
 }
 
-// trial is a scheduler with a cluster on which nine nodes of ten refuse squares. Two of those are
-// tainted. The others have less CPU.
+// trial is a scheduler and a cluster. Nine of ten nodes refuse squares. Two of the refusing nodes are tainted. The other
+// nodes have less CPU.
 type trial struct {
 	*narrowed
 	client kubernetes.Interface
@@ -225,7 +223,7 @@ func newTrial(t *testing.T, isFirst bool) trial {
 	return trial{watchScheduler(t, client, isFirst), client}
 }
 
-// schedule creates a pod that wants a square, and waits until it has a node or it is said why not.
+// schedule creates a pod that needs a square. It waits until the pod has a node or a message.
 func (r trial) schedule(t *testing.T, name, cpu string) (node, message string) {
 	t.Helper()
 	wanted := constrain(t, claim(4), "square", square)
@@ -252,8 +250,8 @@ func (r trial) schedule(t *testing.T, name, cpu string) (node, message string) {
 	return node, message
 }
 
-// Of a pod that fits nowhere the same is said whether or not its nodes were visited: how many
-// refuse it for which reason, what preemption could do, and by how little it misses.
+// TestSameIsSaidOfNodesThatWerePassedOver checks that a pod that fits nowhere has the same message whether nodes were visited or
+// passed over: the nodes by reason, the result of preemption and the nearest miss.
 func TestSameIsSaidOfNodesThatWerePassedOver(t *testing.T) {
 	r := newTrial(t, true)
 	node, visited := r.schedule(t, "first", "5")
@@ -264,12 +262,12 @@ func TestSameIsSaidOfNodesThatWerePassedOver(t *testing.T) {
 	}
 	node, passedOver := r.schedule(t, "second", "5")
 	require.Empty(t, node)
-	// What tainted nodes say of devices was not found out. They are like others, though.
+	// The tainted nodes were not searched, but they are equivalent to others.
 	require.Equal(t, trialNodes/10, r.leftFor("second"))
 	require.Equal(t, visited, passedOver)
 }
 
-// A pod that fits has one of the nodes that are left.
+// TestPodFitsOnANodeThatIsLeft checks that a pod that fits gets one of the nodes that PreFilter left.
 func TestPodFitsOnANodeThatIsLeft(t *testing.T) {
 	r := newTrial(t, true)
 	_, _ = r.schedule(t, "first", "5")
@@ -279,7 +277,7 @@ func TestPodFitsOnANodeThatIsLeft(t *testing.T) {
 	require.True(t, strings.HasSuffix(node, "0"), node)
 }
 
-// If others are told of the nodes before our PostFilter is, all of them are visited.
+// TestNothingIsPassedOverThatCouldNotBeTold checks that all nodes are visited if another PostFilter plugin runs first.
 func TestNothingIsPassedOverThatCouldNotBeTold(t *testing.T) {
 	r := newTrial(t, false)
 	_, first := r.schedule(t, "first", "5")
@@ -288,8 +286,8 @@ func TestNothingIsPassedOverThatCouldNotBeTold(t *testing.T) {
 	require.Equal(t, -1, r.leftFor("second"))
 }
 
-// largeCluster has nodes with a 4x4 mesh each. Of nine out of ten, every other device is in
-// use in such a manner that no two neighbours are free; of the tenth, none is.
+// largeCluster returns nodes with a 4x4 mesh each. On nine of ten nodes every other device is in use, so that no two neighbours
+// are free. On the tenth all devices are free.
 func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 	for i := range nodes {
 		name := fmt.Sprintf("node-%d", i)
@@ -324,8 +322,8 @@ func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 const square = `devices.map(d, d.attributes['mla.example.com'].row).max() - devices.map(d, d.attributes['mla.example.com'].row).min() == 1 &&
 	devices.map(d, d.attributes['mla.example.com'].col).max() - devices.map(d, d.attributes['mla.example.com'].col).min() == 1`
 
-// runScheduler runs Kubernetes' scheduler until the test ends, with the plugin in the place of
-// upstream's, which is the first after filters, or else the last.
+// runScheduler runs Kubernetes' scheduler until the test ends, with the plugin in the place of upstream's. The plugin's
+// PostFilter is the first or the last.
 func runScheduler(t *testing.T, client kubernetes.Interface, isFirst bool, newPlugin frameworkruntime.PluginFactory) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

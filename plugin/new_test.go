@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// simulated has a pod that asks for four devices of a ring, or for any four.
+// simulated is a simulation with a pod that needs four devices of a ring, or any four.
 type simulated struct {
 	*simulation.Simulation
 	ring shape.Scenario
@@ -45,7 +45,7 @@ func newSimulated(t testing.TB, name string, factory simulation.Factory, plain b
 	return simulated{s, ring}
 }
 
-// try returns whether the pod would get devices of the ring.
+// try reports whether the pod would get devices of the ring.
 func (s simulated) try(t testing.TB, node string, inUse shape.Set) bool {
 	t.Helper()
 	slices, err := s.ring.ResourceSlices(node)
@@ -55,7 +55,7 @@ func (s simulated) try(t testing.TB, node string, inUse shape.Set) bool {
 	return len(devices) == 4
 }
 
-// TestSimulation asks the same pod for a hundred nodes that do not exist.
+// TestSimulation tries the same pod on a hundred nodes that do not exist.
 func TestSimulation(t *testing.T) {
 	goroutines := [2]int{}
 	s := newSimulated(t, plugin.Name, func(ctx context.Context, args apiruntime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
@@ -73,14 +73,14 @@ func TestSimulation(t *testing.T) {
 	require.LessOrEqual(t, runtime.NumGoroutine(), before)
 }
 
-// TestInPlaceOfUpstreams: the plugin takes upstream's arguments, and stands under its name.
+// TestInPlaceOfUpstreams checks that the plugin takes upstream's arguments and then has upstream's name.
 func TestInPlaceOfUpstreams(t *testing.T) {
 	s := newSimulated(t, dynamicresources.Name, plugin.New, false)
 	require.True(t, s.try(t, "node", shape.Drawn("..x....x..xx")))
 	require.False(t, s.try(t, "node", shape.Drawn("..x..x..x..x")))
 }
 
-// BenchmarkSimulation is a pod on a node that does not exist, with upstream's plugin and with ours.
+// BenchmarkSimulation tries a pod on a node that does not exist, with each of the two plugins.
 func BenchmarkSimulation(b *testing.B) {
 	for _, one := range []struct {
 		name    string

@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// handleOf is a framework without plugins.
+// handleOf returns a framework without plugins.
 func handleOf(t *testing.T, manager fwk.SharedDRAManager) framework.Framework {
 	f, err := frameworkruntime.NewFramework(t.Context(), nil, nil, frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(fake.NewClientset(), 0)),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewEmptySnapshot()), frameworkruntime.WithSharedDRAManager(manager))
@@ -38,7 +38,7 @@ func handleOf(t *testing.T, manager fwk.SharedDRAManager) framework.Framework {
 	return f
 }
 
-// TestNewArguments: what is wrong is refused.
+// TestNewArguments checks that wrong arguments are rejected.
 func TestNewArguments(t *testing.T) {
 	on := plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 	without := on
@@ -71,10 +71,10 @@ func TestNewArguments(t *testing.T) {
 	}
 }
 
-// TestNewAllPoints calls whatever a framework may call, in any features.
+// TestNewAllPoints calls every extension point, with any features.
 func TestNewAllPoints(t *testing.T) { newAllPoints(t, false) }
 
-// TestNewWithoutStatuses: upstream's PostFilter does not look at what is said of nodes.
+// TestNewWithoutStatuses passes no statuses of nodes, since upstream's PostFilter does not read them.
 func TestNewWithoutStatuses(t *testing.T) { newAllPoints(t, true) }
 
 func newAllPoints(t *testing.T, withoutStatuses bool) {
@@ -166,8 +166,7 @@ func nameOf(claim *resourceapi.ResourceClaim) string {
 	return name[len("celset.dev/"):]
 }
 
-// TestSimulatedEdits: a simulation asks what would be if a claim or a class said something else. Objects of its own have no
-// resource versions.
+// TestSimulatedEdits simulates changes of a claim and of a class. Simulated objects have no resource versions.
 func TestSimulatedEdits(t *testing.T) {
 	s := newSimulated(t, plugin.Name, plugin.New, false)
 	require.True(t, s.try(t, "node", 0))

@@ -16,31 +16,30 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// On a fragmented cluster most nodes may refuse a pod, for a reason that is known since the last
-// pod that asked for the same. To look that up takes a fraction of what the scheduler does for
-// each node that it visits. So where many nodes are known to refuse, PreFilter leaves the others,
-// and the scheduler visits only these.
+// On a fragmented cluster most nodes may refuse a pod, for a reason found with an earlier pod that had the same claims. Looking
+// up such a refusal takes a fraction of the time that the scheduler spends on a node. So if many nodes refuse, PreFilter returns
+// only the other nodes, and the scheduler visits only these.
 //
-// Nothing else may change. That a claim does not fit depends on devices alone, which are in use
-// whether or not pods are preempted or nominated: a node that is known to refuse does so in every
-// trial of this cycle. And what is said of a pod that fits nowhere stays what it was. The
-// scheduler would say one thing of all nodes that PreFilter left out. So PostFilter, which is
-// called then, has all filters run on them after all, and fills in what they say before anybody
-// else reads it: the message, preemption and the nearest miss are told of all nodes.
+// The outcome must not change:
 //
-// Pods that fit are what is made faster. If all nodes are known to refuse they are all visited.
+//  1. Whether a claim fits depends only on the devices in use, not on preempted or nominated pods. So a refusal holds for the
+//     whole cycle.
+//  2. The statuses for a pod that fits nowhere stay the same. The scheduler would give one status to all nodes that PreFilter
+//     left out. So PostFilter runs all filters on these nodes and fills in their statuses before other plugins read them. The
+//     message, preemption and the nearest miss then cover all nodes.
+//
+// Only pods that fit become faster. If all nodes refuse, all are visited.
 
 const (
-	// fewNodes are visited in any case.
+	// fewNodes is the number of nodes below which all are visited.
 	fewNodes = 64
-	// sampledNodes are asked first: if less than half of them refuse, the scheduler has found
-	// as many as it wants before it comes to the others.
+	// sampledNodes is the number of nodes that are sampled. If less than half of them refuse, the scheduler finds enough feasible
+	// nodes without visiting the others.
 	sampledNodes = 64
 )
 
-// passOver returns the nodes that are left if those are passed over that are known to refuse the
-// pod, and keeps the latter. It is nil if all are to be visited: also if the nodes that are passed over can't be reported
-// later, or if each is asked about another claim.
+// passOver returns the nodes without a refusal, and stores the other nodes in c. It returns nil if the scheduler must visit all
+// nodes. That is also the case if statuses can't be filled in later, or if each node gets a different claim.
 func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, c *cycle.PodClaims) *fwk.PreFilterResult {
 	if len(nodes) < fewNodes || !pl.isFirstAfterFilter() || state.IsPodGroupSchedulingCycle() || c.Extended != nil || namesNodes(pod) {
 		return nil
@@ -75,7 +74,7 @@ func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes
 	return &fwk.PreFilterResult{NodeNames: left}
 }
 
-// isFirstInPostFilter tells whether nobody is told of the nodes before our PostFilter is.
+// isFirstInPostFilter reports whether this plugin's PostFilter runs before all others.
 func isFirstInPostFilter(handle fwk.Handle) bool {
 	lister, is := handle.(interface{ ListPlugins() *config.Plugins })
 	if !is {
@@ -85,8 +84,8 @@ func isFirstInPostFilter(handle fwk.Handle) bool {
 	return len(enabled) > 0 && enabled[0].Name == Name
 }
 
-// namesNodes tells whether another plugin leaves some nodes only: what it says of the others
-// would be lost, and there is nothing to be gained.
+// namesNodes reports whether another plugin's PreFilter selects nodes by name. Its statuses for the other nodes would be lost,
+// and little time is saved.
 func namesNodes(pod *v1.Pod) bool {
 	if pod.Spec.NodeName != "" {
 		return true
@@ -103,7 +102,7 @@ func namesNodes(pod *v1.Pod) bool {
 	return false
 }
 
-// fillPassedOver fills in what the filters say of the nodes that were passed over.
+// fillPassedOver fills in the filters' statuses for the nodes that were passed over.
 func (pl *DynamicResourcesCEL) fillPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) {
 	ours := c.Ours
 	statuses, is := nodes.(*framework.NodeToStatus)

@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// renamed is the claim, or the pod, with another name. Pods use the claims of their names.
+// renamed returns the claim or the pod under another name. Pods use claims of the same name.
 func renamed[T interface {
 	SetName(string)
 	SetUID(types.UID)
@@ -46,13 +46,13 @@ func renamed[T interface {
 	return object
 }
 
-// fallible is a plugin whose API server answers as it is told to, and whose watch of claims is silent.
+// fallible is a plugin with scripted answers of the API server, and without events of claims.
 type fallible struct {
 	*DynamicResourcesCEL
 	ctx    context.Context
 	handle *handle
 	client *fake.Clientset
-	// write is what happens to the next write of a status. nil: it is stored.
+	// write handles the next write of a status. If it is nil, the write is stored.
 	write func(store func() error) error
 }
 
@@ -84,7 +84,7 @@ func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	return f
 }
 
-// schedule has a pod go as far as it can. It returns the devices that its claim has got on the way.
+// schedule runs the cycles of a pod as far as possible. It returns the devices that its claim got.
 func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -115,8 +115,7 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 	return got, status
 }
 
-// TestLostAnswer: an allocation is stored, nobody is told so, and the watch is late. The device is not given
-// to another claim.
+// TestLostAnswer stores an allocation, but the answer is lost and the watch is late. No other claim may get the device.
 func TestLostAnswer(t *testing.T) {
 	for name, constrained := range map[string]bool{"our allocator": true, "upstream's": false} {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +137,7 @@ func TestLostAnswer(t *testing.T) {
 			require.Empty(t, got)
 			require.True(t, status.IsRejected(), status)
 
-			// Meanwhile it was read what became of it.
+			// Meanwhile the result was read from the API server.
 			require.Eventually(t, func() bool { return f.writes.(*pendingwrites.Writes).Ends() == 1 }, waitFor, tick)
 			known, err := f.resolver.Manager.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
@@ -151,8 +150,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestLostRequest: nothing was stored, but that is known only later. Other claims do without the device until
-// then, the claim itself does not.
+// TestLostRequest stores nothing, but the scheduler finds that out later. Until then other claims don't get the device, but the
+// claim itself does.
 func TestLostRequest(t *testing.T) {
 	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "first"), "any", "devices.size() == 1"),
 		constrain(t, renamed(claim(1), "second"), "any", "devices.size() == 1"))
@@ -169,7 +168,7 @@ func TestLostRequest(t *testing.T) {
 	got, _ = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 
-	// With another claim beside it, which could be given what the first one may have, that is not so.
+	// If the pod has a second claim, that claim could get the device. So the pod must wait.
 	both := renamed(pod(), "first")
 	both.Spec.ResourceClaims = append(both.Spec.ResourceClaims, v1.PodResourceClaim{Name: "other", ResourceClaimName: ptr.To("second")})
 	got, _ = f.schedule(t, both)
@@ -185,8 +184,8 @@ func TestLostRequest(t *testing.T) {
 	require.Empty(t, got, "it is in use")
 }
 
-// TestWhatWasStoredStaysKnown: the first claim of a pod gets its device, the second one can't be written. The
-// watch is late with the first one.
+// TestWhatWasStoredStaysKnown: the first claim of a pod gets its device, but the second one can't be written. The watch is late
+// with the first claim.
 func TestWhatWasStoredStaysKnown(t *testing.T) {
 	f := startFallible(t, class(), slice(0, 1), renamed(claim(1), "first"), renamed(claim(1), "second"), renamed(claim(2), "third"))
 	both := renamed(pod(), "first")
@@ -204,7 +203,7 @@ func TestWhatWasStoredStaysKnown(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// TestEarlierLeader: what another scheduler has written last, this one's watch has not told it.
+// TestEarlierLeader checks the last write of another scheduler, which this scheduler's watch has not delivered.
 func TestEarlierLeader(t *testing.T) {
 	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"), renamed(claim(1), "second"))
 	written := held(renamed(claim(1), "first"))
@@ -221,7 +220,7 @@ func TestEarlierLeader(t *testing.T) {
 	require.ErrorIs(t, status.AsError(), io.ErrUnexpectedEOF, "it does not begin without")
 }
 
-// TestEverySchedulerHasItsOwn: a process may have one scheduler after the other.
+// TestEverySchedulerHasItsOwn: a process may run one scheduler after the other.
 func TestEverySchedulerHasItsOwn(t *testing.T) {
 	_, one := newHandle(t)
 	_, other := newHandle(t)
@@ -235,7 +234,7 @@ func TestEverySchedulerHasItsOwn(t *testing.T) {
 	require.Same(t, second, s.of(other, shared.guard, shared.gates))
 }
 
-// TestOutcomesAreLabels: the metrics begin with zero for each way in which something can end.
+// TestOutcomesAreLabels checks that the metrics start with zero for each outcome.
 func TestOutcomesAreLabels(t *testing.T) {
 	var outcomes, ends []string
 	for _, outcome := range pendingwrites.Outcomes {
@@ -248,8 +247,8 @@ func TestOutcomesAreLabels(t *testing.T) {
 	require.Equal(t, metrics.HoldEnds, ends)
 }
 
-// TestStoredForAPodThatIsGone: a claim that the scheduler has made for extended resources has got its device. The
-// watch is late with it, and it is not waited for any longer, since the pod is gone. Nobody else gets the device.
+// TestStoredForAPodThatIsGone: a claim for extended resources has got its device. The watch is late, and the scheduler stops
+// waiting because the pod is gone. No other claim may get the device.
 func TestStoredForAPodThatIsGone(t *testing.T) {
 	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "other"), "any", "devices.size() == 1"))
 	made := renamed(claim(1), "made")
@@ -268,10 +267,10 @@ func TestStoredForAPodThatIsGone(t *testing.T) {
 	require.True(t, status.IsRejected(), status)
 }
 
-// A pod that is bound though the scheduler was not told so keeps its claims; one that is not gives them back.
+// TestBoundPodsKeepTheirClaims checks that a pod keeps its claims if it is bound although the binding seemed to fail.
 func TestBoundPodsKeepTheirClaims(t *testing.T) {
 	for name, test := range map[string]struct {
-		// live is what the API server has; nil: nothing.
+		// live returns the pod in the API server, nil for no pod.
 		live     func(*v1.Pod) *v1.Pod
 		failures int
 		keeps    bool
@@ -314,7 +313,7 @@ func TestBoundPodsKeepTheirClaims(t *testing.T) {
 	}
 }
 
-// reservedFor gives a claim a device of a node, for a pod.
+// reservedFor allocates a device of a node to a claim, and reserves the claim for a pod.
 func reservedFor(user *v1.Pod, of *resourceapi.ResourceClaim, device int64) *resourceapi.ResourceClaim {
 	of.Finalizers = []string{resourceapi.Finalizer}
 	of.Status.Allocation = &resourceapi.AllocationResult{
@@ -329,8 +328,8 @@ func reservedFor(user *v1.Pod, of *resourceapi.ResourceClaim, device int64) *res
 	return of
 }
 
-// A pod that fits nowhere, as far as this scheduler knows, keeps its devices if another one has bound it meanwhile, and
-// also if that can't be found out.
+// TestNothingIsTakenFromBoundPods checks pods that seem to fit nowhere. Such a pod keeps its devices if another scheduler has
+// bound it, or if that can't be found out.
 func TestNothingIsTakenFromBoundPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		node    string
@@ -364,7 +363,7 @@ func TestNothingIsTakenFromBoundPods(t *testing.T) {
 	}
 }
 
-// So does one of several pods that are scheduled together.
+// TestNothingIsTakenFromBoundPodsOfAGroup checks the same for a pod of a group.
 func TestNothingIsTakenFromBoundPodsOfAGroup(t *testing.T) {
 	user := renamed(pod(), "first")
 	f := startFallible(t, class(), slice(0), reservedFor(user, renamed(claim(1), "first"), 0))
@@ -383,7 +382,7 @@ type group struct {
 
 func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
 
-// What is taken back before the binding asks nobody.
+// TestUnreserveBeforeBinding checks that the API server is not asked before binding has begun.
 func TestUnreserveBeforeBinding(t *testing.T) {
 	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"))
 	user := renamed(pod(), "first")

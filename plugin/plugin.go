@@ -40,8 +40,7 @@ import (
 // Name is the name of the plugin in scheduler configurations.
 const Name = cycle.PluginName
 
-// DynamicResourcesCEL is upstream's plugin with our allocator for the pods that
-// need it.
+// DynamicResourcesCEL is upstream's plugin with celset's allocator for the pods that need it.
 type DynamicResourcesCEL struct {
 	*dynamicresources.DynamicResources
 	settings
@@ -58,16 +57,16 @@ type DynamicResourcesCEL struct {
 	misses     *observe.NearMisses
 }
 
-// settings are those of the profile, and what the plugin needs of its framework.
+// settings are the settings of the profile, and the parts of the framework that the plugin uses.
 type settings struct {
 	name           string
 	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
 	metrics        *metrics.Metrics
-	// handle runs filters, isFirstAfterFilter tells whether PostFilter begins with this plugin's.
+	// handle runs filters. isFirstAfterFilter reports whether this plugin's PostFilter runs first.
 	handle             fwk.Handle
 	isFirstAfterFilter func() bool
-	// activate has the queue try a pod.
+	// activate moves a pod to the active queue.
 	activate func(*v1.Pod)
 }
 
@@ -84,13 +83,14 @@ var (
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
 
-// New makes the plugin for a program that is no celset-scheduler: an autoscaler that tries pods on nodes which don't exist yet, a
-// queue, another scheduler. It has the signature of upstream's [dynamicresources.New] and takes its place, with its arguments or
-// those of [DynamicResourcesCELArgs] (with upstream's arguments it has upstream's name), in a framework that may have no client and has any SharedDRAManager. CEL device constraints and preferences
-// count, expressions are compiled when a pod is first tried. It starts no goroutine and registers no metrics.
+// New returns the plugin for a program other than celset-scheduler: an autoscaler that tries pods on nodes which don't exist yet,
+// a queue, another scheduler. It has the signature of upstream's [dynamicresources.New] and replaces it. It takes upstream's
+// arguments, and then upstream's name, or [DynamicResourcesCELArgs]. The framework needs no client and can have any
+// SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is first tried. New starts no
+// goroutines and registers no metrics.
 //
-// What celset-scheduler has besides is for a process that binds pods of several tenants: turns of namespaces and the end of
-// attempts that take too long, devices that are held, writes of which the answer is lost. See [NewFactories].
+// The other parts of celset-scheduler are for a process that binds pods of several tenants: turns of namespaces, the end of
+// attempts that take too long, held devices, and writes with a lost answer. See [NewFactories].
 //
 // [DynamicResourcesCELArgs]: https://pkg.go.dev/github.com/celset/celset/apis/config/v1alpha1#DynamicResourcesCELArgs
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
@@ -101,20 +101,20 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features p
 	return newPlugin(ctx, args, handle, features, true, unseen, newProfiles(nil, nil))
 }
 
-// NewFactory returns the factory to register under [Name]. The gates are read
-// when the factory is called, that is after flags were parsed.
+// NewFactory returns the factory to register under [Name]. The gates are read when the factory is called, after flags were
+// parsed.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return NewGuardedFactory(gates, guard.New(clock.RealClock{}))
 }
 
-// NewGuardedFactory is NewFactory with a guard that the program shows the scheduling queue
-// to. Without that, namespaces have no share of the scheduler's time.
+// NewGuardedFactory is NewFactory with a guard that can watch the program's scheduling queue. Without that, shares of namespaces
+// are not enforced.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	return NewFactories(gates, guard)[Name]
 }
 
-// NewFactories returns the factories of all plugins of this package, to register under their names. Plugins that they make
-// share what they know.
+// NewFactories returns the factories of all plugins of this package, to register under their names. Their plugins share one
+// state.
 func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.Registry {
 	var run schedulers
 	return frameworkruntime.Registry{
@@ -149,7 +149,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	pl := &DynamicResourcesCEL{
 		settings: settings{
 			name: Name, mode: decoded.Allocator, attemptTimeout: decoded.AttemptTimeout.Duration, metrics: measured, handle: handle, activate: activator(ctx, handle),
-			// The framework is ready when the first pod comes.
+			// The framework is complete when the first pod is tried.
 			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
 		},
 		resolver: &cycle.Resolver{
@@ -190,7 +190,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	if !features.EnableDynamicResourceAllocation {
-		// Upstream's plugin does nothing then, and keeps no state.
+		// Upstream's plugin is disabled then, and writes no cycle state.
 		pl.prepared = preparation.AtOnce{}
 		return pl, nil
 	}
@@ -214,7 +214,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	return pl, err
 }
 
-// preparePreemption makes the parts that evict pods for devices, if our allocator can say which pods.
+// preparePreemption sets up holds, and preemption if celset's allocator is used.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
 	holds, err := shared.holdsOf(ctx, pl.metrics, pl.watched)
 	if err != nil {
@@ -232,8 +232,7 @@ func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *conf
 	return preempter.Start(ctx, pl.watched)
 }
 
-// probe lets upstream's PreFilter write its state for a pod without claims, and
-// checks it.
+// probe runs upstream's PreFilter for a pod without claims, and checks the state that it writes.
 func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*exchange, error) {
 	state := framework.NewCycleState()
 	if _, status := upstream.PreFilter(ctx, state, &v1.Pod{}, nil); !status.IsSkip() {
@@ -246,7 +245,7 @@ func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*e
 	return newExchange(data)
 }
 
-// Name returns [Name], or that of upstream's plugin if ours has its arguments.
+// Name returns [Name], or upstream's name if the plugin has upstream's arguments.
 func (pl *DynamicResourcesCEL) Name() string { return pl.name }
 
 func gateMessage(claim *resourceapi.ResourceClaim) string {
@@ -254,32 +253,29 @@ func gateMessage(claim *resourceapi.ResourceClaim) string {
 		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
 }
 
-// activator puts a pod from wherever it waits into the queue of those that can be tried. If
-// it is being handled still, it goes there afterwards.
+// activator returns a function that moves a waiting pod to the active queue. A pod that is being scheduled goes there afterwards.
 func activator(ctx context.Context, handle fwk.Handle) func(*v1.Pod) {
 	logger := klog.FromContext(ctx)
 	return func(pod *v1.Pod) { handle.Activate(logger, map[string]*v1.Pod{klog.KObj(pod).String(): pod}) }
 }
 
-// DRACELDeviceConstraint is the feature gate of KEP-5254: alpha, off by default.
-// While it is off, pods that need a CEL device constraint are unschedulable.
+// DRACELDeviceConstraint is the feature gate of KEP-5254: alpha, off by default. While it is off, pods that need a CEL device
+// constraint are unschedulable.
 const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 
-// CelsetDevicePreemption is the feature gate of preemption for devices: alpha, off by default. No KEP proposes it, so that its
-// name is celset's own: if a later kube-scheduler had a gate of the same name, celset-scheduler would not start. While it is
-// off a pod that fits nowhere for lack of devices evicts nobody, whatever its priority, as in Kubernetes.
+// CelsetDevicePreemption is the feature gate of preemption for devices: alpha, off by default. No KEP proposes it, so its name
+// contains celset. If a later kube-scheduler had a gate of the same name, celset-scheduler would not start. While the gate is
+// off, a pod that lacks devices evicts no pods, as in Kubernetes.
 const CelsetDevicePreemption featuregate.Feature = "CelsetDevicePreemption"
 
-// CelsetNodeSetConstraint is the feature gate of sets of nodes for the pods of a group: alpha, off by default. While it is off
-// groups that refer to a node set constraint are unschedulable. It does nothing without GenericWorkload and
-// TopologyAwareWorkloadScheduling.
+// CelsetNodeSetConstraint is the feature gate of node set constraints for pod groups: alpha, off by default. While it is off,
+// groups that refer to a node set constraint are unschedulable. It requires GenericWorkload and TopologyAwareWorkloadScheduling.
 const CelsetNodeSetConstraint featuregate.Feature = v1alpha1.NodeSetFeatureGate
 
-// AddFeatureGates makes the gates of this package known. It must be called
-// before flags are parsed.
+// AddFeatureGates registers the gates of this package. It must be called before flags are parsed.
 func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
-		// Since the first version with resource.k8s.io/v1, whatever version is emulated.
+		// The first version with resource.k8s.io/v1, so that every emulated version has the gate.
 		DRACELDeviceConstraint:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
 		CelsetDevicePreemption:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
 		CelsetNodeSetConstraint: {{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha}},

@@ -54,7 +54,7 @@ var (
 	node       = plugintest.Node
 )
 
-// newShared is for one profile. What a pod is told depends on no time.
+// newShared returns the state for one profile. Explanations have no time limit.
 func newShared() *profiles {
 	shared := newProfiles(guard.New(clocktesting.NewFakePassiveClock(time.Now())), utilfeature.DefaultFeatureGate)
 	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
@@ -91,7 +91,7 @@ const (
 
 func typeOf(data fwk.StateData) reflect.Type { return reflect.TypeOf(data) }
 
-// usedAllocator returns what PreFilter left in upstream's state.
+// usedAllocator returns the allocator that PreFilter left in upstream's state.
 func usedAllocator(t *testing.T, pl *DynamicResourcesCEL, state fwk.CycleState) structured.Allocator {
 	t.Helper()
 	data, err := state.Read(dynamicresources.Name)
@@ -128,7 +128,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 func TestAllocatedClaimsAreLeftAlone(t *testing.T) {
 	c := constrain(t, claim(2), "ring2", ring2)
 	c.Status.Allocation = &resourceapi.AllocationResult{}
-	// Even with the gate off: disabling the feature keeps what is allocated.
+	// Turning the gate off does not affect allocated claims.
 	ctx, pl := start(t, false, class(), slice(0, 1), c)
 	state := framework.NewCycleState()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
@@ -164,7 +164,7 @@ func TestArguments(t *testing.T) {
 	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod, want an object of kind DynamicResourcesCELArgs")
 }
 
-// An argument for what the emulated version lacks is an error only if it is given.
+// TestArgumentsOfWhatIsOff checks that an argument for a missing feature is an error only if it is given.
 func TestArgumentsOfWhatIsOff(t *testing.T) {
 	off := features()
 	off.EnableDRASchedulerFilterTimeout, off.EnableDRADeviceBindingConditions = false, false

@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/plugin/preempt"
 )
 
-// podsOnNode has a node of devices, a low pod for each of the lists of devices, and its slice.
+// podsOnNode returns a node with one low-priority pod for each list of devices.
 func podsOnNode(name string, devices ...[]int) *evictable {
 	e := &evictable{node: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -58,7 +58,7 @@ func (e *evictable) objects() []runtime.Object {
 	return objects
 }
 
-// heldFor is a hold of all devices of the evictable for a pod, with its pods as victims.
+// heldFor returns a hold on all devices of the node for a pod. The pods on the node are its victims.
 func (e *evictable) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
 	held := hold.Hold{Pod: pod, Node: e.node.Name, Until: time.Now().Add(time.Hour), Try: 1, Claims: []hold.Claim{{UID: claim, Name: pod.Name}}}
 	for i := range e.pods {
@@ -81,7 +81,7 @@ func recording(t *testing.T, held hold.Hold) *v1.Pod {
 	return pod
 }
 
-// startPreempting returns the plugin with the given objects in its caches, and holds.
+// startPreempting returns the plugin with holds, and with the given objects in its caches.
 func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
 	t.Helper()
 	ctx, h := newHandle(t, objects...)
@@ -95,7 +95,7 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 
 func holdingOf(pl *DynamicResourcesCEL) *preempt.Holding { return pl.holds.(*preempt.Holding) }
 
-// jobOf is a pod of a high priority for a claim of its name.
+// jobOf returns a pod of a high priority with a claim of the same name.
 func jobOf(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := claim(n)
 	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
@@ -117,7 +117,7 @@ func saysOf(t *testing.T, client *fake.Clientset, pod string, text string) {
 	}, waitFor, tick, "%s", &got)
 }
 
-// TestHoldsAreRestored: a scheduler that begins holds what an earlier one held, before it tries the first pod.
+// TestHoldsAreRestored checks that a new scheduler restores recorded holds before it tries the first pod.
 func TestHoldsAreRestored(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	e.pods[0].DeletionTimestamp, e.pods[0].Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/slow"}
@@ -140,7 +140,7 @@ func TestHoldsAreRestored(t *testing.T) {
 	require.Equal(t, 1, again.Try)
 }
 
-// TestEveryProfileRestores: also a profile that preempts for nobody.
+// TestEveryProfileRestores checks that a profile without preemption restores holds, too.
 func TestEveryProfileRestores(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	job, wanted := jobOf("job", 1)
@@ -160,7 +160,7 @@ func TestEveryProfileRestores(t *testing.T) {
 	require.True(t, held.Foreign)
 }
 
-// TestPodsThatJoinAreRefused: a pod that uses the claim of an evicted pod would keep the preemptor's devices.
+// TestPodsThatJoinAreRefused: a pod that uses the claim of an evicted pod would keep the devices from the preemptor.
 func TestPodsThatJoinAreRefused(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	job, wanted := jobOf("job", 1)
@@ -205,7 +205,7 @@ func TestRefusedPodsKeepTheirNomination(t *testing.T) {
 	require.Equal(t, 1, holdingOf(pl).Count(), "it isn't nominated, and has its hold")
 }
 
-// TestOneEvictionForOneClaim: three pods of one claim need one.
+// TestOneEvictionForOneClaim checks that three pods with one claim cause one eviction.
 func TestOneEvictionForOneClaim(t *testing.T) {
 	objects := []runtime.Object{class()}
 	var nodes []*evictable
@@ -244,7 +244,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.Equal(t, 1, gone())
 	require.Equal(t, 1, holdingOf(pl).Count())
 
-	// The pod for which others were evicted is deleted. Another pod of the claim takes its place, and nobody else is evicted.
+	// The preemptor is deleted. Another pod of the claim inherits the hold, and no other pods are evicted.
 	holder := func() (name string) {
 		for _, pod := range []string{"job-0", "job-1", "job-2"} {
 			live, err := client.CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})
@@ -264,7 +264,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.Equal(t, 1, holdingOf(pl).Count())
 }
 
-// TestEvictionsGoOn for the same devices where one of them has failed, and where an earlier scheduler was stopped.
+// TestEvictionsGoOn checks that evictions continue for the same devices after a failure, and after a restart of the scheduler.
 func TestEvictionsGoOn(t *testing.T) {
 	for name, restarted := range map[string]bool{"eviction fails": false, "scheduler is restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +280,7 @@ func TestEvictionsGoOn(t *testing.T) {
 			job, wanted := jobOf("job", 3)
 			client := fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted)...)
 			if restarted {
-				// What is evicted next is what the hold says, though b would cost less.
+				// The hold decides about the next eviction, although victims on b would cost less.
 				*b.pods[0].Spec.Priority, *b.pods[1].Spec.Priority, *b.pods[2].Spec.Priority = -1, -1, -1
 				client = fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted, recording(t, a.heldFor(job, wanted.UID)))...)
 			}
@@ -308,7 +308,7 @@ func TestEvictionsGoOn(t *testing.T) {
 	}
 }
 
-// TestEndingPodsCountAsGone unless they should have ended long ago.
+// TestEndingPodsCountAsGone checks that ending pods count as gone unless they are overdue.
 func TestEndingPodsCountAsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		deleted time.Time
@@ -322,7 +322,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
 			a.pods[0].DeletionTimestamp, a.pods[0].Finalizers = &metav1.Time{Time: test.deleted}, []string{"example.com/slow"}
-			// The other one is of a lower priority.
+			// The other pod has a lower priority.
 			*a.pods[0].Spec.Priority = 9
 			job, wanted := jobOf("job", 1)
 			if test.evicted > 0 {
@@ -345,7 +345,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 	}
 }
 
-// TestHigherPodLeavesWhatIsHeld if less important pods have what it wants, too.
+// TestHigherPodLeavesWhatIsHeld checks that a pod of a higher priority takes held devices only if other victims cost more.
 func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		other int32
@@ -374,7 +374,7 @@ func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreNamed: a pod is told of nodes that it could use.
+// TestNodesThatAreNamed checks that a message names only nodes that the pod could use.
 func TestNodesThatAreNamed(t *testing.T) {
 	a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
 	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// PostFilter runs upstream's PostFilter. If that has nothing to say about a pod with CEL
-// constraints, it says by how little the pod misses.
+// PostFilter runs upstream's PostFilter, and then preemption for devices. If the pod still fits nowhere, it adds explanations:
+// failed expressions, the nearest miss, held devices and pending writes.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
 		return pl.holds.RefusedBefore(pod, cycle.ClaimsIn(state))
@@ -54,7 +54,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	return result, status
 }
 
-// pendingText says how many devices are kept from a pod because it is not known who has them.
+// pendingText returns a message with the number of devices that pending writes keep from the pod.
 func (pl *DynamicResourcesCEL) pendingText(pod *v1.Pod, c *cycle.PodClaims) string {
 	pending := len(pl.writes.InUse(pod, c.Own(), pl.activate))
 	if pending == 0 {

@@ -31,11 +31,10 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Random states are nodes of eight devices with pods of several priorities that have some of them, and
-// on each a pod of the highest that wants a row. Whom the scheduler evicts is compared with a look at all
-// sets of pods.
+// A random state has nodes with eight devices, and pods of several priorities that have some of them. For each node, a pod of the
+// highest priority needs a row. The test compares the scheduler's victims with an exhaustive search over all sets of pods.
 
-// row is satisfied by devices of which one follows the other.
+// row is satisfied by consecutive devices.
 const row = `devices.map(d, d.attributes["mla.example.com"].index).max() - devices.map(d, d.attributes["mla.example.com"].index).min() == devices.size() - 1`
 
 // evictable is one node of a random state.
@@ -45,7 +44,7 @@ type evictable struct {
 	pods    []*v1.Pod
 	claims  []*resourceapi.ResourceClaim
 	budgets []*policy.PodDisruptionBudget
-	// wants is the pod of the highest priority, and what it claims.
+	// wants is the preemptor. wantsClaim is its claim.
 	wants      *v1.Pod
 	wantsClaim *resourceapi.ResourceClaim
 }
@@ -88,7 +87,7 @@ func evictablePod(name string, priority int32, cpu, claim string) *v1.Pod {
 	return p
 }
 
-// add adds a pod that has devices. Some have a priority that is not below that of who wants some.
+// add adds a pod with devices. Some of these pods have at least the preemptor's priority.
 func (e *evictable) add(random *rand.Rand, name string, devices []int) {
 	priority := int32([]int{0, 1, 1, 2, 2, 2, 100}[random.IntN(7)])
 	p := evictablePod(name, priority, "1", name)
@@ -107,8 +106,8 @@ func (e *evictable) add(random *rand.Rand, name string, devices []int) {
 	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
 }
 
-// cost is that of evicting some of the pods, in kube-scheduler's order of pods. fits is whether who
-// wants devices gets them then.
+// cost returns the cost of evicting some of the pods, in kube-scheduler's order of pods. fits is true if the preemptor then gets
+// devices.
 func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.Cost, fits bool) {
 	t.Helper()
 	order := make([]int, len(e.pods))
@@ -155,8 +154,8 @@ func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.C
 	return cost, results != nil
 }
 
-// least is the cost of the best set of pods, nil if none would do. It is that of nobody if nobody has
-// to go.
+// least returns the cost of the best set of pods, nil if no set helps. If the pod fits without evictions, it is the cost of the
+// empty set.
 func (e *evictable) least(t *testing.T) *preemption.Cost {
 	t.Helper()
 	var least *preemption.Cost
@@ -172,7 +171,7 @@ func (e *evictable) least(t *testing.T) *preemption.Cost {
 	return least
 }
 
-// runPreempting runs Kubernetes' scheduler with the plugin, which preempts for devices.
+// runPreempting runs Kubernetes' scheduler with the plugin and preemption for devices.
 func runPreempting(t *testing.T, client kubernetes.Interface) (made *DynamicResourcesCEL) {
 	t.Helper()
 	runScheduler(t, client, true, func(ctx context.Context, args runtime.Object, handle fwk.Handle) (_ fwk.Plugin, err error) {
@@ -184,7 +183,7 @@ func runPreempting(t *testing.T, client kubernetes.Interface) (made *DynamicReso
 	return made
 }
 
-// TestVictimsCostLeast compares with all sets of pods, on nodes of random states.
+// TestVictimsCostLeast compares the victims with all sets of pods, on nodes of random states.
 func TestVictimsCostLeast(t *testing.T) {
 	nodes, seeds := 40, cases.Of(1, 5)
 	evicted, several, nobody := 0, 0, 0
@@ -251,7 +250,7 @@ func TestVictimsCostLeast(t *testing.T) {
 	require.Positive(t, nobody)
 }
 
-// gone has a bit for each pod that was deleted.
+// gone returns a mask with a bit for each deleted pod.
 func (e *evictable) gone(t *testing.T, client kubernetes.Interface) (mask int) {
 	t.Helper()
 	list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
@@ -264,7 +263,7 @@ func (e *evictable) gone(t *testing.T, client kubernetes.Interface) (mask int) {
 	return mask
 }
 
-// onlyClass has the class of the test's devices.
+// onlyClass lists the class of the test's devices.
 type onlyClass struct{}
 
 func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
@@ -273,8 +272,8 @@ func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
 
 func (onlyClass) Get(string) (*resourceapi.DeviceClass, error) { return class(), nil }
 
-// TestNobodyElseIsEvictedMeanwhile: the victim is gone, but its claim has its devices yet, and the pod is
-// tried again. On another node there would be somebody to evict.
+// TestNobodyElseIsEvictedMeanwhile retries a preemptor after its victim is gone and before the claim is deallocated. Another node
+// has a possible victim.
 func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	objects := []runtime.Object{class()}
@@ -299,7 +298,7 @@ func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 	_, err := client.CoreV1().Pods("default").Create(t.Context(), wanted, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return all[0].gone(t, client)+all[1].gone(t, client) == 1 }, waitFor, tick)
-	// It is tried again because some claim is deallocated.
+	// The deallocation of another claim retries the pod.
 	other.Status.Allocation, other.ResourceVersion = nil, "1000"
 	_, err = client.ResourceV1().ResourceClaims("default").UpdateStatus(t.Context(), other, metav1.UpdateOptions{})
 	require.NoError(t, err)

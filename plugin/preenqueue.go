@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// PreEnqueue gates a pod while others are being evicted for it, while upstream's PreEnqueue gates it because it can't use its
-// claims, until its claims are prepared, and until the guard would not refuse it. It is called while the scheduling queue is locked, so it only looks up.
+// PreEnqueue gates a pod while pods are being evicted for it, or while its claims are prepared. It also gates a pod that
+// upstream's PreEnqueue or the guard would refuse. The scheduling queue is locked meanwhile, so PreEnqueue only looks up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.preempter.IsPreempting(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
@@ -25,7 +25,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		return status
 	}
 	if !status.IsSuccess() {
-		// PreFilter refuses the pod with the same reason, which an attempt writes.
+		// The pod is let through once: PreFilter then refuses it for the same reason, and the attempt writes the reason to its status.
 		if pl.turns.Tell(pod, status.Message(), pl.activate) {
 			return nil
 		}
@@ -37,7 +37,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	c := pl.resolver.Resolve(pod)
 	if c.Err != nil || podclaims.Bounded(c.Unallocated) != nil || len(c.Unallocated) == 0 && !wantsExtended {
-		// PreFilter says what is wrong. Nothing is refused that is to be bound only.
+		// PreFilter reports mistakes. Pods that only need to be bound are never gated.
 		return status
 	}
 	_, missing, err := pl.prepared.Of(ctx, c.Unallocated)
@@ -53,7 +53,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	return pl.gate(pod, c)
 }
 
-// gate has a pod wait outside of the queue if it would be refused now.
+// gate gates a pod outside of the queue if the guard would refuse it now.
 func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if pl.turns.Gate(pl.requestOf(pod, c)) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")

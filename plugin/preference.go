@@ -22,10 +22,9 @@ import (
 // PreferenceName is the name of the plugin [Preference] in scheduler configurations.
 const PreferenceName = "DynamicResourcesCELPreference"
 
-// Preference scores nodes by what preferences say of the devices that [DynamicResourcesCEL] has
-// found there. It is a plugin of its own so that a profile can give it a weight of its own, beside
-// that of prioritized lists, which DynamicResourcesCEL scores as upstream does. It searches
-// nothing: Filter has.
+// Preference scores nodes by the values of preferences for the devices that [DynamicResourcesCEL] has found there in Filter. It
+// does no search of its own. It is a separate plugin, so that a profile can give it its own weight. DynamicResourcesCEL scores
+// prioritized lists as upstream does.
 type Preference struct {
 	extended bool
 	classes  func() fwk.DeviceClassResolver
@@ -54,16 +53,16 @@ func NewPreferenceFactory(gates featuregate.FeatureGate) frameworkruntime.Plugin
 // Name returns [PreferenceName].
 func (p *Preference) Name() string { return PreferenceName }
 
-// nodeScores has a score for each node that passed Filter.
+// nodeScores maps the nodes that passed Filter to their scores.
 type nodeScores map[string]int64
 
-// nodeScoresKey is where the state of a scheduling cycle has its nodeScores.
+// nodeScoresKey is the CycleState key of the nodeScores.
 const nodeScoresKey fwk.StateKey = PreferenceName
 
-// Clone implements [fwk.StateData]. Nobody modifies them.
+// Clone implements [fwk.StateData]. nodeScores are immutable.
 func (s nodeScores) Clone() fwk.StateData { return s }
 
-// PreScore ranks the nodes. If none is better than another there is nothing to score.
+// PreScore ranks the nodes. It returns Skip if all nodes are equally good.
 func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	values := cycle.NodeValuesIn(state)
 	if values == nil {
@@ -78,7 +77,7 @@ func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1
 	return nil
 }
 
-// Score returns what PreScore has found out.
+// Score returns the score that PreScore computed.
 func (p *Preference) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	data, err := state.Read(nodeScoresKey)
 	if err != nil {
@@ -91,13 +90,12 @@ func (p *Preference) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, n
 	return scores[node.Node().Name], nil
 }
 
-// ScoreExtensions returns nil: scores are from 0 to the maximum as they are.
+// ScoreExtensions returns nil, because the scores are already between 0 and the maximum.
 func (p *Preference) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
-// SignPod implements [fwk.SignPlugin]. A pod that gets devices changes the scores for the next one
-// like it, on the node that it goes to, so one may not be scheduled by the scores of the other. That
-// preferences play no role for most of them is not asked: upstream's plugin refuses all pods with
-// claims, too.
+// SignPod implements [fwk.SignPlugin]. A pod that gets devices on a node changes that node's score for the next equal pod, so
+// equal pods must not reuse scores. Pods whose claims have no preference are not exempted: upstream's plugin refuses all pods
+// with claims, too.
 func (p *Preference) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if len(pod.Spec.ResourceClaims) > 0 || p.extended && len(extended.Resources(pod, p.classes().GetDeviceClass)) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "scores of pods with devices don't hold for the next pod")

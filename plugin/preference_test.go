@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// greatest prefers devices of great indices.
+// greatest prefers devices with large indices.
 const greatest = "devices.map(d, d.attributes['mla.example.com'].index).sum()"
 
 func preference(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
@@ -47,7 +47,7 @@ func prefer(t testing.TB, c *resourceapi.ResourceClaim, name, expression string)
 	return c
 }
 
-// classPreferring stands for an extended resource and has a preference.
+// classPreferring returns a class for an extended resource with a preference.
 func classPreferring(t testing.TB, expression string) *resourceapi.DeviceClass {
 	t.Helper()
 	c := class()
@@ -56,7 +56,7 @@ func classPreferring(t testing.TB, expression string) *resourceapi.DeviceClass {
 	return c
 }
 
-// tried is the state of a cycle after a pod was tried on the node.
+// tried returns the cycle state after a pod was tried on the node.
 func tried(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod) fwk.CycleState {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -67,8 +67,8 @@ func tried(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod
 	return state
 }
 
-// TestPreferencesNeedOurAllocator: without a constraint, too, and not while the gate is off, when
-// nobody reads them. A pod is never refused for that.
+// TestPreferencesNeedOurAllocator checks that preferences select celset's allocator, also without a constraint. If the gate is
+// off, they are ignored, and no pod is refused.
 func TestPreferencesNeedOurAllocator(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod     *v1.Pod
@@ -99,7 +99,7 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 	}
 }
 
-// TestPreferenceWithoutTheGate: not even a mistake in it matters. A constraint beside it does.
+// TestPreferenceWithoutTheGate checks that even mistakes in a preference are ignored. A constraint is still refused.
 func TestPreferenceWithoutTheGate(t *testing.T) {
 	for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll, configv1alpha1.AllocatorUpstream} {
 		ctx, pl := start(t, false, class(), slice(0), prefer(t, claim(1), "p", "devices +"))
@@ -112,7 +112,7 @@ func TestPreferenceWithoutTheGate(t *testing.T) {
 	require.Equal(t, gateMessage(claim(2)), status.Message())
 }
 
-// TestUpstreamIgnoresPreferences, as it ignores constraints.
+// TestUpstreamIgnoresPreferences checks that upstream's allocator ignores preferences, as it ignores constraints.
 func TestUpstreamIgnoresPreferences(t *testing.T) {
 	a := startAdmissionWith(t, upstreamOnly(), true, class(), slice(0, 1), prefer(t, claim(1), "p", "devices +"))
 	state := tried(a.ctx, t, a.DynamicResourcesCEL, pod())
@@ -143,11 +143,11 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
-// arguments are those of the plugin.
+// arguments returns arguments of the plugin.
 func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
 
-// TestDefaultPreference: claims that say nothing are what it is for, so that our allocator serves
-// them, unless the gate is off.
+// TestDefaultPreference checks that celset's allocator serves claims without a preference if there is a default, unless the gate
+// is off.
 func TestDefaultPreference(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
 		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
@@ -160,7 +160,7 @@ func TestDefaultPreference(t *testing.T) {
 	}
 }
 
-// TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so an administrator sees nothing but the log.
+// TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so only the log shows the mistake to an administrator.
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
 	ctx, log := plugintest.WithLog(ctx)
@@ -169,9 +169,9 @@ func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
 
-// TestPreferencesAreCounted by outcome, for claims without a constraint as such.
+// TestPreferencesAreCounted checks counts by outcome, and their label for claims without a constraint.
 func TestPreferencesAreCounted(t *testing.T) {
-	// Nothing can be read from it, so that all sets have to be tried.
+	// Propagation finds no bound for it, so all sets must be tried.
 	const unreadable = "devices.slice(0, 5).map(d, d.attributes['mla.example.com'].index).sum()"
 	for args, want := range map[string]string{
 		"{}":                    "best",
@@ -188,7 +188,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 	}
 }
 
-// newPreference is the plugin for scores of a scheduler.
+// newPreference returns the scoring plugin of a scheduler.
 func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference {
 	t.Helper()
 	pl, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
@@ -213,7 +213,7 @@ func onNodes(indices map[string][]int64) (objects []runtime.Object) {
 	return objects
 }
 
-// scored is what nodes get after Filter has looked at all of them. Those that don't fit get none.
+// scored returns the scores of nodes after Filter has run for all of them. Nodes that don't fit have no score.
 func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *Preference, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
 	t.Helper()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
@@ -244,7 +244,7 @@ func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *
 	return scores
 }
 
-// TestNodesAreScored by the best set of devices that each has, without another search.
+// TestNodesAreScored checks scores by the best set of devices of each node, without another search.
 func TestNodesAreScored(t *testing.T) {
 	indices := map[string][]int64{"low": {0, 1, 2}, "high": {6, 7}, "same": {0, 6, 7}, "middle": {1, 3, 4}, "small": {9}}
 	infos := named("low", "high", "same", "middle", "small", "empty")
@@ -270,7 +270,7 @@ func TestNodesAreScored(t *testing.T) {
 	}
 }
 
-// TestPreFilterForgets: a state that is used a second time has what the second time found.
+// TestPreFilterForgets checks that a reused state contains only the results of its last use.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
 	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager}), framework.NewCycleState()
@@ -281,8 +281,8 @@ func TestPreFilterForgets(t *testing.T) {
 	require.Nil(t, cycle.NodeValuesIn(state))
 }
 
-// TestClonesShareWhatWasFound: upstream's plugin allocates what it noted last for a node, in a clone
-// or not. That is what the score is about.
+// TestClonesShareWhatWasFound: upstream's plugin allocates the last result for a node, even if a clone of the state recorded it.
+// The score must belong to that result.
 func TestClonesShareWhatWasFound(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
 	state := framework.NewCycleState()
@@ -294,7 +294,7 @@ func TestClonesShareWhatWasFound(t *testing.T) {
 	require.Equal(t, map[string]int64{"low": 0, "high": 100}, cycle.NodeValuesIn(state).Scores(named("low", "high")))
 }
 
-// TestPodsWithDevicesAreNotSigned: the score of a node is another one for the next pod.
+// TestPodsWithDevicesAreNotSigned: the scores of nodes change for the next pod.
 func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	ctx, h := newHandle(t, classPreferring(t, greatest))
 	h.Start(ctx, t, classPreferring(t, greatest))
@@ -310,7 +310,7 @@ func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	}
 }
 
-// named are nodes of these names.
+// named returns nodes with the given names.
 func named(names ...string) []fwk.NodeInfo {
 	infos := make([]fwk.NodeInfo, 0, len(names))
 	for _, name := range names {

@@ -24,11 +24,13 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// PreFilter refuses a pod at once that is not to be tried now, and then runs upstream's
-// PreFilter. If the pod then has claims to allocate and one of them has a CEL constraint or a
-// preference, these are checked, so that a mistake is reported once and not once a node, and
-// upstream's Filter is made to use our allocator, unless the arguments leave all pods to
-// upstream's.
+// PreFilter works in these steps:
+//
+//  1. It refuses a pod that must not be tried now.
+//  2. It runs upstream's PreFilter.
+//  3. If a claim to allocate has a CEL constraint or a preference, it checks them once, not for each node.
+//  4. For such claims it puts celset's allocator into upstream's state. The argument "allocator" can choose one allocator for all
+//     pods.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	pl.holds.TakeOver()
 	c := pl.resolver.Resolve(pod)
@@ -66,11 +68,11 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	field, status := pl.allocatorIn(state)
 	if !status.IsSuccess() || *field == nil {
-		// Nothing is to be allocated: the claims were when upstream looked.
+		// All claims were allocated when upstream's PreFilter looked, so nothing is to be allocated.
 		return result, status
 	}
 	if !admitted {
-		// The devices are for extended resources, or for claims that have lost theirs since they were resolved.
+		// The pod needs devices for extended resources, or its claims were deallocated after they were resolved.
 		*c = *pl.resolver.Resolve(pod)
 		if c.Err != nil {
 			return nil, unusable(c.Err)
@@ -88,8 +90,8 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	return pl.passOver(state, pod, nodes, c), nil
 }
 
-// admit begins an attempt, unless the guard refuses it: the claims may back off, or the namespace may have used up its
-// share of the scheduler's time. The guard has the pod tried again then, without any event in the cluster.
+// admit begins an attempt unless the guard refuses it. The claims may back off, or the namespace may have used up its share of
+// the scheduler's time. The guard activates a refused pod later, without any event in the cluster.
 func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if attempt := gang.AttemptIn(state); attempt != nil {
 		c.Attempt = attempt
@@ -104,7 +106,7 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle
 	return nil
 }
 
-// requestOf is what the guard has to know of a pod.
+// requestOf returns the guard's request for a pod.
 func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.Request {
 	uids := make([]types.UID, 0, len(c.Unallocated))
 	for _, claim := range c.Unallocated {
@@ -113,8 +115,8 @@ func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.
 	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate}
 }
 
-// prepare looks up what the claims say. It refuses a pod with a claim of which that is not known yet, and has it activated
-// when it is.
+// prepare looks up the prepared claims. If a claim is not prepared yet, it refuses the pod and has it activated once the claim is
+// ready.
 func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if err := podclaims.Bounded(c.Unallocated); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
@@ -136,12 +138,13 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *cycl
 	return nil
 }
 
-// unusable is the status of a pod that can't use its claims, whatever devices are free. An event about the claims has it tried again.
+// unusable returns the status of a pod that can't use its claims, regardless of devices. An event about the claims retries the
+// pod.
 func unusable(err error) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 }
 
-// allocatorIn is where upstream has its allocator.
+// allocatorIn returns a pointer to the allocator in upstream's state.
 func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Allocator, *fwk.Status) {
 	data, err := state.Read(dynamicresources.Name)
 	if err != nil {
@@ -151,8 +154,8 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, fwk.AsStatus(err)
 }
 
-// chooseAllocator leaves upstream's allocator in the cycle state, with a limit for its time and with the selectors as they
-// were compiled, or puts ours there, for claims in which nothing is wrong.
+// chooseAllocator either keeps upstream's allocator in the cycle state, with a time limit and the compiled selectors, or replaces
+// it with celset's. It refuses claims with mistakes.
 func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *cycle.PodClaims, seen *cycle.Material) *fwk.Status {
 	for _, claim := range c.Unallocated {
 		if err := c.Prepared.SelectorsErr(claim); err != nil {
@@ -198,14 +201,14 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	return nil
 }
 
-// Filter runs upstream's Filter, for what is or for what would be.
+// Filter runs upstream's Filter, for the current state or in a simulation.
 func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	ctx = gang.WithLoad(pl.preempter.Simulating(ctx, state), state)
 	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
 }
 
-// whyUnavailable returns the status of upstream's Filter, with the reason if the devices of a claim could not be attached. Upstream
-// says only that the claim is not available.
+// whyUnavailable adds a reason to the status of upstream's Filter if the devices of a claim could not be attached. Upstream
+// reports only that the claim is not available.
 func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
 	c := cycle.ClaimsIn(state)
 	if !status.IsRejected() || c == nil {
@@ -219,8 +222,7 @@ func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod,
 	return status
 }
 
-// Reserve runs upstream's Reserve. There are devices for the pod then: what failed before
-// does not count any more.
+// Reserve runs upstream's Reserve. If it succeeds, earlier failures no longer count.
 func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	status := pl.DynamicResources.Reserve(ctx, state, pod, node)
 	if status.IsSuccess() {
@@ -233,8 +235,7 @@ func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState
 	return status
 }
 
-// PreFilterExtensions implements [fwk.PreFilterPlugin]. It is nil, as upstream's, while devices are not
-// preempted.
+// PreFilterExtensions implements [fwk.PreFilterPlugin]. It returns nil, as upstream's does, if preemption for devices is off.
 func (pl *DynamicResourcesCEL) PreFilterExtensions() fwk.PreFilterExtensions {
 	return pl.preempter.Extensions()
 }

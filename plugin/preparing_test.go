@@ -37,7 +37,7 @@ type preparingBench struct {
 	handle   *handle
 	registry compbase.KubeRegistry
 	guard    *guard.Guard
-	// clock is that of the guard.
+	// clock is the guard's clock.
 	clock *clocktesting.FakePassiveClock
 }
 
@@ -73,7 +73,7 @@ func (b *preparingBench) compilations(t *testing.T) float64 {
 	return values["constraint_compilations_total compiled"] + values["constraint_compilations_total refused"]
 }
 
-// awaitActivated waits until pods were activated so many times.
+// awaitActivated waits until pods were activated the given number of times.
 func (b *preparingBench) awaitActivated(t *testing.T, times int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return len(b.handle.Tried()) >= times }, waitFor, tick)
@@ -85,8 +85,8 @@ func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.Res
 	return c
 }
 
-// TestPodsAreGatedUntilTheirClaimsArePrepared has all that a scheduling cycle needs compiled before it, also where
-// it fails and is explained.
+// TestPodsAreGatedUntilTheirClaimsArePrepared checks that everything is compiled before a scheduling cycle, also for explanations
+// of a failure.
 func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
 	const unmet = "devices.size() == 2 && devices.all(d, d.attributes['mla.example.com'].index > 2) && true"
 	for name, args := range map[string]runtime.Object{"ours": nil, "upstream's allocator": upstreamOnly()} {
@@ -112,7 +112,7 @@ func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
 	}
 }
 
-// TestPreFilterWaitsForClaims: a pod that was queued before is refused with a reason, and tried again.
+// TestPreFilterWaitsForClaims checks that a pod that was queued earlier is refused with a reason, and tried again.
 func TestPreFilterWaitsForClaims(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
@@ -126,7 +126,7 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	require.True(t, b.Filter(b.ctx, state, pod(), node(nodeName)).IsSuccess())
 }
 
-// TestPodsAreToldWhatTheyWaitFor: one that waits for long is let through once, and refused with the reason.
+// TestPodsAreToldWhatTheyWaitFor checks that a pod that waits for long is let through once, and refused with the reason.
 func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	release, slow := make(chan struct{}), claim(1)
 	slow.Name, slow.UID = "slow", "slow"
@@ -146,7 +146,7 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	}, waitFor, tick)
 }
 
-// TestMistakesArePrepared: they are told as before.
+// TestMistakesArePrepared checks that mistakes give the same messages as without preparation.
 func TestMistakesArePrepared(t *testing.T) {
 	for want, c := range map[string]*resourceapi.ResourceClaim{
 		"Syntax error": constrain(t, claim(2), "wrong", "devices ="),
@@ -165,7 +165,7 @@ func TestMistakesArePrepared(t *testing.T) {
 	}
 }
 
-// TestClaimsArePreparedAgain where their classes have changed.
+// TestClaimsArePreparedAgain checks that claims are prepared again after a change of their classes.
 func TestClaimsArePreparedAgain(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), reference(claim(2), "ring2"))
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
@@ -184,8 +184,8 @@ func TestClaimsArePreparedAgain(t *testing.T) {
 	require.True(t, status.IsSuccess(), "%v", status)
 }
 
-// TestNamespacesArePreparedInTurns has a namespace with claims that take seconds beside one with a claim that
-// takes a millisecond.
+// TestNamespacesArePreparedInTurns has one namespace with claims that take seconds, and one with a claim that takes a
+// millisecond.
 func TestNamespacesArePreparedInTurns(t *testing.T) {
 	const many = 40
 	slow := strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", 20)
@@ -210,7 +210,7 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	require.Contains(t, b.handle.Tried(), "default/pod")
 }
 
-// TestDevicesOfOtherDriversWakeNobody: a pod waits for devices of one driver. Those of others can't help it.
+// TestDevicesOfOtherDriversWakeNobody checks that freed devices of other drivers do not queue a waiting pod.
 func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
 	freed := func(driver string) *resourceapi.ResourceClaim {
 		c := claim(1)
@@ -251,7 +251,7 @@ func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
 	}
 }
 
-// TestPreparedNow: a scheduler that starts can't wait for what nominated pods ask for.
+// TestPreparedNow: a scheduler that starts can't wait for the claims of nominated pods.
 func TestPreparedNow(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	claims := b.resolver.Resolve(pod()).Unallocated
@@ -264,7 +264,8 @@ func TestPreparedNow(t *testing.T) {
 	require.ErrorIs(t, prepareNow(ended, b.ahead(), []*resourceapi.ResourceClaim{other}), context.Canceled)
 }
 
-// TestPodsOfClaimsThatBackOffAreGated has a pod come while its claim backs off. It is told why it waits outside of the queue.
+// TestPodsOfClaimsThatBackOffAreGated checks a pod that is created while its claim backs off. A message has the reason why it is
+// gated.
 func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	b := startPreparing(t, arguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.Resolve(pod()).Unallocated))
@@ -278,8 +279,8 @@ func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 		b.PreEnqueue(b.ctx, pod()).Message())
 }
 
-// TestClaimsOfATemplateArePreparedOnce: a pod is not gated for a claim that asks for what another one has asked for.
-// What is wrong with a claim is said of each.
+// TestClaimsOfATemplateArePreparedOnce checks that a pod is not gated for a claim equal to a prepared one. Mistakes are reported
+// for each claim.
 func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 	another := func(name string, c *resourceapi.ResourceClaim) (*v1.Pod, *resourceapi.ResourceClaim) {
 		c = c.DeepCopy()
@@ -308,8 +309,8 @@ func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 	}
 }
 
-// TestPodsForExtendedResourcesWaitInLine from the beginning: that they want devices is known before an attempt. Pods that
-// want no devices never wait.
+// TestPodsForExtendedResourcesWaitInLine checks that these pods wait from the beginning, because their need for devices is found
+// before an attempt. Pods without devices never wait.
 func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 	b := startPreparing(t, nil, classByDefault(ring2), slice(0, 2, 3))
 	b.guard.Watch(queue{})
@@ -342,7 +343,7 @@ func prepareNow(ctx context.Context, ahead preparation.Ahead, claims []*resource
 	return nil
 }
 
-// slowManager has claims of which one can't be read for a while.
+// slowManager is a manager with a claim that can't be read until release is closed.
 type slowManager struct {
 	fwk.SharedDRAManager
 	release chan struct{}

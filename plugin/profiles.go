@@ -32,19 +32,19 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// profiles is what all profiles of a scheduler have together.
+// profiles holds the state that all profiles of a scheduler share.
 type profiles struct {
-	// guard is nil in a program that is no scheduler of ours.
+	// guard is nil in programs other than celset-scheduler.
 	guard *guard.Guard
-	// gates are those of the process, nil where features are known only.
+	// gates holds the feature gates of the process. It is nil if the program passes features instead.
 	gates featuregate.FeatureGate
-	// preempts tells whether pods are evicted for devices.
+	// preempts is set if pods are evicted for devices.
 	preempts bool
-	// inBackground: claims are prepared before a scheduling cycle needs them.
+	// inBackground is set if claims are prepared before a scheduling cycle needs them.
 	inBackground bool
-	// asked is what all claims of the cluster ask for.
+	// asked counts the shapes that the claims of the cluster ask for.
 	asked *demand.Shapes
-	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	// withTimeout is [context.WithTimeout]. Tests on slow machines replace it.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
 	// mutex guards the parts and the agreed arguments.
@@ -60,7 +60,7 @@ type parts struct {
 	// preparing keeps compiled claims. background compiles them.
 	preparing  *preparation.Store
 	background *preparation.Background
-	// groups chooses sets of nodes.
+	// groups holds the compiled node set constraints.
 	groups *gang.Groups
 	writes *pendingwrites.Writes
 }
@@ -84,7 +84,7 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	}
 }
 
-// holdsOf returns the holds of all profiles, one of which is the handle's.
+// holdsOf returns the shared holds, and adds the handle's profile to them.
 func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*preempt.PodHolds, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -99,7 +99,7 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	return p.holds, nil
 }
 
-// turns returns the guard, as scheduling cycles use it.
+// turns returns the guard for scheduling cycles.
 func (p *profiles) turns() guard.Turns {
 	if p.guard == nil {
 		return guard.Open{}
@@ -107,7 +107,7 @@ func (p *profiles) turns() guard.Turns {
 	return p.guard
 }
 
-// preparingOf keeps what was prepared of claims for all profiles.
+// preparingOf returns the shared store of prepared claims.
 func (p *profiles) preparingOf(features plfeature.Features, manager fwk.SharedDRAManager, measured *metrics.Metrics) (*preparation.Store, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -134,7 +134,7 @@ func (p *profiles) preparedOf(ctx context.Context, view preparation.View, activa
 	return preparation.Ahead{View: view, Background: p.background, Activate: activate}
 }
 
-// writesOf are the pending writes of all profiles. They are settled until the context ends.
+// writesOf returns the shared pending writes. They are settled until ctx is done.
 func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*pendingwrites.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -164,15 +164,14 @@ func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, hand
 	return p.groups, err
 }
 
-// stated is an argument that one profile has for all. value is nil if none has.
+// stated is an argument that one profile sets for all profiles. value is nil if no profile sets it.
 type stated[T any] struct {
 	value   *T
 	profile string
 }
 
-// configure has the guard use those arguments of a profile that are for the whole scheduler.
-// If the first profile decided, an administrator who adds one in front would change them
-// without knowing, so any profile may have them, and two may not differ.
+// configure applies the arguments of a profile that are for the whole scheduler. Any profile may set them, but two profiles may
+// not differ. If only the first profile counted, adding a profile before it would silently change them.
 func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -197,8 +196,8 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// FragmentationInterval is how often sets are counted, 0 for never. It is known when there are all
-// profiles.
+// FragmentationInterval returns the time between two counts of sets, 0 for never. It must be called after all profiles were
+// added.
 func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -231,7 +230,7 @@ func (s *stated[T]) or(other func() *T) *T {
 	return s.value
 }
 
-// written is an argument as it can be written into a configuration.
+// written returns an argument in the format of a configuration.
 func written(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -240,22 +239,21 @@ func written(value any) string {
 	return string(text)
 }
 
-// schedulers are those of this process. It may have one after the other, as scheduler_perf does: what was
-// held in the first is nothing to the second, and who listens to the first's informers hears nothing of the
-// second's.
+// schedulers holds the parts of the latest scheduler of this process. A process may run several schedulers one after the other,
+// as scheduler_perf does. They must not share holds, and handlers of the first informers get no events of the second.
 type schedulers struct {
 	mutex  sync.Mutex
 	latest *schedulerParts
 }
 
-// schedulerParts is what one scheduler has, with all of its profiles.
+// schedulerParts holds the parts of one scheduler with all its profiles.
 type schedulerParts struct {
 	informers informers.SharedInformerFactory
 	profiles  *profiles
 	run       sync.Once
 }
 
-// of are those that the handle is of.
+// of returns the parts of the scheduler that the handle belongs to.
 func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate.FeatureGate) *schedulerParts {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -265,7 +263,7 @@ func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate
 	return s.latest
 }
 
-// forgetPods has the guard forget pods that are gone or bound: those that wait are as many as there are pods.
+// forgetPods makes the guard forget pods that are deleted or bound, so that its lists don't grow beyond the waiting pods.
 func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) error {
 	_, err := informers.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {
@@ -286,7 +284,7 @@ func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) e
 	return err
 }
 
-// add makes the plugin of one profile, and starts for the first one what all need.
+// add returns the plugin for one profile. For the first profile, it also starts the shared parts.
 func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fwk.Handle, measured *metrics.Metrics) (fwk.Plugin, error) {
 	gates := s.profiles.gates
 	s.profiles.inBackground = true

@@ -102,7 +102,7 @@ func TestExchangeRefusesOtherStates(t *testing.T) {
 	}
 }
 
-// counted counts how often the names of all devices in use, and all slices, are copied.
+// counted counts the copies of the lists of devices in use and of slices.
 type counted struct {
 	fwk.SharedDRAManager
 	states, lists atomic.Int64
@@ -141,8 +141,7 @@ func (s countedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return s.ResourceSliceLister.ListWithDeviceTaintRules()
 }
 
-// Our allocator costs no second copy of what upstream's was made from, with and without
-// shares of devices.
+// TestNothingIsCopiedTwice checks that celset's allocator reuses the copies for upstream's, with and without shared devices.
 func TestNothingIsCopiedTwice(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		objects := []runtime.Object{class(), slice(0, 1, 2), constrain(t, claim(2), "two", "size(devices) == 2")}
@@ -166,7 +165,7 @@ func TestNothingIsCopiedTwice(t *testing.T) {
 	}
 }
 
-// leftover is the claim that was made for the extended resources of the pod.
+// leftover returns the claim that was made for the extended resources of the pod.
 func leftover(of *v1.Pod) *resourceapi.ResourceClaim {
 	c := claim(1)
 	c.Name = of.Name + "-extended-resources-x7v2p"
@@ -257,7 +256,7 @@ func TestAllPodsAreConsideredWhereUpstreamConsidersThem(t *testing.T) {
 
 const extendedResource v1.ResourceName = "example.com/mla"
 
-// held gives the claim a device.
+// held allocates a device to the claim.
 func held(c *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	c.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
 		Results: []resourceapi.DeviceRequestAllocationResult{{Request: "mla", Driver: driver, Pool: nodeName, Device: deviceName(0)}},
@@ -321,7 +320,7 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 	}
 }
 
-// The claim that was made for extended resources is waited for as long as its pod lives.
+// TestNobodyWaitsForTheClaimOfAPodThatIsGone checks that the wait for a claim for extended resources ends with its pod.
 func TestNobodyWaitsForTheClaimOfAPodThatIsGone(t *testing.T) {
 	alive, gone, again := pod(), pod(), pod()
 	gone.Name = "gone"

@@ -43,8 +43,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// crowd is a random state of nodes, pods of which no two have the same priority, and budgets. Some of the
-// pods have devices. With different priorities there is one best node, and one answer.
+// crowd is a random state of nodes, pods and budgets. Some pods have devices. All priorities differ, so there is one best node
+// and one answer.
 type crowd struct {
 	nodes   []*v1.Node
 	pods    []*v1.Pod
@@ -98,7 +98,7 @@ func randomCrowd(random *rand.Rand) *crowd {
 	return c
 }
 
-// dress gives a pod what others may be in the way of.
+// dress gives a pod random resources and constraints that others may conflict with.
 func (c *crowd) dress(random *rand.Rand, p *v1.Pod) {
 	container := &p.Spec.Containers[0]
 	container.Resources.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(500*(1+random.IntN(8))), resource.DecimalSI)
@@ -116,7 +116,7 @@ func (c *crowd) dress(random *rand.Rand, p *v1.Pod) {
 	}
 }
 
-// preempted is what came of an attempt.
+// preempted is the result of an attempt.
 type preempted struct {
 	fits      bool
 	nominated string
@@ -124,7 +124,7 @@ type preempted struct {
 	gone      []types.UID
 }
 
-// preempt runs the filters for all nodes, and what there is after them if none fits.
+// preempt runs the filters for all nodes, and PostFilter if no node fits.
 func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 	t.Helper()
 	ctx, h := newHandle(t, c.objects...)
@@ -183,8 +183,8 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 	return result
 }
 
-// TestPodsWithoutDevicesArePreemptedForAsEver: for a pod that wants no devices the same pods are evicted,
-// on the same node, as without our plugin, and the same is said.
+// TestPodsWithoutDevicesArePreemptedForAsEver checks a preemptor without devices: node, victims and message are the same as
+// without celset's plugin.
 func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		kubefeatures.SchedulerAsyncPreemption: false, kubefeatures.SchedulerAsyncAPICalls: false,
@@ -216,7 +216,7 @@ func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 	}
 }
 
-// TestImportanceIsUpstreams: who has no scheduler orders pods as it does.
+// TestImportanceIsUpstreams checks that pods are ordered as in the scheduler.
 func TestImportanceIsUpstreams(t *testing.T) {
 	var pods []*v1.Pod
 	for _, priority := range []*int32{nil, ptr.To[int32](-1), ptr.To[int32](0), ptr.To[int32](7)} {
@@ -237,7 +237,7 @@ func TestImportanceIsUpstreams(t *testing.T) {
 	for _, a := range pods {
 		for _, b := range pods {
 			if a.Status.StartTime == nil && b.Status.StartTime == nil {
-				// Upstream asks for the time twice.
+				// Upstream reads the clock twice.
 				continue
 			}
 			require.Equal(t, upstream.MoreImportantVictim(victim(a), victim(b)), preemption.CompareImportance(a, b, now) < 0, "%v, %v", a, b)

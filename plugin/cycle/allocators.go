@@ -23,44 +23,44 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// substitute allocates in place of the allocator of a cycle, such as for the time when pods are gone.
+// substitute replaces the allocator of a cycle, such as in the simulation of a preemption.
 type substitute interface {
 	Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
 type substituteInContext struct{}
 
-// WithSubstitute has the allocators of the cycle ask s.
+// WithSubstitute returns a context that makes the allocators of the cycle call s.
 func WithSubstitute(ctx context.Context, s substitute) context.Context {
 	return context.WithValue(ctx, substituteInContext{}, s)
 }
 
-// substituteIn is nil if the allocator of the cycle answers.
+// substituteIn returns the substitute for the allocator of the cycle, or nil.
 func substituteIn(ctx context.Context) substitute {
 	s, _ := ctx.Value(substituteInContext{}).(substitute)
 	return s
 }
 
-// GroupDevices answers in place of a search for the claims of a pod of a group.
+// GroupDevices allocates for the claims of a pod of a group in place of a search.
 type GroupDevices interface {
 	Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
-// MeasuredAllocator is our allocator with a stopwatch, and a limit for the whole attempt.
+// MeasuredAllocator is celset's allocator with metrics and a limit for the whole attempt.
 type MeasuredAllocator struct {
 	*allocator.Allocator
 	Metrics *metrics.Metrics
 	Attempt *guard.Attempt
-	// Constrained tells that a CEL constraint holds for a claim of the pod.
+	// Constrained is set if a CEL constraint applies to a claim of the pod.
 	Constrained bool
 	Failed      failedNodes
-	// PassedOver are the nodes that were known to refuse the pod, and not visited.
+	// PassedOver lists the nodes that were skipped because they refuse the pod for a reason found beforehand.
 	PassedOver []fwk.NodeInfo
-	// values are what preferences say of the devices that were found.
+	// values holds the values of preferences for the devices found on each node.
 	values NodeValues
-	// Extended is the claim of the pod for extended resources without a node, nil if there is none.
+	// Extended is the pod's claim for extended resources, without a node. It is nil if the pod requests none.
 	Extended *resourceapi.ResourceClaim
-	// Group answers if devices are chosen for the whole group of the pod, else nil.
+	// Group allocates if devices are chosen for the pod's whole group, otherwise nil.
 	Group GroupDevices
 }
 
@@ -90,8 +90,8 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	return results, Noted(a.Attempt, err)
 }
 
-// withContainers returns the claims, and in the claim that upstream has made for extended resources and the node which
-// requests serve one container.
+// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks the requests that serve one
+// container.
 func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
 	if of < 0 || a.Extended == nil {
@@ -102,13 +102,12 @@ func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) 
 	return claims
 }
 
-// failedNodes are those of one attempt that don't fit because an expression failed on their
-// devices. What the nodes answer is the same for all of them; which they are is told once for the
-// pod.
+// failedNodes counts the nodes of an attempt that don't fit because an expression failed on their devices. The statuses of these
+// nodes are equal. One message for the pod has the number of nodes and an example.
 type failedNodes struct {
 	mutex sync.Mutex
 	count int
-	// first is that of the least name, so that the same nodes have the same message.
+	// first is the error of the node with the smallest name, so that the message is stable.
 	first *allocator.EvaluationError
 }
 
@@ -125,7 +124,7 @@ func (f *failedNodes) note(err error) {
 	}
 }
 
-// String is empty if there are none.
+// String returns the message for the pod, "" if no node failed.
 func (f *failedNodes) String() string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -135,12 +134,12 @@ func (f *failedNodes) String() string {
 	return fmt.Sprintf("an expression fails on devices of %d nodes, such as %s", f.count, f.first.Detail())
 }
 
-// LimitedAllocator is upstream's allocator with a limit for the time of the whole attempt, and
-// with errors of one node that concern that node. Upstream limits the time for a node only.
+// LimitedAllocator limits upstream's allocator to the time of the attempt; upstream limits only the time for each node. It also
+// turns errors about one node's devices into errors of that node.
 type LimitedAllocator struct {
 	structured.Allocator
 	attempt *guard.Attempt
-	// over ends with the attempt's time.
+	// over is done when the attempt's time is over.
 	over context.Context
 }
 
@@ -173,16 +172,16 @@ func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 	return results, ofNode(err, claims)
 }
 
-// aboutNode matches upstream's errors for mode All that are about the devices of one node: a pool that is incomplete or
-// invalid (kubernetes/kubernetes#141898), and a device that a constraint refuses.
+// aboutNode matches upstream's errors for allocationMode All that concern the devices of one node: an incomplete or invalid pool
+// (kubernetes/kubernetes#141898), and a device that a constraint refuses.
 var aboutNode = regexp.MustCompile(`^claim \S+, request \S+: (asks for all devices, but resource pool \S+ is currently (being updated|invalid)|` +
 	`cannot add device \S+ because a claim constraint would not be satisfied)$`)
 
-// overLimit matches upstream's error for a claim that would get too many devices. For mode All it is about the node.
+// overLimit matches upstream's error for a claim with too many devices. With allocationMode All, it concerns the node.
 var overLimit = regexp.MustCompile(`^claim \S+, request \S+: adding \d+ devices exceeds the claim limit of \d+, with \d+ already accounted for$`)
 
-// ofNode returns an error of upstream's that is about the devices of one node as an error that concerns that node.
-// In Kubernetes 1.37 such errors end the attempt for all nodes.
+// ofNode marks upstream's errors about the devices of one node as errors of that node. In Kubernetes 1.37 such errors end the
+// attempt for all nodes.
 func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	if err == nil {
 		return nil
@@ -194,15 +193,14 @@ func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	return err
 }
 
-// NotLookedAt is what is said of a node when the attempt is over. What was found on others
-// until then is used; if nothing was, the claims back off.
+// NotLookedAt returns the error for a node that is skipped because the attempt is over. Results for other nodes remain valid. If
+// no node fits, the claims back off.
 func NotLookedAt(attempt *guard.Attempt, over error) error {
 	attempt.Failed(over)
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
-// Noted is the error of one of our searches as a scheduler is told of it. It has the claims back off if the
-// search was too long.
+// Noted converts the error of a search for the scheduler. The claims back off if the search took too long.
 func Noted(attempt *guard.Attempt, err error) error {
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return NotLookedAt(attempt, over)
@@ -211,7 +209,7 @@ func Noted(attempt *guard.Attempt, err error) error {
 	return err
 }
 
-// note has the claims back off if a search was too long.
+// note makes the claims back off if the search took too long.
 func note(attempt *guard.Attempt, err error) {
 	if err == nil {
 		return

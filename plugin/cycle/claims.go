@@ -25,38 +25,38 @@ import (
 // PluginName is the name of the plugin in scheduler configurations.
 const PluginName = "DynamicResourcesCEL"
 
-// ClaimsKey is where the state of a scheduling cycle has its *PodClaims.
+// ClaimsKey is the CycleState key of the *PodClaims.
 const ClaimsKey fwk.StateKey = PluginName + "/claims"
 
-// PodClaims are the claims of a pod for which devices have to be found, and what a scheduling cycle has found out about
-// them. PreFilter resolves them once; the other extension points read them from the state of the cycle.
+// PodClaims holds the claims of a pod, and the results of the scheduling cycle for them. PreFilter resolves the claims once. The
+// other extension points read them from the cycle state.
 type PodClaims struct {
-	// Unallocated are those that the pod names, without the claim for extended resources.
+	// Unallocated holds the unallocated claims, without the claim for extended resources.
 	Unallocated []*resourceapi.ResourceClaim
-	// Allocated are those that have devices.
+	// Allocated holds the allocated claims.
 	Allocated []*resourceapi.ResourceClaim
-	// Extended is the claim for extended resources, nil if there is nothing to request. Upstream's Filter makes it, for
-	// each node anew; whether constraints hold for it has to be known without a node.
+	// Extended is the claim for extended resources, nil if the pod requests none. Upstream's Filter makes another claim for each
+	// node, but constraints must be found without a node.
 	Extended *resourceapi.ResourceClaim
-	// Err says why the pod can't use one of its claims, whatever devices are free. The other claims are not listed then.
+	// Err is the reason why the pod can't use one of its claims, regardless of devices. The other claims are not listed then.
 	Err error
 
-	// Prepared has what the unallocated claims say. IsPrepared: that was looked up.
+	// Prepared has the prepared unallocated claims. IsPrepared is set once they were looked up.
 	Prepared   allocator.Prepared
 	IsPrepared bool
-	// Attempt is what the guard admitted, nil if there is nothing to allocate.
+	// Attempt is the attempt that the guard admitted, nil if there is nothing to allocate.
 	Attempt *guard.Attempt
-	// Ours looks at the nodes, nil if upstream's allocator does.
+	// Ours is celset's allocator for the nodes, nil if upstream's allocator is used.
 	Ours *MeasuredAllocator
-	// writing: claims of the pod are written, or may be. written: all of them are, and the binding follows.
+	// Writing is set while claims of the pod are or may be written. Written is set once all are, before the binding.
 	Writing, Written bool
 }
 
-// Clone implements [fwk.StateData]. A trial with a clone of the state replaces what upstream's plugin knows of the devices
-// on a node, because its state is the same in the clone. What is said of the devices has to go with them.
+// Clone implements [fwk.StateData]. It returns c itself: a trial with a cloned state replaces upstream's devices for a node in
+// the original as well. So the values of preferences for these devices must be replaced too.
 func (c *PodClaims) Clone() fwk.StateData { return c }
 
-// ClaimsIn is nil before PreFilter.
+// ClaimsIn returns the claims in the cycle state, nil before PreFilter.
 func ClaimsIn(state fwk.CycleState) *PodClaims {
 	data, err := state.Read(ClaimsKey)
 	if err != nil {
@@ -66,19 +66,19 @@ func ClaimsIn(state fwk.CycleState) *PodClaims {
 	return claims
 }
 
-// Resolver finds the claims of pods, and what holds for them in a profile.
+// Resolver finds the claims of pods, and the constraints and preferences that apply to them in a profile.
 type Resolver struct {
 	Manager fwk.SharedDRAManager
 	Checker *podclaims.Checker
-	// Features are the feature gates of the scheduler.
+	// Features holds the feature gates of the scheduler.
 	Features plfeature.Features
 	// Enabled is the feature gate of constraints and preferences.
 	Enabled bool
-	// Preference is the policy for claims without a preference, "" for none.
+	// Preference is the policy for claims without a preference, or "".
 	Preference v1alpha1.PreferencePolicy
 }
 
-// Resolve finds the claims of a pod. Without dynamic resource allocation the pod has none.
+// Resolve returns the claims of a pod. Without dynamic resource allocation it returns no claims.
 func (r *Resolver) Resolve(pod *v1.Pod) *PodClaims {
 	if !r.Features.EnableDynamicResourceAllocation {
 		return &PodClaims{}
@@ -98,7 +98,7 @@ func (r *Resolver) Resolve(pod *v1.Pod) *PodClaims {
 	return c
 }
 
-// All are the unallocated claims, with that for extended resources.
+// All returns the unallocated claims, including the claim for extended resources.
 func (c *PodClaims) All() []*resourceapi.ResourceClaim {
 	if c.Extended == nil {
 		return c.Unallocated
@@ -106,7 +106,7 @@ func (c *PodClaims) All() []*resourceapi.ResourceClaim {
 	return append(slices.Clone(c.Unallocated), c.Extended)
 }
 
-// AllPrepared returns what all claims say, with the claim for extended resources.
+// AllPrepared returns all unallocated claims prepared, including the claim for extended resources.
 func (c *PodClaims) AllPrepared(ctx context.Context, p preparation.Claims) (allocator.Prepared, error) {
 	if c.IsPrepared && c.Extended == nil {
 		return c.Prepared, nil
@@ -123,8 +123,8 @@ func (c *PodClaims) UIDs() []types.UID {
 	return uids
 }
 
-// Own is the claim that may have again what it may have, "" for none: if the pod has a second claim to allocate, that
-// could get what the first one may have.
+// Own returns the UID of the only unallocated claim, which may use its own pending devices again. It returns "" if there are
+// several claims: another claim could get these devices.
 func (c *PodClaims) Own() types.UID {
 	if len(c.Unallocated) != 1 || c.Extended != nil {
 		return ""
@@ -132,7 +132,7 @@ func (c *PodClaims) Own() types.UID {
 	return c.Unallocated[0].UID
 }
 
-// ExtendedClaim is nil if there is nothing to request.
+// ExtendedClaim returns the pod's claim for extended resources, nil if the pod requests none.
 func (r *Resolver) ExtendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
 	if !r.Features.EnableDRAExtendedResource {
 		return nil
@@ -140,15 +140,14 @@ func (r *Resolver) ExtendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
 	return extended.Claim(pod, r.Manager.DeviceClassResolver().GetDeviceClass)
 }
 
-// WantsExtended reports whether devices are to be found for extended resources of a pod. It takes less time than ExtendedClaim.
+// WantsExtended reports whether the pod needs devices for extended resources. It is faster than ExtendedClaim.
 func (r *Resolver) WantsExtended(pod *v1.Pod) bool {
 	return r.Features.EnableDRAExtendedResource && pod.Status.ExtendedResourceClaimStatus == nil &&
 		extended.Wants(pod, r.Manager.DeviceClassResolver().GetDeviceClass)
 }
 
-// Constrained are the claims for which a CEL constraint holds: those that refer to one, and those with devices of a class
-// that has one by default. While the gate is off defaults don't hold, and pods are scheduled as they would be by a scheduler
-// that does not know them.
+// Constrained returns the claims that a CEL constraint applies to, by reference or by a default of a class. If the gate is off,
+// defaults don't apply, so that pods are scheduled as by a scheduler without celset.
 func (r *Resolver) Constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	hasDefaults := func(className string) bool {
 		class, err := r.Manager.DeviceClasses().Get(className)
@@ -157,8 +156,7 @@ func (r *Resolver) Constrained(claims []*resourceapi.ResourceClaim) []*resourcea
 	return slices.DeleteFunc(slices.Clone(claims), func(claim *resourceapi.ResourceClaim) bool { return !v1alpha1.HasConstraints(claim, hasDefaults) })
 }
 
-// Prefers reports whether a preference is about one of the claims. While the gate is off they are allocated as if they had
-// none.
+// Prefers reports whether a preference applies to one of the claims. It returns false if the gate is off.
 func (r *Resolver) Prefers(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) bool {
 	hasPreferences := func(className string) bool {
 		class, err := r.Manager.DeviceClasses().Get(className)
@@ -172,12 +170,12 @@ func (r *Resolver) Prefers(prepared allocator.Prepared, claims []*resourceapi.Re
 	}))
 }
 
-// ClaimsOf are the claims of a pod that there are, allocated or not.
+// ClaimsOf returns the existing claims of a pod, allocated or not.
 func (r *Resolver) ClaimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
 	return preemption.ClaimsOf(pod, r.Claim)
 }
 
-// Claim is nil if there is none.
+// Claim returns a claim, nil if it does not exist.
 func (r *Resolver) Claim(namespace, name string) *resourceapi.ResourceClaim {
 	claim, err := r.Manager.ResourceClaims().Get(namespace, name)
 	if err != nil {

@@ -21,20 +21,20 @@ import (
 type Allocators struct {
 	Resolver  *Resolver
 	Preparing *preparation.Store
-	// Asked has the shapes that claims ask for.
+	// Asked counts the set shapes that claims ask for.
 	Asked *demand.Shapes
-	// Budget limits the search for the devices of one node.
+	// Budget limits the search on one node.
 	Budget allocator.Budget
-	// Cache is shared by the allocators of all scheduling cycles. It is nil if upstream's allocator serves all pods.
+	// Cache is shared by the allocators of all cycles. It is nil if upstream's allocator serves all pods.
 	Cache *allocator.Cache
 }
 
-// Features returns the feature gates of the allocators.
+// Features returns the feature gates for allocators.
 func (a *Allocators) Features() structured.Features {
 	return dynamicresources.AllocatorFeatures(a.Resolver.Features)
 }
 
-// NewAllocator makes an allocator of ours. seen has what is in the cluster, as far as the caller has it.
+// NewAllocator returns celset's allocator. seen holds the lists that the caller already has.
 func (a *Allocators) NewAllocator(ctx context.Context, prepared allocator.Prepared, seen Material, opts ...allocator.Option) (*allocator.Allocator, error) {
 	all, err := a.gatherMaterial(ctx, seen)
 	if err != nil {
@@ -53,7 +53,7 @@ func (a *Allocators) NewAllocator(ctx context.Context, prepared allocator.Prepar
 		a.Resolver.Manager.DeviceClasses(), all.slices, prepared.SelectorsOr(a.Preparing.Selectors), opts...)
 }
 
-// NewUpstreams makes an allocator of upstream's, which gets the selectors that were compiled.
+// NewUpstreams returns upstream's allocator with the compiled selectors.
 func (a *Allocators) NewUpstreams(ctx context.Context, prepared allocator.Prepared, seen Material) (structured.Allocator, error) {
 	all, err := a.gatherMaterial(ctx, seen)
 	if err != nil {
@@ -67,7 +67,7 @@ const (
 	gatherTimeout  = 5 * time.Second
 )
 
-// gatherMaterial asks for what upstream's PreFilter was not seen to be given.
+// gatherMaterial lists what seen does not contain.
 func (a *Allocators) gatherMaterial(ctx context.Context, seen Material) (Material, error) {
 	var err error
 	if seen.Allocated == nil {
@@ -81,9 +81,8 @@ func (a *Allocators) gatherMaterial(ctx context.Context, seen Material) (Materia
 	return seen, err
 }
 
-// AllocatedState asks the claim tracker, which all profiles of the process
-// share, what is allocated or about to be. The tracker gives up when allocations
-// change while it looks; then it is asked again.
+// AllocatedState returns the devices that are allocated or about to be. All profiles of the process share the claim tracker. If
+// allocations change during the listing, the tracker returns an error and AllocatedState tries again.
 func (a *Allocators) AllocatedState(ctx context.Context) (*structured.AllocatedState, error) {
 	var state *structured.AllocatedState
 	var conflict error

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// value is that of a preference of a claim.
+// value returns the value of a preference of a claim.
 func value(claim, preference int, value int64) allocator.PreferenceValue {
 	return allocator.PreferenceValue{Claim: claim, Preference: preference, Value: value}
 }
@@ -26,7 +26,7 @@ func details(values ...allocator.PreferenceValue) allocator.Details {
 	return allocator.Details{Outcome: allocator.PreferenceBest, Preferences: values}
 }
 
-// named are nodes.
+// named returns nodes with the given names.
 func named(names ...string) []fwk.NodeInfo {
 	infos := make([]fwk.NodeInfo, 0, len(names))
 	for _, name := range names {
@@ -79,7 +79,7 @@ func TestScoresOfNodes(t *testing.T) {
 	}
 }
 
-// What was found last on a node counts, also if it was nothing.
+// TestLastValuesCount checks that the last result for a node replaces earlier ones, even if it has no values.
 func TestLastValuesCount(t *testing.T) {
 	values := &NodeValues{}
 	values.note(t.Context(), "a", details(value(0, 0, 5)))
@@ -93,7 +93,7 @@ func TestLastValuesCount(t *testing.T) {
 	require.Empty(t, values.byNode)
 }
 
-// The order is that of vectors in which what is missing is less than everything.
+// TestOrderOfValues compares with the lexicographic order of vectors, where a missing value is less than any other.
 func TestOrderOfValues(t *testing.T) {
 	const claims, preferences = 2, 3
 	values := rapid.Custom(func(t *rapid.T) [claims * preferences]*int64 {

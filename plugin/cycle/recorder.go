@@ -23,34 +23,31 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// What an allocator is made from is copied for each pod: the names of all devices in use
-// and the list of all slices, which are hundreds of thousands of words in a large
-// cluster. Upstream's PreFilter asks for them to make its allocator. Asking again to make
-// ours would double the cost of each scheduling cycle, and the memory of each pod that is
-// being bound. So our plugin looks over the shoulder of upstream's: it puts itself
-// between that and the scheduler's lists, and keeps what was handed out.
+// Upstream's PreFilter copies the names of all devices in use and the list of all slices for each pod. In a large cluster, these
+// are hundreds of thousands of words. A second copy for celset's allocator would double the cost of each scheduling cycle and the
+// memory of each pod that is being bound. So a Recorder wraps the scheduler's lists and keeps the copies that upstream's plugin
+// gets.
 
-// Material is what an allocator is made from. Nobody modifies it.
+// Material holds the lists for an allocator. They must not be modified.
 type Material struct {
 	Allocated *structured.AllocatedState
 	slices    []*resourceapi.ResourceSlice
 }
 
-// Recorder is the scheduler's handle, and its lists, as upstream's plugin sees them.
+// Recorder wraps the scheduler's handle and its lists for upstream's plugin.
 type Recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
-	// Writes are the pending ones, nil where nothing is allocated.
+	// Writes tracks pending writes. It is nil if nothing is allocated.
 	Writes *pendingwrites.Writes
 
-	// turn is held by the one PreFilter that is looked at.
+	// turn is held by the PreFilter whose lists are recorded.
 	turn sync.Mutex
-	// mutex is held to read and write what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
-	// seen is what was handed out during this turn, nil between turns. If others ask for
-	// the same meanwhile, theirs is as good.
+	// seen holds the recorded lists, nil between turns. If another caller lists meanwhile, its lists are recorded: they are as good.
 	seen *Material
-	// kept are results of allocations that count as in use during this turn.
+	// kept returns further devices that count as in use during the turn.
 	kept func() []resourceapi.DeviceRequestAllocationResult
 }
 
@@ -59,8 +56,8 @@ func NewRecorder(handle fwk.Handle) *Recorder {
 	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
 
-// During runs upstream's PreFilter and returns what it was given, in which what is kept counts as in
-// use. kept is asked after the lists.
+// During runs upstream's PreFilter and returns the lists it got. The devices that kept returns count as in use. kept is called
+// after the devices are listed.
 func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *Material {
 	o.turn.Lock()
 	defer o.turn.Unlock()
@@ -130,7 +127,7 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 	return c.keep(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// keep keeps what is handed out, with what else counts as in use: the lists are copies.
+// keep lists the devices in use, adds the kept devices, and records the result. Lists are copies, so it may modify them.
 func (o *Recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()
@@ -146,7 +143,7 @@ func (o *Recorder) keep(features structured.Features, list func() (*structured.A
 		}
 		allocator.AddAllocated(state, kept(), features)
 		if ends != o.ends() {
-			// An allocation may have been too late for the list, and pending no more when that was asked.
+			// A write ended meanwhile: its allocation may be in neither list, so list again.
 			continue
 		}
 		o.mutex.Lock()
@@ -163,18 +160,17 @@ func (o *Recorder) ends() uint64 {
 	return o.Writes.Ends()
 }
 
-// AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for it when a pod can't
-// be bound after its claim got devices, so that the claim is again as the watch has told. That is as it was
-// before, as long as the watch is late, and the devices would seem to be free. The claim was assumed because
-// the API server has stored it, so nothing has to be undone: what becomes of it, the watch will tell. Where nothing is
-// written it is undone.
+// AssumedClaimRestore implements [fwk.ResourceClaimTracker]. If a pod can't be bound after its claim got devices, upstream's
+// plugin calls it to restore the informer's version of the claim. If the watch is late, that version has no devices, and the
+// devices would seem free. The claim was assumed because the API server had stored it, so there is nothing to undo: the watch
+// delivers all later changes. If Writes is nil, no claim is written, and the claim is restored.
 func (c watchedClaims) AssumedClaimRestore(namespace, name string) {
 	if c.Writes == nil {
 		c.ResourceClaimTracker.AssumedClaimRestore(namespace, name)
 	}
 }
 
-// SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]: it is how upstream's plugin reserves devices.
+// SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]. Upstream's plugin reserves devices with it.
 func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
 	if c.Writes != nil {
 		if err := c.Writes.Check(claim); err != nil {
@@ -184,11 +180,10 @@ func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resour
 	return c.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim)
 }
 
-// AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin asks for
-// it until the claim that it has made for a pod's extended resources is in the cache. If
-// it is not because pod and claim were deleted, that takes two minutes, in which the
-// devices stay in flight. An error other than the cache's ends it; what the claim has got is kept all
-// the same, until the watch has told of it or it is gone (package pendingwrites).
+// AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin retries it until the claim that it made for
+// extended resources is in the cache. If pod and claim were deleted, the retries take two minutes, and the devices stay in
+// flight. Any error but ErrNotFound ends the retries, so another error is returned if the pod is gone. Package pendingwrites
+// still keeps the devices in use until the claim is in the cache or gone.
 func (c watchedClaims) AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error {
 	err := c.ResourceClaimTracker.AssumeClaimAfterAPICall(claim)
 	if errors.Is(err, assumecache.ErrNotFound) && c.hasLostOwner(claim) {
@@ -226,7 +221,7 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return slices, nil
 }
 
-// exclusively is the state in which nothing but whole devices is in use.
+// exclusively returns the state with the given devices in use as whole devices.
 func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
 	return &structured.AllocatedState{
 		AllocatedDevices:         devices,

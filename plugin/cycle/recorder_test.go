@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// TestNothingIsKeptBetweenTurns: the lists of one pod are in memory as long as the pod needs them.
+// TestNothingIsKeptBetweenTurns checks that the Recorder releases the lists after each turn.
 func TestNothingIsKeptBetweenTurns(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t, plugintest.Class(), plugintest.Slice(0))
 	h.Start(ctx, t, plugintest.Class())

@@ -16,14 +16,14 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// nodeValues are what preferences say of the devices that Filter has found for a pod, for each
-// node on which it has. Filter looks at several nodes at a time, so there is a lock.
+// NodeValues maps nodes to the values of preferences for the devices that Filter has found there for a pod. It has a lock because
+// Filter runs for several nodes at a time.
 type NodeValues struct {
 	mutex  sync.RWMutex
 	byNode map[string]allocator.Details
 }
 
-// note keeps what was said last of a node, which is about the devices that Reserve would take.
+// note records the last values for a node. They belong to the devices that Reserve would take.
 func (v *NodeValues) note(ctx context.Context, node string, details allocator.Details) {
 	if len(details.Preferences) > 0 {
 		klog.FromContext(ctx).V(5).Info("Preferences have chosen devices", "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
@@ -40,14 +40,14 @@ func (v *NodeValues) note(ctx context.Context, node string, details allocator.De
 	}
 }
 
-// Of is what is said of a node.
+// Of returns the values for a node.
 func (v *NodeValues) Of(node string) allocator.Details {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	return v.byNode[node]
 }
 
-// NodeValuesIn is nil if no allocator of ours looks at nodes.
+// NodeValuesIn returns the values of the cycle, nil if celset's allocator is not used.
 func NodeValuesIn(state fwk.CycleState) *NodeValues {
 	if c := ClaimsIn(state); c != nil && c.Ours != nil {
 		return &c.Ours.values
@@ -55,7 +55,7 @@ func NodeValuesIn(state fwk.CycleState) *NodeValues {
 	return nil
 }
 
-// LogChoice tells of the node that was chosen.
+// LogChoice logs the preferences' values for the chosen node.
 func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
 	logger := klog.FromContext(ctx).V(4)
 	if !logger.Enabled() {
@@ -68,11 +68,10 @@ func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node stri
 	}
 }
 
-// compareValues orders what preferences say of the devices on two nodes: the first value that
-// differs decides, and one that is missing is below all others.
+// compareValues compares the values on two nodes. The first difference decides. A missing value is less than any other.
 func compareValues(a, b []allocator.PreferenceValue) int {
 	for i := range min(len(a), len(b)) {
-		// The one that comes first is missing on the other node.
+		// The smaller place is missing on the other node.
 		if order := comparePlaces(a[i], b[i]); order != 0 {
 			return -order
 		}
@@ -87,8 +86,8 @@ func comparePlaces(a, b allocator.PreferenceValue) int {
 	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Preference, b.Preference))
 }
 
-// Scores are those of nodes that passed Filter: the best have the maximum, the worst none, and
-// others are evenly between them by how many different ones are worse. nil if all are alike.
+// Scores returns scores for the nodes that passed Filter: the maximum for the best nodes, 0 for the worst. Ranks between them are
+// evenly spaced. The result is nil if all nodes have equal values.
 func (v *NodeValues) Scores(nodes []fwk.NodeInfo) map[string]int64 {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()

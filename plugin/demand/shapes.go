@@ -19,32 +19,28 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// What keeps blocks whole has to know what blocks are: sets that somebody may ask for. Who asks for
-// them tomorrow is unknown, so those of the last claims are taken. Whoever may create claims has an
-// influence on it, and this is how little: what a set has to satisfy, classes alone say; what claims
-// contribute is a number of devices, and how often; and the claims of one namespace are an eighth of
-// those that are remembered.
+// KeepWhole keeps sets whole that future claims may ask for. These claims are unknown, so the last claims are taken instead.
+// Users who create claims can influence the result only within limits. Classes alone define the conditions of a shape. A claim
+// adds only its number of devices and its frequency. One namespace has at most an eighth of the remembered claims.
 
 const (
-	// maxAskedClaims and maxAskedClaimsOfNamespace are how many claims are remembered.
+	// maxAskedClaims and maxAskedClaimsOfNamespace limit the remembered claims.
 	maxAskedClaims            = 1024
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
 )
 
-// Shapes are the shapes that the last claims of a cluster asked for. It is safe for concurrent
-// use.
+// Shapes counts the shapes that the last claims of a cluster asked for. It is safe for concurrent use.
 type Shapes struct {
 	classes v1alpha1.ClassGetter
 
-	// mutex guards what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
-	// claims has an askedClaim for each claim that asks for a shape, the oldest first.
-	// byNamespace has its elements in the same order.
+	// claims has an *askedClaim for each claim that asks for a shape, oldest first. byNamespace has its elements in the same order.
 	claims      list.List
 	byNamespace map[string][]*list.Element
-	// counts says how many of the claims ask for a shape. It has no zeros.
+	// counts maps a shape to the number of remembered claims that ask for it. It contains no zeros.
 	counts map[allocator.Shape]int
-	// most is the result, nil if it has to be found out.
+	// most is the cached result of Most, nil if it must be computed.
 	most []allocator.Shape
 }
 
@@ -58,11 +54,11 @@ func New() *Shapes {
 	return &Shapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
 }
 
-// Watch begins to look at claims, until the context ends.
+// Watch adds the claims of the informer until ctx is done.
 func (a *Shapes) Watch(ctx context.Context, factory informers.SharedInformerFactory) error {
 	classes := factory.Resource().V1().DeviceClasses()
 	a.classes = classes.Lister()
-	// Who looks at the first claims waits for the classes. Nobody else waits for that.
+	// Only the handler of claims waits for the classes.
 	synced := sync.OnceValue(func() bool {
 		return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return classes.Informer().HasSynced(), nil }) == nil
 	})
@@ -93,7 +89,7 @@ func (a *Shapes) add(namespace string, shapes []allocator.Shape) {
 	}
 }
 
-// forget forgets the oldest claim of its namespace.
+// forget removes the oldest claim of its namespace.
 func (a *Shapes) forget(oldest *list.Element) {
 	claim := a.claims.Remove(oldest).(*askedClaim)
 	if rest := slices.Delete(a.byNamespace[claim.namespace], 0, 1); len(rest) > 0 {
@@ -106,7 +102,7 @@ func (a *Shapes) forget(oldest *list.Element) {
 	}
 }
 
-// count counts a shape. As long as its frequency stays the same, so does the result.
+// count adds more to the count of a shape. The cached result stays valid if the frequency class does not change.
 func (a *Shapes) count(shape allocator.Shape, more int) {
 	before := a.counts[shape]
 	after := before + more
@@ -118,8 +114,8 @@ func (a *Shapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// Most are the shapes that were asked for most, the most frequent first and of those the largest. The
-// result is not modified.
+// Most returns the shapes that were asked for most often, by frequency and then by size, largest first. Callers must not modify
+// it.
 func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

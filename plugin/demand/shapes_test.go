@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// classes are found by name.
+// classes maps names to classes.
 type classes map[string]*resourceapi.DeviceClass
 
 func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
@@ -54,7 +54,7 @@ func TestShapesOfClaims(t *testing.T) {
 	}
 }
 
-// repeated has a namespace ask n times.
+// repeated adds n claims of a namespace.
 func (a *Shapes) repeated(namespace string, n int, shapes ...allocator.Shape) {
 	for range n {
 		a.add(namespace, shapes)
@@ -87,8 +87,8 @@ func TestMostAskedShapes(t *testing.T) {
 	}, a.Most())
 }
 
-// One namespace has a part of what is remembered, of which its oldest claims are forgotten; when
-// all is in use, the oldest of all are.
+// TestOldShapesAreForgotten checks that a full namespace loses its own oldest claims. If the whole memory is full, the oldest
+// claim of all is removed.
 func TestOldShapesAreForgotten(t *testing.T) {
 	a := New()
 	a.repeated("quiet", 2, shape("gpu", 4))
@@ -107,8 +107,7 @@ func TestOldShapesAreForgotten(t *testing.T) {
 	require.Equal(t, []allocator.Shape{shape("gpu", 16)}, a.Most())
 }
 
-// TestClaimsOfTheClusterAreAsked: those that are there when the scheduler starts, and those that
-// come. The classes may come later than the claims.
+// TestClaimsOfTheClusterAreAsked checks claims that exist at the start and later ones. The classes may come after the claims.
 func TestClaimsOfTheClusterAreAsked(t *testing.T) {
 	c := plugintest.ClassDefining("gpu", "ring")
 	first := plugintest.Reference(plugintest.Asking("gpu", 4), "ring")

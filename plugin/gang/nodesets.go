@@ -32,36 +32,36 @@ import (
 // Name is the name of the plugin [NodeSets] in scheduler configurations.
 const Name = "TopologyPlacementGeneratorCEL"
 
-// NodeSets is upstream's plugin TopologyPlacementGenerator with one difference: for a PodGroup that refers to a
-// CELNodeSetConstraint it generates the set of nodes that package nodeset chooses.
+// NodeSets extends upstream's plugin TopologyPlacementGenerator: for a PodGroup that refers to a CELNodeSetConstraint, it
+// generates the set of nodes that package nodeset chooses.
 //
-// The scheduler tries the placements that a plugin generates one after the other, in an order of its own, and may leave some out.
-// So all placements are equal, and a set is chosen when the scheduler tries a placement. The first set is chosen when the placements
-// are generated. If a pod does not fit on a set, the next placement that the scheduler tries gets another set, without the node on
-// which the pod did not fit. After the pods of the group have fitted on a set, the remaining placements are refused.
+// The scheduler tries the generated placements one after the other, in an order of its own, and may skip some. So all placements
+// are equal, and a set is chosen when the scheduler tries a placement. The first set is chosen when the placements are generated.
+// If a pod does not fit, the next placement gets another set. That set does not put the same pods on the same node again. Once
+// the pods of the group have fitted on a set, the remaining placements are refused.
 //
-// PreFilter leaves each pod the node to which it was assigned. Without a set it refuses the pods, so that a scheduler that does
-// not generate placements schedules none of them either.
+// PreFilter restricts each pod to its assigned node. If no set was chosen, PreFilter refuses the pods. So a scheduler that
+// generates no placements doesn't schedule these pods.
 type NodeSets struct {
 	*topologyaware.TopologyPlacement
 	handle fwk.Handle
-	// runner runs PreFilter of all plugins.
+	// runner runs the PreFilter of all plugins.
 	runner preFilterRunner
-	// hasGroups: pods may have groups. enabled: the gate is on, too.
+	// hasGroups is set if pods may belong to groups. enabled is set if the gate is on, too.
 	hasGroups, enabled bool
 
 	groups *Groups
-	// prepared has what the constraints of groups say.
+	// prepared finds the compiled constraints of groups.
 	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
-	// joint has the groups whose pods have not fitted on nodes that were chosen for all of them.
+	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them.
 	joint *lru.Cache
-	// writes has an entry for each condition that is being written.
+	// writes holds an entry for each condition that is being written.
 	writes chan struct{}
 }
 
-// maxJoint is of how many groups that is remembered.
+// maxJoint is the maximum number of groups in joint.
 const maxJoint = 1024
 
 var (
@@ -78,20 +78,20 @@ type preFilterRunner interface {
 }
 
 const (
-	// groupTimeout is how long choosing nodes for a group may take while pods of other namespaces wait.
+	// groupTimeout limits the search for one group while pods of other namespaces wait.
 	groupTimeout = time.Second
-	// maxPlacements is how many sets are tried in a cycle.
+	// maxPlacements is the maximum number of sets tried in a cycle.
 	maxPlacements = 16
 )
 
-// Config has the parts of a scheduler that the plugin uses.
+// Config holds the parts of the scheduler that the plugin uses.
 type Config struct {
 	Features plfeature.Features
 	// Enabled is the feature gate of node set constraints.
 	Enabled bool
 	Metrics *metrics.Metrics
 	Turns   guard.Turns
-	// Activate has the queue try a pod.
+	// Activate moves a pod to the active queue.
 	Activate func(*v1.Pod)
 	// Groups returns the groups of all profiles.
 	Groups func(context.Context, *metrics.Metrics, fwk.Handle) (*Groups, error)
@@ -142,7 +142,7 @@ func (pl *NodeSets) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment,
 	return nil, nil
 }
 
-// reference is what the group of the pod refers to.
+// reference returns the pod's group and the node set constraint that the group refers to.
 func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *schedulingapi.PodGroup, name string, ok bool) {
 	if !pl.hasGroups || pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return nil, "", false
@@ -155,7 +155,7 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 	return group, name, ok
 }
 
-// groupSearch is what a scheduling cycle of a group has found out. It is used by one goroutine.
+// groupSearch is the search for the nodes of a group in one scheduling cycle. One goroutine uses it.
 type groupSearch struct {
 	*nodeset.Search
 	hosts *groupHosts
@@ -163,13 +163,13 @@ type groupSearch struct {
 	uid     types.UID
 	reading *nodeset.Reading
 	attempt *guard.Attempt
-	// pods are the pods that wait, in the order in which the scheduler tries them.
+	// pods holds the waiting pods in the order of the scheduler.
 	pods []*v1.Pod
-	// infos are the nodes by name, as in Search.Nodes. why has for each of them what is wrong with it for a pod, "" if nothing
-	// is.
+	// infos are the nodes sorted by name, as in Search.Nodes. why[i] is the reason why infos[i] can't take a pod, "" if there is no
+	// reason.
 	infos []fwk.NodeInfo
 	why   []string
-	// choose chooses among the nodes as they are now. It returns nil if there is no set.
+	// choose chooses a set from the current nodes. It returns nil if no set satisfies the constraint.
 	choose func() (*groupChoice, *fwk.Status)
 	// least is the number of pods that must be placed before the scheduler accepts the group.
 	least int
@@ -195,7 +195,7 @@ func groupSearchIn(state fwk.CycleState) *groupSearch {
 	return s
 }
 
-// PreFilter leaves a pod of a group with a node set constraint the node to which it was assigned.
+// PreFilter restricts a pod of a group with a node set constraint to its assigned node.
 func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if _, _, ok := pl.reference(pod, pl.handle.SnapshotSharedLister().PodGroups()); !ok || askedAloneIn(state) != nil {
 		return nil, fwk.NewStatus(fwk.Skip)
@@ -213,7 +213,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	hasFailed := isNew && !s.tried.isComplete() || !isNew && s.tried.hasFailedBefore(pod)
 	switch {
 	case hasFailed && s.tried.most >= s.least:
-		// The scheduler takes the group for placed: only an error makes it give that up.
+		// The scheduler has already accepted the group. Only an error makes it give up the placement.
 		pl.joint.Add(s.uid, nil)
 		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
 	case hasFailed && !isNew:
@@ -242,7 +242,7 @@ func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 const noOtherSet = "no other set of nodes satisfies the constraint"
 
-// Reserve notes that a pod has fitted on its node. When a pod is bound, it makes sure that all pods of the set have.
+// Reserve records that a pod has fitted on its node. In the pod's binding cycle, it refuses the pod unless the set is complete.
 func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	t, ok := triedSetIn(state)
 	switch {
@@ -262,8 +262,8 @@ func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.P
 	}
 }
 
-// GeneratePlacements returns the set of nodes for a group that refers to a node set constraint, and asks upstream's plugin for
-// others.
+// GeneratePlacements returns placements for a group that refers to a node set constraint. It calls upstream's plugin for other
+// groups.
 func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	group := info.GetPodGroup()
 	name, ok := v1alpha1.NodeSetReference(group)
@@ -284,7 +284,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	}
 	pods := info.GetUnscheduledPods()
 	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {
-		// The scheduler does not try the pods.
+		// The gang has too few pods, so the scheduler will not try them.
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
 	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.Activate})
@@ -308,7 +308,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	return &fwk.GeneratePlacementsResult{Placements: search.generate(name)}, nil
 }
 
-// scheduledCount is how many pods of the group have a node.
+// scheduledCount returns the number of pods of the group that have a node.
 func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
 	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
@@ -317,8 +317,7 @@ func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
 	return state.ScheduledPodsCount()
 }
 
-// EventsToRegister implements [fwk.EnqueueExtensions]. A node that can't take a pod of the group may be able to after
-// whatever any plugin waits for.
+// EventsToRegister implements [fwk.EnqueueExtensions]. Any event that a filter waits for may make a node suitable for the group.
 func (pl *NodeSets) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	var events []fwk.ClusterEventWithHint
 	for _, resource := range []fwk.EventResource{

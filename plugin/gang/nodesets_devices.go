@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// Where a node set constraint reads the devices that pods get, each pod is first asked for by itself, to list what it may get
-// on each node, and gets what was chosen for it in the cycle in which it is tried.
+// If a node set constraint reads devices, a pod of each kind is first tried alone. This lists the device sets that the pod may
+// get on each node. When a pod is tried with the group, it gets the chosen set.
 
-// DevicesIn is nil if the allocator answers for the pod.
+// DevicesIn returns the allocation for a pod of a group. It returns nil if the allocator decides.
 func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.devices
@@ -38,16 +38,16 @@ func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	return nil
 }
 
-// podSets lists what a pod may get on each node.
+// podSets lists the device sets that a pod may get on each node.
 type podSets struct {
 	reading *nodeset.Reading
-	// has are the devices that the pod has by claims that are allocated.
+	// has holds the devices of the pod's allocated claims.
 	has []allocator.AllocatedDevice
-	// bytes are those of the sets on all nodes, for all kinds of pods.
+	// bytes counts the memory of the sets of all kinds on all nodes.
 	bytes *atomic.Int64
 
 	mutex sync.Mutex
-	// on has the sets on each node on which there are some.
+	// on maps a node to the sets there. Nodes without a set are absent.
 	on map[string][]nodeset.Set
 }
 
@@ -68,7 +68,7 @@ func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1
 	return slices.Clone(listed[0].Results), nil
 }
 
-// of are the sets on a node that can take the pod.
+// of returns the sets of devices that the pod may get on a node.
 func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
 	if listed := l.on[node]; listed != nil || unallocated {
 		if listed == nil {
@@ -83,7 +83,7 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 	return []nodeset.Set{set}, nil
 }
 
-// alone is how the pods of a kind are asked for by themselves.
+// alone returns the state for trying a pod of a kind alone.
 func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 	alone, k := &askedAlone{attempt: s.attempt}, s.hosts.kinds[kind]
 	switch {
@@ -100,7 +100,7 @@ func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 	return alone, nil
 }
 
-// addPlaced adds to nodes what the pods of the group have that run there.
+// addPlaced adds the devices of the group's running pods to their nodes.
 func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	on := map[string][]allocator.AllocatedDevice{}
 	for _, pod := range scheduled {
@@ -121,7 +121,7 @@ func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	return nil
 }
 
-// sharedClaims are the names of claims without devices that several of the pods use.
+// sharedClaims returns the names of unallocated claims that several of the pods use.
 func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
 	seen, shared := sets.New[string](), sets.New[string]()
 	for _, pod := range pods {
@@ -141,7 +141,7 @@ func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
 	return shared
 }
 
-// devicesOf are the devices that a pod has, by claims that are allocated. unallocated: there are others.
+// devicesOf returns the devices of a pod's allocated claims. unallocated is true if the pod has other claims, too.
 func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice, unallocated bool, err error) {
 	var all []*resourceapi.ResourceSlice
 	claims := claimsOfPods(pl.handle, []*v1.Pod{pod})

@@ -26,40 +26,40 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// groupHosts asks the filters of the profile what nodes can take. It implements [nodeset.Hosts].
+// groupHosts runs the filters of the profile to find out which pods nodes can take. It implements [nodeset.Hosts].
 //
-// Whether a node takes several pods is asked as the scheduler will ask later: with all of them but one on the node, each
-// filter looks at the last one. For the devices, the claims of all pods are allocated together, so that two pods share what
-// neither of them could share if the first took what it likes best.
+// To test several pods on a node, it tests each kind as the scheduler will: the filters run for one pod with the others on the
+// node. The claims of all pods are allocated together. So two pods can share devices even if the first pod alone would take all
+// of them.
 type groupHosts struct {
 	pl     *NodeSets
 	search *groupSearch
 	kinds  []*groupKind
 	kindOf map[types.UID]int
-	// shared are the names of claims without devices that several pods use.
+	// shared has the names of unallocated claims that several pods use.
 	shared sets.Set[string]
-	// listed is the memory that the sets of devices take if expressions read them.
+	// listed is the memory in bytes of the sets of devices, if the expression reads devices.
 	listed atomic.Int64
 
-	// mayCompete: pods on different nodes may want the same devices. competes: a pod got one of those when it was asked for by
-	// itself.
+	// mayCompete is set if pods on different nodes may use the same devices. competes is set once a pod tried alone got such a
+	// device.
 	mayCompete bool
 	competes   atomic.Bool
 	allocator  sync.Once
-	// all knows the claims of all kinds, nil if there are none.
+	// all allocates the claims of all kinds, nil if there are no claims.
 	all *allocator.Allocator
-	// together are the devices that the pods of the last choice get, by member.
+	// together maps the index of a member in the last choice to the devices of its pods.
 	together map[int]*memberDevices
 }
 
 var _ nodeset.Hosts = &groupHosts{}
 
-// loadBeside are pods that are on a node with the pod that is asked for.
+// loadBeside is the load on a node, including the pod that is tried.
 type loadBeside struct{ load nodeset.Load }
 
 type loadInContext struct{}
 
-// WithLoad has the allocator know which pods are on the node besides.
+// WithLoad passes the load on the node to the allocator, by the context.
 func WithLoad(ctx context.Context, state fwk.CycleState) context.Context {
 	if alone := askedAloneIn(state); alone != nil && alone.beside != nil {
 		return context.WithValue(ctx, loadInContext{}, alone.beside)
@@ -88,7 +88,7 @@ func (h *groupHosts) Refusal(ctx context.Context, node int, load nodeset.Load) (
 	return "", nil
 }
 
-// takesLast asks for a pod of a kind with the rest of the load on the node.
+// takesLast runs the filters for a pod of a kind with the rest of the load on the node.
 func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load, kind int) *fwk.Status {
 	k, info := h.kinds[kind], h.search.infos[node].Snapshot()
 	pod, state := k.pods[0], k.state.Clone()
@@ -98,7 +98,7 @@ func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load,
 			n--
 		}
 		for i := range n {
-			// The pod itself is the last of its kind.
+			// onNode is taken from the end, since the pod that is tried is the first of its kind.
 			onNode := h.kinds[other].pods[len(h.kinds[other].pods)-1-i].DeepCopy()
 			onNode.Spec.NodeName = info.Node().Name
 			added, err := framework.NewPodInfo(onNode)
@@ -126,8 +126,8 @@ func (h *groupHosts) Each(ctx context.Context, n int, do func(int)) {
 	h.pl.handle.Parallelizer().Until(ctx, n, do, Name)
 }
 
-// Compete implements [nodeset.Hosts]. Pods on different nodes compete for claims that they share, and for devices that
-// several nodes can reach. If a node takes one pod, and the devices that a pod gets first on each node are its own, they don't.
+// Compete implements [nodeset.Hosts]. Pods on different nodes compete for shared claims, and for devices that several nodes can
+// reach. They don't if each node takes one pod, and the first allocation on each node uses only devices of that node.
 func (h *groupHosts) Compete() bool {
 	return !h.search.ReadsDevices && (len(h.shared) > 0 || h.mayCompete && (h.search.Constraint.PodsPerNode > 1 || h.competes.Load()))
 }
@@ -170,7 +170,7 @@ func (h *groupHosts) Together(ctx context.Context, members []nodeset.Member) (bo
 	return results != nil, err
 }
 
-// allocatorOfAll knows what the claims of all kinds say. It is made after the pods were asked for.
+// allocatorOfAll returns an allocator with the prepared claims of all kinds. The kinds must have been tried before.
 func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	h.allocator.Do(func() {
 		prepared := allocator.Prepared{}
@@ -191,14 +191,14 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	return h.all
 }
 
-// memberDevices are the devices for the pods of a member.
+// memberDevices holds the devices for the pods of a member.
 type memberDevices struct {
-	// claims are the claims of all pods, a shared one once. results has one entry for each of them.
+	// claims holds the claims of all pods; a shared claim occurs once. results has one entry for each claim.
 	claims  []*resourceapi.ResourceClaim
 	results []resourceapi.AllocationResult
-	// of has for each kind, and each pod of it, the places of its claims.
+	// of holds, for each kind and each pod of the kind, the indices of the pod's claims in claims.
 	of [][][]int
-	// shared are the names of claims that several pods use.
+	// shared has the names of claims that several pods use.
 	shared sets.Set[string]
 }
 
@@ -206,8 +206,8 @@ func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
 	return d.shared.Has(claim.Name)
 }
 
-// claimsFor are the claims of the pods of a load on a node. Each pod has claims of its own, which stand for those of any pod of
-// its kind, besides the shared ones.
+// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims. Shared claims are not
+// copied.
 func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
 	for kind, n := range load {
@@ -237,7 +237,7 @@ func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	return d
 }
 
-// devices allocates the devices of a choice where pods compete for them: on a node with several of them, or on several nodes.
+// devices allocates the devices of a choice if pods compete for them, on one node or across nodes.
 func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[int]*memberDevices, error) {
 	if h.search.ReadsDevices {
 		return h.listedDevices(choice), nil
@@ -264,7 +264,7 @@ func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[i
 	return all, nil
 }
 
-// listedDevices are those that the expression has seen.
+// listedDevices returns the device sets that the expression has evaluated.
 func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevices {
 	all := map[int]*memberDevices{}
 	for i, m := range choice.Members {
@@ -286,14 +286,13 @@ func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevice
 	return all
 }
 
-// jointDevices answers for the pods of a kind together with other pods on a node.
+// jointDevices allocates for a pod of a kind together with the other pods of the load on the node.
 type jointDevices struct {
 	hosts *groupHosts
 	kind  int
 
 	mutex sync.Mutex
-	// claims has the claims to allocate for a pod on each node that was asked. Those for extended resources differ between
-	// nodes.
+	// claims maps a node to the claims to allocate for a pod there. Claims for extended resources differ between nodes.
 	claims map[string][]*resourceapi.ResourceClaim
 }
 
@@ -332,13 +331,13 @@ func (d *memberDevices) resultsOf(results []resourceapi.AllocationResult, kind, 
 	return own
 }
 
-// groupChoice is a choice, and the devices for the pods that compete for some.
+// groupChoice is a choice with the devices of the pods that compete for devices.
 type groupChoice struct {
 	*nodeset.Choice
 	devices map[int]*memberDevices
 }
 
-// devicesOf are the devices for a pod of a member, nil if it may take any.
+// devicesOf returns the devices for a pod of a member, nil if the pod may take any devices.
 func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
 	d := c.devices[member]
 	if d == nil || len(d.of[kind]) == 0 {
@@ -355,8 +354,8 @@ func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
 	return chosen
 }
 
-// chosenResults are the devices that were chosen for a pod: for each claim of its own in order, and for claims that it shares
-// with other pods of the group. The latter have their devices already if another pod came first.
+// chosenResults holds the devices that were chosen for a pod. own follows the order of the pod's own claims. shared maps the
+// claims shared with other pods of the group to results. If another pod came first, a shared claim is allocated already.
 type chosenResults struct {
 	own    []resourceapi.AllocationResult
 	shared map[types.UID]resourceapi.AllocationResult

@@ -22,16 +22,16 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// The filters are asked for one pod of each kind: which nodes can take a pod of the group by itself. Which nodes can take
-// several pods together is asked when it is needed (nodesets_hosts.go).
+// The filters run for one pod of each kind, to find the nodes that can take such a pod alone. Several pods on one node are tested
+// later, on demand (nodesets_hosts.go).
 
-// askedAlone is in the state of a cycle in which a pod of a group is asked for by itself, to find out which nodes can take
-// it. All such cycles are part of the attempt of the group.
+// askedAlone is the state of a cycle that only tests which nodes can take a pod of a group. All such cycles are part of the
+// attempt of the group.
 type askedAlone struct {
 	attempt *guard.Attempt
-	// devices answers for the claims of the pod, nil if the allocator does.
+	// devices allocates the pod's claims, nil if the allocator does.
 	devices cycle.GroupDevices
-	// beside are the pods that are on the node besides, nil if there are none.
+	// beside is the load to test on the node, including the pod. It is nil when a pod of each kind is tried alone.
 	beside *loadBeside
 }
 
@@ -49,19 +49,19 @@ func askedAloneIn(state fwk.CycleState) *askedAlone {
 	return a
 }
 
-// groupKind are the pods of a group that every node treats alike.
+// groupKind is a set of pods of a group that get the same result on every node.
 type groupKind struct {
 	pods []*v1.Pod
-	// state is that of the first of them after PreFilter.
+	// state is the cycle state of the first pod after PreFilter.
 	state fwk.CycleState
-	// sets lists what a pod may get if expressions read that. unallocated: it has claims without devices.
+	// sets lists the devices that a pod may get, if expressions read devices. unallocated is set if the pod has unallocated claims.
 	sets        *podSets
 	unallocated bool
 	// joint allocates the claims of several pods together, nil if pods do not compete for devices.
 	joint *jointDevices
 }
 
-// askForEachKind sorts the pods by kind and finds out which nodes can take one of each.
+// askForEachKind sorts the pods by kind and finds the nodes that can take a pod of each kind.
 func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
 	if err := pl.sortByKind(s); err != nil {
 		return nil, fwk.AsStatus(err)
@@ -103,7 +103,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	return refusals, nil
 }
 
-// sortByKind has the kinds in the order of their first pods.
+// sortByKind fills the kinds in the order of their first pods.
 func (pl *NodeSets) sortByKind(s *groupSearch) error {
 	known := map[[sha256.Size]byte]int{}
 	for _, pod := range s.pods {
@@ -129,7 +129,7 @@ func (pl *NodeSets) sortByKind(s *groupSearch) error {
 	return nil
 }
 
-// askForKind finds out which nodes can take a pod of a kind, and counts the others by the reason.
+// askForKind finds the nodes that can take a pod of a kind, and counts the other nodes by reason.
 func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, kind int) (map[string]int, *fwk.Status) {
 	k := s.hosts.kinds[kind]
 	pod := k.pods[0]
@@ -207,14 +207,14 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		}
 	}
 	if ctx.Err() != nil {
-		// Not all nodes were looked at.
+		// Some nodes were not tested.
 		return nil, fwk.AsStatus(context.Cause(ctx))
 	}
 	return statuses, nil
 }
 
-// claimKeys has for each claim of a pod a text that is the same for claims that every node treats alike. exact: and of which
-// one pod may get what another may.
+// claimKeys returns a key for each claim of a pod. Claims with equal keys get the same result on every node. With exact, they can
+// also get the same devices.
 func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
 		common, ok := pl.groups.preparing.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())

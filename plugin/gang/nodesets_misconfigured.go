@@ -21,22 +21,22 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// A group that waits for nodes and a group whose constraint is wrong have the same condition and the same event from
-// kube-scheduler: its reasons are Unschedulable and FailedScheduling. Only the second group needs somebody to change something.
-// It has a condition and an event of its own.
+// kube-scheduler gives a group that waits for nodes and a group with a wrong constraint the same condition and event:
+// Unschedulable and FailedScheduling. Only the second group needs a user to change something. So it gets a condition and an event
+// of its own.
 
 const (
 	// conditionTimeout limits the request that writes a condition.
 	conditionTimeout = 10 * time.Second
 	// maxConditionWrites limits the conditions that are written at the same time.
 	maxConditionWrites = 16
-	// maxConditionMessage and maxNote are how many bytes the API server takes in a condition and in an event.
+	// maxConditionMessage and maxNote are the API server's limits, in bytes, for the texts of conditions and events.
 	maxConditionMessage = 32 << 10
 	maxNote             = 1 << 10
 )
 
-// reasonOf is the reason for which an error makes a group misconfigured. It is empty for errors that say nothing about the
-// constraint: the search took too long, or nothing is compiled yet.
+// reasonOf returns the reason of the condition for an error. It is empty if the error is not about the constraint: the search
+// took too long, or nothing is compiled yet.
 func reasonOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok {
@@ -52,23 +52,22 @@ func reasonOf(err error) string {
 	}
 }
 
-// misconfigured tells a group what is wrong with its constraint, once for each text.
+// misconfigured reports a mistake in the constraint by the group's condition and an event, once for each text.
 func (pl *NodeSets) misconfigured(ctx context.Context, group *schedulingapi.PodGroup, reason string, err error) {
 	if pl.write(ctx, group, metav1.ConditionTrue, reason, err.Error()) {
 		pl.handle.EventRecorder().Eventf(group, nil, v1.EventTypeWarning, reason, wellknown.ActionScheduling, "%s", cut(err.Error(), maxNote))
 	}
 }
 
-// accepted takes back what misconfigured told. Groups whose constraint was never wrong have no condition.
+// accepted sets a condition that misconfigured wrote to False. Groups whose constraint was never wrong have no condition.
 func (pl *NodeSets) accepted(ctx context.Context, group *schedulingapi.PodGroup) {
 	if meta.IsStatusConditionTrue(group.Status.Conditions, wellknown.ConditionMisconfigured) {
 		pl.write(ctx, group, metav1.ConditionFalse, wellknown.ReasonConstraintAccepted, "The last search for nodes found no mistake in the constraint")
 	}
 }
 
-// write has the condition of a group written. It returns false if the group has the condition already, or if too many
-// conditions are being written. The scheduling cycle doesn't wait: if the request fails, the next cycle of the group writes the
-// condition.
+// write writes the condition of a group in the background. It returns false if the group already has the condition, or if too
+// many writes are in progress. If the request fails, the next cycle of the group writes the condition.
 func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, status metav1.ConditionStatus, reason, message string) bool {
 	changed := group.Status.DeepCopy()
 	if !meta.SetStatusCondition(&changed.Conditions, metav1.Condition{
@@ -93,7 +92,7 @@ func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, st
 	return true
 }
 
-// cut leaves the beginning of a text that is too long.
+// cut truncates a text that is too long.
 func cut(text string, most int) string {
 	const ellipsis = "..."
 	if len(text) <= most {

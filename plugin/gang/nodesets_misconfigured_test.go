@@ -29,7 +29,7 @@ type clientOnly struct {
 
 func (h clientOnly) ClientSet() kubernetes.Interface { return h.client }
 
-// TestConditionWritesAreBounded has the API server not answer: however many groups are wrong, a fixed number of writes waits.
+// TestConditionWritesAreBounded checks that writes in progress are limited while the API server does not answer.
 func TestConditionWritesAreBounded(t *testing.T) {
 	client := fake.NewClientset()
 	answer, answered := make(chan struct{}), make(chan struct{}, maxConditionWrites+1)
@@ -55,7 +55,7 @@ func TestConditionWritesAreBounded(t *testing.T) {
 	<-answered
 }
 
-// TestConditionThatCanNotBeWrittenIsLogged has the API server forbid it.
+// TestConditionThatCanNotBeWrittenIsLogged has the API server forbid the write.
 func TestConditionThatCanNotBeWrittenIsLogged(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {

@@ -27,31 +27,31 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// What a node set constraint says is found, decoded and compiled in the background, as what claims say is: a claim that stands
-// for the group is prepared like another. A scheduling cycle looks up what was compiled.
+// Node set constraints are resolved, decoded and compiled in the background, as claims are: a synthetic claim represents the
+// group. A scheduling cycle looks up the compiled claim.
 
-// Groups has what all profiles of a scheduler choose sets of nodes with.
+// Groups holds the compiled node set constraints of all profiles of a scheduler.
 type Groups struct {
 	*nodeset.Chooser
 	preparing  *preparation.Store
 	background *preparation.Background
-	// own has the *ownConstraint of groups that were prepared, by their wants.
+	// own maps the keys of prepared groups (wantOf) to their *ownConstraint.
 	own *lru.Cache
 }
 
-// preparedGroupBytes bounds what is kept of what groups say.
+// preparedGroupBytes bounds the memory of prepared groups.
 const preparedGroupBytes = 16 << 20
 
-// maxOwn is of how many groups that is remembered.
+// maxOwn is the maximum number of groups in own.
 const maxOwn = 1024
 
-// ownConstraint is what the annotation of a group says.
+// ownConstraint is the decoded annotation of a group.
 type ownConstraint struct {
 	constraint *v1alpha1.NodeSetConstraint
 	err        error
 }
 
-// NewGroups prepares the constraints of groups until the context ends.
+// NewGroups returns a Groups that prepares the constraints until ctx is done.
 func NewGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*Groups, error) {
 	chooser, err := nodeset.NewChooser(measured)
 	if err != nil {
@@ -62,8 +62,8 @@ func NewGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle
 	return &Groups{chooser, prepared, preparation.NewBackground(ctx), own}, nil
 }
 
-// compiled returns what was prepared of a problem, or of the problem for another number of nodes. The error is
-// [cel.ErrNotCompiled] if neither was.
+// compiled returns the prepared claim of a problem. It can use a claim compiled for another number of nodes. The error is
+// [cel.ErrNotCompiled] if there is no compiled claim.
 func (pl *NodeSets) compiled(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
 	prepared, missing := pl.prepared.Find([]*resourceapi.ResourceClaim{problem.Claim})
 	if len(missing) == 0 {
@@ -72,20 +72,20 @@ func (pl *NodeSets) compiled(ctx context.Context, problem *nodeset.Problem) (*al
 	return pl.prepared.Keep(cel.OnlyCompiled(ctx), problem.Claim)
 }
 
-// groupClaims makes the claims that stand for groups: the API has none of them.
+// groupClaims makes the synthetic claims that represent groups.
 type groupClaims struct {
 	handle fwk.Handle
 	own    *lru.Cache
 }
 
-// wantOf is the UID of the claim by which a group is prepared. The status of the group is no part of it.
+// wantOf returns the UID of the synthetic claim of a group. It does not depend on the status of the group.
 func wantOf(group *schedulingapi.PodGroup) types.UID {
 	return types.UID(fmt.Sprintf("%s/%d/%x", group.UID, group.Generation, maphash.String(wantSeed, group.Annotations[v1alpha1.NodeSetAnnotation])))
 }
 
 var wantSeed = maphash.MakeSeed()
 
-// Get makes the claim of a group as it is now, for about as many nodes as will be chosen.
+// Get makes the claim for the current version of a group, for about as many nodes as will be chosen.
 func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
 	group, err := c.handle.PodGroupManager().PodGroups().Get(namespace, name)
 	if err != nil {
@@ -119,7 +119,7 @@ func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, er
 	return problem.Claim, nil
 }
 
-// claimsOfPods are the claims of pods, each once.
+// claimsOfPods returns the claims of pods, each once.
 func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	seen := map[string]bool{}
@@ -138,15 +138,15 @@ func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClai
 	return claims
 }
 
-// await has what a group says compiled, and a pod of it activated then.
+// await requests the compilation of a group's constraint, and activates the pod afterwards.
 func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
 	pl.prepared.Await(pod, []*resourceapi.ResourceClaim{claim})
 }
 
-// PreEnqueue gates a pod of a group until what the group says is compiled. It is called while the scheduling queue is locked,
-// so it only looks up.
+// PreEnqueue gates a pod of a group until the group's constraint is compiled. The scheduling queue is locked meanwhile, so
+// PreEnqueue only looks up.
 func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if !pl.enabled {
 		return nil

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// AttemptIn is the attempt of the group of which the cycle of a pod is part, nil if nodes are not chosen for it.
+// AttemptIn returns the attempt of the group that a pod's cycle belongs to, nil if no nodes are chosen for the pod.
 func AttemptIn(state fwk.CycleState) *guard.Attempt {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.attempt
@@ -39,15 +39,15 @@ func AttemptIn(state fwk.CycleState) *guard.Attempt {
 	return nil
 }
 
-// maxGroupPods is how many pods of a group are placed together.
+// maxGroupPods is the maximum number of pods of a group that are placed together.
 const maxGroupPods = 1024
 
 // search chooses the first set of nodes for the pods of a group.
 //
-//  1. newSearch finds the constraint and what was compiled of it.
-//  2. askForEachKind asks the filters for one pod of each kind.
-//  3. nodeset.Search chooses nodes and the pods that go to each. It asks groupHosts what nodes take together.
-//  4. try assigns the pods. PreFilter then leaves each pod its node.
+//  1. newSearch finds the constraint and its compiled form.
+//  2. askForEachKind runs the filters for one pod of each kind.
+//  3. nodeset.Search chooses nodes and the number of pods on each. It calls groupHosts to test several pods on a node.
+//  4. try assigns the pods. PreFilter then restricts each pod to its node.
 func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
 	placed, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
@@ -59,7 +59,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		return nil, status
 	}
 	s.attempt = attempt
-	// The scheduler counts pods that are terminating, too.
+	// The scheduler counts terminating pods, too.
 	s.least = 1
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
 		s.least = max(1, int(gang.MinCount)-placed.ScheduledPodsCount())
@@ -88,7 +88,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	return s, nil
 }
 
-// newSearch finds the constraint of a group, and what was compiled of it.
+// newSearch finds the constraint of a group and its compiled form.
 func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup, name string, pods, scheduled []*v1.Pod, nodes []fwk.NodeInfo) (*groupSearch, *fwk.Status) {
 	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
@@ -141,7 +141,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	return s, nil
 }
 
-// choose chooses nodes for the pods of a search, among its nodes as they are now, and devices where pods compete for them.
+// choose chooses nodes for the pods among the current nodes, and devices if pods compete for them.
 func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup) (*groupChoice, *fwk.Status) {
 	choice, err := s.Choose(ctx)
 	_, overBudget := errors.AsType[*allocator.BudgetError](err)
@@ -171,7 +171,7 @@ func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulin
 	return &groupChoice{choice, devices}, nil
 }
 
-// refused is a status by which the group is found among those that this plugin refuses, so that events of others wake it.
+// refused returns a status with this plugin as the cause, so that this plugin's events retry the group.
 func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
 	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
 		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(Name), PreFilterMsg: reason,
@@ -186,7 +186,7 @@ func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, node
 	return refused(fwk.UnschedulableAndUnresolvable, nodes, groupNotCompiled(group))
 }
 
-// over ends the search when its time is over.
+// over returns a rejection if the attempt has ended.
 func (s *groupSearch) over() *fwk.Status {
 	s.attempt.Progress()
 	err := s.attempt.Over()
@@ -198,12 +198,12 @@ func (s *groupSearch) over() *fwk.Status {
 }
 
 const (
-	// nearMissTimeout and nearMissSteps keep a group that waits from taking the time of others.
+	// nearMissTimeout and nearMissSteps keep a waiting group from using up the time of others.
 	nearMissTimeout = 200 * time.Millisecond
 	nearMissSteps   = 20_000
 )
 
-// nearest names the set that misses by least. It is empty if that can't be found out in the time that there is.
+// nearest describes the set with the nearest miss. It is empty if time runs out.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	timeout := s.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {
@@ -223,7 +223,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps))
 }
 
-// addSlices adds to nodes the slices that are theirs alone.
+// addSlices adds the node-local slices to their nodes.
 func (pl *NodeSets) addSlices(s *groupSearch) error {
 	all, err := pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {

@@ -16,21 +16,21 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// triedSet is a set of nodes with the pods that are assigned to each. The scheduler tries the pods there, in their order.
+// triedSet is a set of nodes with the pods assigned to each node. The scheduler tries the pods there in their order.
 type triedSet struct {
-	// of is the state of the placement.
+	// of is the cycle state of the placement that tries the set.
 	of fwk.PlacementCycleState
-	// assigned has the place of each pod for which the set is. Other pods of the group have no node in it.
+	// assigned maps the UIDs of pods to their places in the set. Other pods of the group have no node in the set.
 	assigned map[types.UID]*assignedPod
-	// on are the pods that have fitted. most is the greatest number of them at the same time.
+	// on has the UIDs of the pods that fit now. most is the maximum of its size so far.
 	on   sets.Set[types.UID]
 	most int
-	// wanted is the number of pods for which the set is. complete: so many have fitted.
+	// wanted is the number of pods to place on the set. complete is set once this many pods have fitted.
 	wanted   int
 	complete bool
-	// asked is the pod that was asked for last, nil if none was.
+	// asked is the pod that was tried last, nil if none was.
 	asked *assignedPod
-	// err is why there is no set.
+	// err is the reason why no set was chosen.
 	err string
 }
 
@@ -38,13 +38,13 @@ type triedSet struct {
 type assignedPod struct {
 	uid  types.UID
 	kind int
-	// order is the number of assigned pods that are tried before it.
+	// order is the number of assigned pods that are tried before this pod.
 	order int
 	node  int
 	name  string
-	// before has the assigned pods that are tried before it on its node, by kind.
+	// before counts, by kind, the assigned pods that are tried before this pod on its node.
 	before nodeset.Load
-	// devices are the devices that were chosen for it together with those of other pods, nil if it may take any.
+	// devices holds the devices chosen for this pod together with other pods', nil if the pod may take any devices.
 	devices cycle.GroupDevices
 }
 
@@ -64,7 +64,7 @@ func triedSetIn(state fwk.CycleState) (*triedSet, bool) {
 
 func (t *triedSet) isComplete() bool { return t.complete }
 
-// hasFailedBefore reports whether an assigned pod before this one did not fit.
+// hasFailedBefore reports whether an assigned pod that was tried before this pod did not fit.
 func (t *triedSet) hasFailedBefore(pod *v1.Pod) bool {
 	if at := t.assigned[pod.UID]; at != nil {
 		return at.order > len(t.on)
@@ -72,7 +72,7 @@ func (t *triedSet) hasFailedBefore(pod *v1.Pod) bool {
 	return t.asked != nil && !t.on.Has(t.asked.uid)
 }
 
-// ask returns the node of a pod. ok is false if the pod has none.
+// ask returns the node of a pod. ok is false if the pod has no node in the set.
 func (t *triedSet) ask(pod *v1.Pod) (node string, ok bool) {
 	at := t.assigned[pod.UID]
 	if at == nil {
@@ -88,9 +88,9 @@ func (t *triedSet) fits(pod *v1.Pod) {
 	t.complete = t.complete || len(t.on) == t.wanted
 }
 
-// generate returns placements that differ in their names only. Each of them has all nodes among which sets are chosen, so that
-// any of them can get any set: the scheduler may try them in any order. The names contain no "/", because the scheduler joins the
-// names of several plugins' placements with it.
+// generate returns placements that differ only in their names. Each placement contains all candidate nodes, so any placement can
+// get any set: the scheduler may try them in any order. The names contain no "/", because the scheduler joins the names of
+// several plugins' placements with it.
 func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 	placements := make([]*fwk.Placement, maxPlacements)
 	for i := range placements {
@@ -99,7 +99,7 @@ func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 	return placements
 }
 
-// next chooses another set, in which the node of the pod that did not fit does not take it besides the pods that were there.
+// next chooses another set. The node that refused a pod will not get that pod again beside the same other pods.
 func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	before := s.tried
 	s.tried = &triedSet{of: of}
@@ -123,7 +123,7 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	}
 }
 
-// try assigns pods to the nodes of a choice: for each kind in the order of pods and nodes.
+// try assigns pods to the nodes of a choice. For each kind, it follows the order of pods and of nodes.
 func (s *groupSearch) try(choice *groupChoice) {
 	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
 	left := make([]nodeset.Load, len(choice.Members))

@@ -12,12 +12,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Queue is what is seen of the scheduling queue: the pods that could be tried now.
+// Queue is the guard's view of the scheduling queue: the pods that could be tried now.
 type Queue interface {
 	PodsInActiveQ() []*v1.Pod
 }
 
-// Guard is shared by all profiles of a scheduler. It is safe for concurrent use. nil is a guard that admits all pods for any time.
+// Guard decides whose turn it is, for all profiles of a scheduler. It is safe for concurrent use. A nil Guard admits all pods
+// without limits.
 type Guard struct {
 	clock clock.PassiveClock
 
@@ -30,10 +31,10 @@ type Guard struct {
 	putOff   putOff
 	lines    lines
 	telling  telling
-	// current is the attempt that was admitted last. It is nil if that attempt is known to have ended.
+	// current is the attempt that was admitted last. It is nil once the guard has noticed its end.
 	current *Attempt
 	cycle   cycle
-	// loop has the time at which Run looks next.
+	// loop has the time at which Run wakes up next.
 	loop loop
 }
 
@@ -61,15 +62,15 @@ func (g *Guard) Configure(limits Limits) {
 	g.limits = limits
 }
 
-// Lead has the program say whether it leads, as [Guard.Leads] returns.
+// Lead sets the check for [Guard.Leads]: a function that returns an error if another scheduler may lead.
 func (g *Guard) Lead(check func() error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.program.leads = check
 }
 
-// Leads returns an error if another scheduler may lead: nothing is to be written then. A program that
-// elects no leader leads.
+// Leads returns an error if another scheduler may lead, so that nothing may be written. It returns nil if the program elects no
+// leader.
 func (g *Guard) Leads() error {
 	g.mutex.Lock()
 	check := g.program.leads
@@ -80,43 +81,42 @@ func (g *Guard) Leads() error {
 	return check()
 }
 
-// Watch shows the scheduling queue. The program that does so must also tell when scheduling
-// cycles begin and end.
+// Watch sets the scheduling queue. The program must then also report the beginning and end of scheduling cycles.
 func (g *Guard) Watch(queue Queue) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.program.queue = queue
 }
 
-// Reason is why a pod is refused.
+// Reason is the reason for a refusal.
 type Reason string
 
 const (
-	// ReasonBackOff means that its claims back off.
+	// ReasonBackOff means that the pod's claims back off.
 	ReasonBackOff Reason = "back_off"
-	// ReasonShare means that its namespace has used up its share.
+	// ReasonShare means that the pod's namespace has used up its share.
 	ReasonShare Reason = "share"
 )
 
-// Refusal says why a pod is not tried now. It will be activated.
+// Refusal is the reason why a pod is not tried now. The guard activates the pod later.
 type Refusal struct {
 	Reason  Reason
 	Message string
 }
 
-// Request is a pod that is to be tried.
+// Request is the request to try a pod.
 type Request struct {
 	Pod *v1.Pod
-	// Claims are those that want devices.
+	// Claims has the UIDs of the claims that need devices.
 	Claims []types.UID
-	// Timeout is how long the attempt may take while others wait. 0 means any time.
+	// Timeout limits the attempt while other pods wait. 0 means no limit.
 	Timeout time.Duration
-	// Activate puts a pod into the queue of those that can be tried.
+	// Activate moves a pod to the active queue.
 	Activate func(*v1.Pod)
 }
 
-// keys are what backs off: claims may be shared by pods, and pods come again with other
-// names. A pod without claims has extended resources.
+// keys returns the UIDs that back off: the claims, because pods may share claims and may be recreated under other names. A pod
+// without claims, which has extended resources, backs off itself.
 func (r *Request) keys() []types.UID {
 	if len(r.Claims) > 0 {
 		return r.Claims
@@ -124,9 +124,9 @@ func (r *Request) keys() []types.UID {
 	return []types.UID{r.Pod.UID}
 }
 
-// Gate reports whether a pod that wants devices has to wait outside of the queue of the pods that could be tried. The pod is activated when it
-// need not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are
-// queued together, so they are refused when the group is tried.
+// Gate reports whether a pod that needs devices must wait outside of the active queue. The guard activates the pod when it need
+// not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are queued
+// together, so the group is refused when it is tried.
 func (g *Guard) Gate(r Request) bool {
 	if r.Pod.Spec.SchedulingGroup != nil {
 		return false
@@ -149,8 +149,7 @@ func (g *Guard) Gate(r Request) bool {
 	return true
 }
 
-// Forget drops a pod that was deleted, or bound. The other pods of its group wait as before: a group is dropped when it is
-// tried next.
+// Forget drops a pod that was deleted or bound. The other pods of its group still wait: a group is dropped when it is tried next.
 func (g *Guard) Forget(pod *v1.Pod) {
 	if pod.Spec.SchedulingGroup != nil {
 		return
@@ -163,8 +162,7 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	g.telling.done(pod.UID)
 }
 
-// Failed notes that an attempt to schedule a pod found no node, or that the pod could not be bound. After an error the pod backs
-// off.
+// Failed records that an attempt found no node for a pod, or that the pod could not be bound. After an error the pod backs off.
 func (g *Guard) Failed(pod *v1.Pod, isError bool) {
 	if pod.Spec.SchedulingGroup != nil {
 		return
@@ -178,7 +176,7 @@ func (g *Guard) Failed(pod *v1.Pod, isError bool) {
 	}
 }
 
-// mostQueued is the number of pods of a namespace that are queued at a time.
+// mostQueued returns the maximum number of pods of a namespace that may be queued at a time.
 func (g *Guard) mostQueued(namespace string, now time.Time) int {
 	if g.shares.tokens(namespace, now, &g.limits) > 0 {
 		return maxQueued
@@ -186,7 +184,7 @@ func (g *Guard) mostQueued(namespace string, now time.Time) int {
 	return maxQueuedWithoutShare
 }
 
-// Admit begins an attempt, or refuses it. That takes microseconds.
+// Admit begins an attempt or refuses it. It takes microseconds.
 func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -215,7 +213,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	return a, nil
 }
 
-// isThrottled tells whether a namespace has no tokens while others that have some wait.
+// isThrottled reports whether a namespace has no tokens while namespaces with tokens wait.
 func (g *Guard) isThrottled(namespace string, now time.Time) bool {
 	if g.limits.SharePercent >= 100 || g.shares.tokens(namespace, now, &g.limits) > 0 {
 		return false

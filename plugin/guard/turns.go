@@ -5,16 +5,16 @@ package guard
 
 import v1 "k8s.io/api/core/v1"
 
-// Turns says which pods are to be tried now. It is a [Guard] in a scheduler, and [Open] in a program that tries pods in an order
-// of its own.
+// Turns decides which pods may be tried now. [Guard] implements it in a scheduler. [Open] implements it in a program that tries
+// pods in an order of its own.
 type Turns interface {
-	// Gate reports whether a pod that wants devices has to wait outside of the queue.
+	// Gate reports whether a pod that needs devices must wait outside of the queue.
 	Gate(r Request) bool
-	// Admit begins an attempt, or refuses it.
+	// Admit begins an attempt or refuses it.
 	Admit(r Request) (*Attempt, *Refusal)
-	// Tell notes that a pod is gated, and reports whether the pod is to be queued nevertheless.
+	// Tell records that a pod is gated, and reports whether the pod must be queued anyway.
 	Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// Told notes that an attempt is refused before Admit is called.
+	// Told records that an attempt is refused before Admit is called.
 	Told(pod *v1.Pod)
 }
 
@@ -23,13 +23,13 @@ var (
 	_ Turns = Open{}
 )
 
-// Open lets every pod be tried, for any time.
+// Open admits every pod without limits.
 type Open struct{}
 
 // Gate implements [Turns].
 func (Open) Gate(Request) bool { return false }
 
-// Admit implements [Turns]. The methods of its attempt do nothing.
+// Admit implements [Turns]. The methods of a nil attempt do nothing.
 func (Open) Admit(Request) (*Attempt, *Refusal) { return nil, nil }
 
 // Tell implements [Turns].

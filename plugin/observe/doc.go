@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe tells people about devices, beside the statuses of pods: how many sets of devices still fit ([FragmentationMonitor]),
-// which amounts of ResourceSlices are out of range ([LimitQuantities]), and by how little a pod misses a node
-// ([NearMisses]). Nothing in this package decides where a pod goes.
+// Package observe reports about devices, beyond the statuses of pods: how many sets of devices still fit
+// ([NewFragmentationMonitor]), which amounts in ResourceSlices are out of range ([LimitQuantities]), and the nearest miss for a
+// pod ([NearMisses]). It takes no scheduling decisions.
 package observe

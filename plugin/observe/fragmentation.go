@@ -37,17 +37,16 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// What "kubectl celset fragmentation" says is shown as metrics, too. It is counted beside scheduling,
-// and never in a scheduling cycle: no pod waits for it. Of a core it takes at most a hundredth in the
-// long run, whatever there is in the cluster, and one core while it lasts.
+// The monitor shows the numbers of "kubectl celset fragmentation" as metrics. It counts outside of scheduling cycles, so no pod
+// waits for it. While it counts it uses one core; in the long run it uses at most a hundredth of a core for any cluster.
 
 const (
-	// firstFragmentation is how long a process that begins to schedule does nothing else, at most:
-	// the pods that came meanwhile are tried first.
+	// firstFragmentation limits the delay of the first count after the process begins to schedule. Pods that have queued up are
+	// tried first.
 	firstFragmentation = time.Minute
-	// fragmentationTimeout is how long it may take. In 1,000 nodes it took little more than a second.
+	// fragmentationTimeout limits one count. A count of 1,000 nodes took little more than a second.
 	fragmentationTimeout = 30 * time.Second
-	// FragmentationRest is how much longer nothing is counted than it took to count sets of devices.
+	// FragmentationRest is the minimum pause after a count, as a multiple of the count's duration.
 	FragmentationRest = 100
 )
 
@@ -55,17 +54,17 @@ const (
 type fragmentationMonitor struct {
 	clock   clock.Clock
 	metrics *metrics.Metrics
-	// interval is asked for when the process schedules. 0 is for never.
+	// interval is called when the process schedules. A result of 0 turns the monitor off.
 	interval func() time.Duration
-	// read reads what there is in the cluster, count counts in it.
+	// read returns the state of the cluster. count counts the sets in it.
 	read  func(context.Context) (*fragmentationState, error)
 	count func(context.Context, *fragmentationState) (*fragmentation.Report, error)
-	// last is what was counted last, shown what is shown of it. nil if that is nothing.
+	// last is the state of the last count, and shown its result. Both are nil after an error.
 	last  *fragmentationState
 	shown *metrics.Fragmentation
 }
 
-// Run counts from when the process schedules until the context ends.
+// Run counts from the time the process schedules until ctx is done.
 func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -84,7 +83,7 @@ func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
 	m.show(nil)
 }
 
-// sleep is false if the context ended before.
+// sleep returns false if ctx is done first.
 func (m *fragmentationMonitor) sleep(ctx context.Context, wait time.Duration) bool {
 	timer := m.clock.NewTimer(wait)
 	defer timer.Stop()
@@ -96,8 +95,7 @@ func (m *fragmentationMonitor) sleep(ctx context.Context, wait time.Duration) bo
 	}
 }
 
-// look counts and shows what it found. After an error nothing is shown: what was true before may be
-// true no more.
+// look counts once and shows the result. After an error it shows nothing, because the old numbers may be wrong by now.
 func (m *fragmentationMonitor) look(ctx context.Context) {
 	began := m.clock.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, fragmentationTimeout, fmt.Errorf("it took longer than %s", fragmentationTimeout))
@@ -137,8 +135,7 @@ func (m *fragmentationMonitor) show(found *metrics.Fragmentation) {
 	m.metrics.ShowFragmentation(found)
 }
 
-// guarded counts, and returns a panic as an error: whatever goes wrong with numbers for people, the
-// scheduler goes on.
+// guarded counts and turns a panic into an error: a mistake in numbers for people must not stop the scheduler.
 func (m *fragmentationMonitor) guarded(ctx context.Context, state *fragmentationState) (report *fragmentation.Report, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -155,47 +152,44 @@ func outcomeOf(report *fragmentation.Report) metrics.CountOutcome {
 	return metrics.CountComplete
 }
 
-// fragmentationCache is the memory for what is found out while sets are counted. It is free again
-// afterwards.
+// fragmentationCache is the size in bytes of the cache of one count. It is freed afterwards.
 const fragmentationCache = 64 << 20
 
-// fragmentationState is what a report depends on: nodes where pods may go, pods that wait, claims, classes and
-// slices, by name. Nothing of it is modified.
+// fragmentationState holds the objects that a report depends on, sorted by name. nodes has only schedulable nodes. Nothing may be
+// modified.
 type fragmentationState struct {
 	nodes []*v1.Node
-	// waiting are pods that ask for extended resources which a class stands for, and have no claim yet.
+	// waiting holds the pods that ask for extended resources of a class and have no claim yet.
 	waiting []*v1.Pod
 	claims  []*resourceapi.ResourceClaim
 	classes []*resourceapi.DeviceClass
 	slices  []*resourceapi.ResourceSlice
 }
 
-// equal tells whether a report on the other state would say the same. What did not change is the same
-// object in the caches of informers. Of a pod that waits only the condition changes. Nodes change every few minutes, because the kubelet says that it
-// is alive, and only their names and labels matter.
+// equal reports whether the other state would give the same report. Unchanged objects are identical in informer caches. Only the
+// condition of a waiting pod changes. Nodes change every few minutes through the kubelet's heartbeat, so only names and labels
+// are compared.
 func (s *fragmentationState) equal(other *fragmentationState) bool {
 	return other != nil && slices.EqualFunc(s.waiting, other.waiting, func(a, b *v1.Pod) bool { return a.UID == b.UID }) && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
 		slices.EqualFunc(s.nodes, other.nodes, func(a, b *v1.Node) bool { return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) })
 }
 
-// fragmentationSource reads the informers' caches. It does not look at the scheduler's snapshot, which
-// changes with each cycle.
+// fragmentationSource reads the informers' caches instead of the scheduler's snapshot, which changes with each cycle.
 type fragmentationSource struct {
 	nodes    corelisters.NodeLister
 	pods     corelisters.PodLister
 	manager  fwk.SharedDRAManager
 	features structured.Features
-	// extended: pods that ask for extended resources get claims.
+	// extended is set if pods with extended resources get claims.
 	extended bool
 	synced   []cache.InformerSynced
-	// Environment and preparer are its own, so that what it compiles and evaluates is not taken for the
-	// scheduler's. They are made when they are first needed. preparer judges selectors of claims that other
-	// schedulers may have allocated.
+	// environment and preparer are separate from the scheduler's, so that their work doesn't count in its metrics. They are created
+	// on first use. preparer judges selectors, because other schedulers may have allocated the claims.
 	environment func() (*device.Environment, error)
 	preparer    func() (*allocator.Preparer, error)
 }
 
-// NewFragmentationMonitor is called before informers start.
+// NewFragmentationMonitor returns a monitor. It must be called before informers start.
 func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
@@ -226,7 +220,7 @@ func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 	}
 }
 
-// read returns what there is now.
+// read returns the current state.
 func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, error) {
 	if !cache.WaitForCacheSync(ctx.Done(), f.synced...) {
 		return nil, errors.New("the informers have not synced")
@@ -237,7 +231,7 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s := &fragmentationState{}
 	for _, node := range all {
-		// As the command does: nobody goes there.
+		// The command ignores these nodes too, because no pods can go there.
 		if !node.Spec.Unschedulable {
 			s.nodes = append(s.nodes, node)
 		}
@@ -262,21 +256,20 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	return s, nil
 }
 
-// classOf is the class that stands for an extended resource.
+// classOf returns the class of an extended resource.
 func (f *fragmentationSource) classOf(name v1.ResourceName) *resourceapi.DeviceClass {
 	return f.manager.DeviceClassResolver().GetDeviceClass(name)
 }
 
-// byName has objects in an order that does not depend on the informers.
+// byName sorts objects by namespace and name, independent of the order in informers.
 func byName[T metav1.Object](objects []T) []T {
 	return slices.SortedFunc(slices.Values(objects), func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
-// count makes the report on a state. A claim stays where it is if the plugin would refuse its
-// selectors: upstream's evaluator, which can't be stopped, is to see them here as little as in a
-// scheduling cycle.
+// count makes the report for a state. A claim keeps its devices if the plugin would refuse its selectors. Upstream's evaluator
+// can't be interrupted, so it must not evaluate such selectors here either.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
 	environment, err := f.environment()
 	if err != nil {

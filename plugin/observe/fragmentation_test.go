@@ -30,14 +30,13 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// monitored is a monitor on a clock that stands still, with a cluster that the test makes up.
+// monitored is a monitor with a fake clock and a made-up cluster.
 type monitored struct {
 	*fragmentationMonitor
 	clock    *clocktesting.FakeClock
 	registry compbase.KubeRegistry
 	guard    *guard.Guard
-	// takes is how long counting takes, err how it ends, state what is read. counted gets the time of
-	// each count.
+	// takes is the duration of a count, err its error, and state the result of read. counted receives the time of each count.
 	takes   time.Duration
 	err     error
 	state   *fragmentationState
@@ -74,7 +73,7 @@ func newMonitored(t *testing.T, interval time.Duration) *monitored {
 	return m
 }
 
-// start runs the monitor until the test ends, and then waits for its end.
+// start runs the monitor until the test ends, and waits for its end.
 func (m *monitored) start(t *testing.T) (cancel func()) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
@@ -97,7 +96,7 @@ func (m *monitored) sleeps(t *testing.T) {
 	require.Eventually(t, m.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
-// requireQuiet tells that nothing was counted.
+// requireQuiet requires that nothing was counted.
 func (m *monitored) requireQuiet(t *testing.T) {
 	t.Helper()
 	select {
@@ -109,7 +108,7 @@ func (m *monitored) requireQuiet(t *testing.T) {
 
 func (m *monitored) shownValues(t *testing.T) map[string]float64 { return setsIn(t, m.registry) }
 
-// setsIn are the values of the metrics about sets, without counters that are zero.
+// setsIn returns the metrics about sets, without zero counters.
 func setsIn(t *testing.T, registry compbase.KubeRegistry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -136,7 +135,7 @@ func setsIn(t *testing.T, registry compbase.KubeRegistry) map[string]float64 {
 
 const noonSeconds = 1767355200.0
 
-// TestNothingIsCountedBeforeScheduling: a replica that is not the leader has nothing to do with it.
+// TestNothingIsCountedBeforeScheduling checks that a replica that is not the leader does not count.
 func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	m := newMonitored(t, 5*time.Minute)
 	m.start(t)
@@ -159,7 +158,7 @@ func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	}, m.shownValues(t)))
 }
 
-// TestCountingTakesAHundredthOfACore: what takes long is done seldom.
+// TestCountingTakesAHundredthOfACore checks that the pause grows with the duration of a count.
 func TestCountingTakesAHundredthOfACore(t *testing.T) {
 	for takes, rest := range map[time.Duration]time.Duration{
 		0: 10 * time.Second, time.Millisecond: 10 * time.Second, 100 * time.Millisecond: 10 * time.Second,
@@ -187,7 +186,7 @@ func TestCountingTakesAHundredthOfACore(t *testing.T) {
 	}
 }
 
-// TestFailedCountsShowNothing, and count again.
+// TestFailedCountsShowNothing checks that after a failure nothing is shown until a count succeeds.
 func TestFailedCountsShowNothing(t *testing.T) {
 	m := newMonitored(t, time.Second)
 	look := func() map[string]float64 {
@@ -202,13 +201,13 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	m.err = nil
 	require.Len(t, look(), 3+3+1+1+2)
 
-	// Whoever counts is no danger to the scheduler.
+	// A panic while counting does not reach the scheduler.
 	count := m.count
 	m.count = func(context.Context, *fragmentationState) (*fragmentation.Report, error) { panic("out of range") }
 	require.Equal(t, map[string]float64{"s_counts_total complete": 2, "s_counts_total failed": 2}, look())
 	m.count = count
 
-	// What was not found out is not shown as if it was.
+	// A partial report shows only the numbers that were found.
 	m.count = func(context.Context, *fragmentationState) (*fragmentation.Report, error) {
 		return &fragmentation.Report{NotPacked: "there are too many", Shapes: []fragmentation.Shape{
 			{Class: "gpu", Constraint: "ring", Devices: 4, Packed: fragmentation.Count{Sets: 7}, Idle: fragmentation.Count{Sets: 7}},
@@ -222,7 +221,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 		"s_counts_total complete": 2, "s_counts_total failed": 2, "s_counts_total partial": 1,
 	}, look()))
 
-	// A process that ends has not failed.
+	// The end of the process is no failed count.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m.count = func(ctx context.Context, _ *fragmentationState) (*fragmentation.Report, error) { return nil, ctx.Err() }
@@ -230,7 +229,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	require.Equal(t, map[string]float64{"s_counts_total complete": 2, "s_counts_total failed": 2, "s_counts_total partial": 1}, m.shownValues(t))
 }
 
-// TestNothingIsCountedTwice: as long as nothing changes, the numbers hold.
+// TestNothingIsCountedTwice checks that the numbers are reused as long as nothing changes.
 func TestNothingIsCountedTwice(t *testing.T) {
 	m := newMonitored(t, time.Second)
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: plugintest.NodeName, Labels: map[string]string{"zone": "a"}}}
@@ -287,7 +286,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	require.True(t, counted(), "the last one failed")
 }
 
-// TestCountingEnds with the scheduler, whatever it is at.
+// TestCountingEnds checks that the monitor ends with the scheduler at any point.
 func TestCountingEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	newMonitored(t, time.Second).start(t)()
@@ -322,7 +321,7 @@ func TestCountingEnds(t *testing.T) {
 	cancel()
 }
 
-// blocks is a class of blocks that begin at multiples of their size.
+// blocks returns a class with blocks that begin at multiples of their size.
 func blocks() *resourceapi.DeviceClass {
 	c := plugintest.ClassDefining(plugintest.ClassName, "block")
 	c.Spec.Config[0].Opaque.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "block",
@@ -330,14 +329,14 @@ func blocks() *resourceapi.DeviceClass {
 	return c
 }
 
-// sliceOf is a slice of a node with eight devices.
+// sliceOf returns the slice of a node with eight devices.
 func sliceOf(node string) *resourceapi.ResourceSlice {
 	s := plugintest.Slice(0, 1, 2, 3, 4, 5, 6, 7)
 	s.Name, s.Spec.NodeName, s.Spec.Pool.Name = node, ptr.To(node), node
 	return s
 }
 
-// owning is a claim with one device of a node.
+// owning returns a claim with one device of a node.
 func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 	c := plugintest.Claim(1)
 	c.Name, c.UID = name, "uid-of-"+c.UID
@@ -347,8 +346,7 @@ func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 	return c
 }
 
-// TestCountingIsNoScheduling: nothing is counted of a node where nobody goes, and none of the evaluations is
-// taken for one of the scheduler's.
+// TestCountingIsNoScheduling checks that unschedulable nodes are ignored, and that evaluations don't count as the scheduler's.
 func TestCountingIsNoScheduling(t *testing.T) {
 	waits := plugintest.Reference(plugintest.Asking(plugintest.ClassName, 8), "block")
 	waits.Name = "waits"
@@ -393,8 +391,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	}
 }
 
-// TestRefusedSelectorsAreNotEvaluated: a claim that another scheduler has allocated may have any
-// selector. It stays where it is.
+// TestRefusedSelectorsAreNotEvaluated: a claim that another scheduler allocated may have any selector. It keeps its devices.
 func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 	const cheap, endless = "device.driver == 'mla.example.com'", "[0, 1, 2, 3, 4, 5, 6, 7].all(a, [0, 1, 2, 3, 4, 5, 6, 7].all(b, [0, 1, 2, 3, 4, 5, 6, 7].all(c, " +
 		"[0, 1, 2, 3, 4, 5, 6, 7].all(d, [0, 1, 2, 3, 4, 5, 6, 7].all(e, [0, 1, 2, 3, 4, 5, 6, 7].all(f, a + b + c + d + e + f >= 0))))))"
@@ -420,7 +417,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 	}
 }
 
-// TestUnsyncedInformersAreNotCounted: an empty cache is no empty cluster.
+// TestUnsyncedInformersAreNotCounted checks that an empty cache is not counted as an empty cluster.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t)
 	m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
@@ -436,5 +433,5 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	plugintest.RequireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
 }
 
-// never is the interval of a monitor that the test has look.
+// never turns off the monitor's timer. The test calls look itself.
 func never() time.Duration { return 0 }

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// Pods that wait for extended resources ask for sets, as claims do.
+// TestPodsThatWaitAreCounted checks that pods that wait for extended resources count like claims.
 func TestPodsThatWaitAreCounted(t *testing.T) {
 	class := blocks()
 	raw := &class.Spec.Config[0].Opaque.Parameters.Raw

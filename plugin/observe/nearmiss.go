@@ -24,16 +24,15 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// What a node answers in Filter is short and the same for as many nodes as possible,
-// because the scheduler makes one line of all that differs. The numbers, the conjunct that
-// can't be met and the claims that are in the way are told once a pod, for the node that
-// misses by least.
+// The scheduler aggregates equal statuses of nodes, so Filter returns short statuses that are equal for many nodes. The pod gets
+// one detailed explanation, for the node with the nearest miss: the numbers, the conjunct that can't be met, and the claims in
+// the way.
 
-// The limits keep a pod that waits from taking the time of others.
+// These limits keep a waiting pod from using up the time of others.
 const (
 	missTimeout = 200 * time.Millisecond
 	missSteps   = 20_000
-	// nearMissNodes are looked at for what is free.
+	// nearMissNodes limits the nodes whose free devices are compared.
 	nearMissNodes = 50
 )
 
@@ -41,15 +40,15 @@ const (
 type NearMisses struct {
 	Allocators *cycle.Allocators
 	Prepared   preparation.Claims
-	// Name is the name of the plugin in the statuses of nodes.
+	// Name is the plugin's name in the statuses of nodes.
 	Name string
-	// Nodes are the nodes of the scheduling cycle.
+	// Nodes returns the nodes of the scheduling cycle.
 	Nodes func() fwk.NodeInfoLister
-	// WithTimeout is [context.WithTimeout], except in tests on machines that are slow.
+	// WithTimeout is [context.WithTimeout]. Tests on slow machines replace it.
 	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Text is empty if there is nothing to say, or no time to find it out.
+// Text returns the explanation. It is empty without an explanation, or if time runs out.
 func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	if !c.Ours.Constrained || nodes == nil {
 		return ""
@@ -57,26 +56,26 @@ func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 	defer c.Attempt.Progress()
 	timeout := c.Attempt.Remaining(missTimeout)
 	if timeout <= 0 {
-		// The attempt was long enough.
+		// The time of the attempt is used up.
 		return ""
 	}
 	ctx, cancel := m.WithTimeout(ctx, timeout)
 	defer cancel()
 	miss, err := m.nearestMiss(ctx, pod, c, nodes)
 	if err != nil {
-		// What was found out until then may be nothing.
+		// An explanation that was interrupted may be wrong.
 		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
 		return ""
 	}
 	if miss == nil || miss.Fits || miss.Failed {
-		// Devices that are just being allocated are not known to be anybody's, and of nodes on which
-		// an expression fails is told by itself.
+		// If missing devices are just being allocated, no claim has them yet, so the claims seem to fit. Failed expressions have a
+		// message of their own.
 		return ""
 	}
 	return "nearest miss: node " + miss.Node + ": " + miss.String()
 }
 
-// nearestMiss explains the node on which the requests lack least. nil if there is none.
+// nearestMiss explains the node where the requests lack least. It returns nil without such a node.
 func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	claims := c.All()
 	prepared, err := c.AllPrepared(ctx, m.Prepared)
@@ -88,7 +87,7 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 		return nil, err
 	}
 	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
-		// The claim that is made for a node that provides extended resources by itself is another one.
+		// A node that provides the extended resource itself gets a different claim.
 		return m.Allocators.Resolver.Features.EnableDRAExtendedResource &&
 			slices.ContainsFunc(extended.Resources(pod, m.Allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
 				return info.GetAllocatable().GetScalarResources()[name] > 0
@@ -102,14 +101,14 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 		return nil, err
 	}
 	if len(prepared) > 0 {
-		// Of what tenants write nothing is compiled to be explained.
+		// Explanations never compile what tenants write.
 		ctx = cel.OnlyCompiled(ctx)
 	}
 	return problem.Node(ctx, node)
 }
 
-// closest looks for the node that we refused and that has most of what is wanted, among those for
-// which the claims are what is wanted.
+// closest returns the node that lacks least, among the nodes that this plugin refused. It skips nodes if differs returns true,
+// because the claims would differ there.
 func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)
@@ -126,7 +125,7 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 		}
 		requests, err := a.RequestDevices(ctx, info.Node(), claims)
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-			// What its pools have is not known.
+			// The devices of incomplete pools can't be counted.
 			continue
 		}
 		if err != nil {
@@ -139,8 +138,8 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 	return closest, nil
 }
 
-// lacking weighs what is missing: devices that nobody has count more than those in use. If
-// nothing is missing, the more are free the better.
+// lacking returns a weight for the missing devices. A device that does not exist counts more than a device in use. If nothing is
+// missing, more free devices give a lower weight.
 func lacking(requests []allocator.RequestDevices) int {
 	sum := 0
 	for _, r := range requests {
@@ -150,7 +149,7 @@ func lacking(requests []allocator.RequestDevices) int {
 	return sum
 }
 
-// problem is what the claims of a pod are up against.
+// problem returns the allocation problem for the claims in the current cluster.
 func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
 	allocated, err := m.Allocators.Resolver.Manager.ResourceClaims().List()
 	if err != nil {
@@ -167,7 +166,7 @@ func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.
 		Features: m.Allocators.Features(), Selectors: prepared.SelectorsOr(m.Allocators.Preparing.Selectors),
 		Options: []allocator.Option{
 			allocator.WithEnvironment(m.Allocators.Preparing.Environment), allocator.WithCache(m.Allocators.Cache),
-			// Nobody is told which of the sets would be best that are in use.
+			// The explanation does not need the best of the sets.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),
 		},

@@ -29,7 +29,7 @@ func (n oneNode) List() ([]fwk.NodeInfo, error) { return []fwk.NodeInfo{n.info},
 
 func (n oneNode) Get(string) (fwk.NodeInfo, error) { return n.info, nil }
 
-// TestExplanationEndsWithItsContext: it is looked for while other pods wait.
+// TestExplanationEndsWithItsContext checks that an explanation ends in time, since other pods wait.
 func TestExplanationEndsWithItsContext(t *testing.T) {
 	const name = "DynamicResourcesCEL"
 	ctx, h := plugintest.NewHandle(t, plugintest.Class(), plugintest.Slice(0))

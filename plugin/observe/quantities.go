@@ -19,17 +19,16 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// outOfRangeAnnotation says, in the informer's cache alone, what was removed from a slice.
+// outOfRangeAnnotation lists the amounts removed from a slice. It exists only in the informer's cache.
 const outOfRangeAnnotation = "celset.dev/out-of-range"
 
-// LimitQuantities has the informer keep slices without amounts that can't be computed with, for all that reads
-// them: upstream's allocator and ours. A slice from which something was removed has an event, and counts in a
-// metric. It is called before informers start.
+// LimitQuantities removes amounts that can't be computed with from the informer's slices, for all readers, such as both
+// allocators. Each slice with removed amounts gets an event and counts in a metric. It must be called before informers start.
 func LimitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
 	informer := factory.Resource().V1().ResourceSlices().Informer()
 	err := informer.SetTransform(func(object any) (any, error) {
 		if accessor, err := meta.Accessor(object); err == nil {
-			// As the scheduler's own transformation, which this replaces.
+			// The scheduler's own transformation, which this one replaces, does this too.
 			accessor.SetManagedFields(nil)
 		}
 		slice, ok := object.(*resourceapi.ResourceSlice)
@@ -58,7 +57,7 @@ func LimitQuantities(factory informers.SharedInformerFactory, recorder func() ev
 	return err
 }
 
-// maxRemovedNamed are named of a slice.
+// maxRemovedNamed limits the removed amounts that are named for a slice.
 const maxRemovedNamed = 8
 
 func outOfRange(object any) string {

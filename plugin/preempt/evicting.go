@@ -21,12 +21,12 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Upstream's executor evicts the victims, mostly in a goroutine that goes on after the scheduling cycle. It calls
-// PreemptPod for each victim, which is wrapped here:
+// Upstream's executor evicts the victims, mostly in a goroutine that outlives the scheduling cycle. The executor calls PreemptPod
+// for each victim. PreemptPod is wrapped here:
 //
-//  1. The devices are held in memory. The scheduling cycle does that as well, whichever comes first.
-//  2. The hold is written into the condition of the pod. If that fails no pod is evicted.
-//  3. Before each eviction it is checked that the pod still needs the devices.
+//  1. The devices are held in memory, unless the scheduling cycle has done this already.
+//  2. The hold is written into the condition of the preemptor. If the write fails, no pod is evicted.
+//  3. Before each eviction, the code checks that the preemptor still needs the devices.
 //  4. The victim is evicted only if it still has its UID, see evictingclient.go.
 
 var (
@@ -37,26 +37,26 @@ var (
 	errFitsAlready      = errors.New("the pod for which others are evicted fits without that")
 )
 
-// eviction is one try to evict pods for a pod.
+// eviction is one attempt to evict pods for a preemptor.
 type eviction struct {
 	trial *preemptionTrial
-	// resumed is the hold that goes on, nil for a new one.
+	// resumed is the hold whose evictions continue, nil for a new hold.
 	resumed *hold.Hold
 
 	keeping, writing sync.Once
-	// kept is what is held, nil if nothing is. It is set by keeping.
+	// kept is the hold, nil if nothing is held. It is written once, by keeping.
 	kept *hold.Hold
-	// err is why nothing may be evicted. It is set by writing.
+	// err is the reason why nothing may be evicted. It is written once, by writing.
 	err error
 }
 
-// evictions are the evictions that are under way, by the UID of the pod for which others are evicted.
+// evictions maps the UIDs of preemptors to the evictions in progress.
 type evictions struct {
 	mutex sync.Mutex
 	byPod map[types.UID]*eviction
 }
 
-// begin adds an eviction, and removes those that isRunning doesn't report.
+// begin adds an eviction, and removes the evictions that have ended according to isRunning.
 func (e *evictions) begin(begun *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -80,7 +80,7 @@ func (e *evictions) of(pod types.UID) *eviction {
 // preemptPod is the type of upstream's function that evicts one pod.
 type preemptPod = func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error)
 
-// evicting wraps upstream's function.
+// evicting wraps upstream's function with the steps above.
 func (p *Preempter) evicting(evict preemptPod) preemptPod {
 	return func(ctx context.Context, on upstream.Candidate, preemptor upstream.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
 		ctx = context.WithValue(ctx, victimInContext{}, victim)
@@ -104,7 +104,7 @@ func (p *Preempter) evicting(evict preemptPod) preemptPod {
 	}
 }
 
-// record writes the hold into the condition of its pod. If that fails the hold ends.
+// record writes the hold into the condition of the preemptor. If the write fails, a new hold ends.
 func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	if e.trial.fits() {
 		return errFitsAlready
@@ -125,7 +125,7 @@ func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	return err
 }
 
-// stillNeeded returns why nothing may be evicted any more, nil if it may.
+// stillNeeded returns the reason why nothing may be evicted any more, nil if victims may be evicted.
 func (p *Preempter) stillNeeded(e *eviction) error {
 	if err := p.Holding.gone(e.trial.pod); err != nil {
 		return err
@@ -139,24 +139,24 @@ func (p *Preempter) stillNeeded(e *eviction) error {
 	return nil
 }
 
-// keep holds what was found on the node. It does so once for an eviction.
+// keep holds the devices that were found on the node. It does so once for each eviction.
 func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
 	e.keeping.Do(func() {
 		found := e.trial.foundOn(node)
 		if found == nil || e.trial.fits() {
-			// Extenders may name nodes that were not looked at.
+			// Extenders may return nodes that were not simulated.
 			return
 		}
 		live := slices.DeleteFunc(slices.Clone(found.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 		p.Metrics.ObserveVictims(len(live))
 		if len(found.claims) == 0 {
-			// The claims of the pod have their devices, so it lacks something else.
+			// The claims of the pod have devices already, so the pod lacks something else.
 			return
 		}
 		kept := p.Holding.Keep(p.holdOf(e, node, found))
 		e.kept = &kept
 		if p.Holding.gone(e.trial.pod) != nil {
-			// The event of its deletion may have been handled before the hold began.
+			// If the pod was deleted, the event may have been handled before the hold began.
 			p.endUnneeded(e.trial.pod)
 			return
 		}
@@ -166,7 +166,7 @@ func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
 	})
 }
 
-// holdOf is the hold for what was found.
+// holdOf returns the hold for the victims and claims that were found.
 func (p *Preempter) holdOf(e *eviction, node string, found *foundVictims) hold.Hold {
 	pod := e.trial.pod
 	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.Holding.Activate(pod) }}
@@ -177,7 +177,7 @@ func (p *Preempter) holdOf(e *eviction, node string, found *foundVictims) hold.H
 	}
 	held.Until = time.Now().Add(p.Args.HoldTimeout.Duration + grace)
 	if e.resumed != nil {
-		// Its time goes on, so that evictions that fail again and again end.
+		// A resumed hold keeps its deadline, so that evictions that fail repeatedly come to an end.
 		held.Until = e.resumed.Until
 		held.Victims = union(e.resumed.Victims, held.Victims)
 		held.Frees = union(e.resumed.Frees, held.Frees)
@@ -191,7 +191,7 @@ func union(a, b []types.UID) []types.UID {
 	return slices.Compact(all)
 }
 
-// endUnneeded ends the hold of a pod that is gone or bound by now.
+// endUnneeded ends the hold of a pod that is gone or bound.
 func (p *Preempter) endUnneeded(pod *v1.Pod) {
 	current, err := p.Holding.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {
@@ -201,21 +201,21 @@ func (p *Preempter) endUnneeded(pod *v1.Pod) {
 	p.Holding.Observe(current)
 }
 
-// tell tells the pod and those that are evicted for it.
+// tell records events for the preemptor and for its victims.
 func (p *Preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.kept.Devices())
 	recorder := p.Handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
 	for _, victim := range victims {
-		// As in upstream's event, the pod of the higher priority is not named: it may be another tenant's.
+		// The event does not name the preemptor, as in upstream's event: it may belong to another tenant.
 		recorder.Eventf(victim, nil, v1.EventTypeNormal, wellknown.ReasonDevicesPreempted, wellknown.ActionPreempting, "%s",
 			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(e.kept.Devices()), devices))
 	}
 }
 
-// recordLater has the hold written where nothing is evicted because all victims are ending already. The scheduling cycle
-// doesn't wait for that.
+// recordLater writes the hold in the background if all victims are ending already: nothing is evicted then, so no eviction
+// records the hold.
 func (p *Preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	found := e.trial.foundOn(node)
 	if e.kept == nil || found == nil || slices.ContainsFunc(found.pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil }) {

@@ -16,12 +16,11 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Upstream's executor evicts a victim by its name. Another pod may have taken the name by the time that the API server
-// gets the request, as the pods of a StatefulSet do. So the context of an eviction has the victim, and the client adds the
-// UID of the victim as a precondition to the requests of upstream's executor. If the API server refuses a request because
-// of the UID, the executor is told that the victim is gone.
+// Upstream's executor evicts a victim by its name. Before the request reaches the API server, another pod may have taken the
+// name, for example in a StatefulSet. So the context of an eviction carries the victim, and this client adds the UID of the
+// victim as a precondition. If the API server refuses a request because of the UID, the client returns NotFound to the executor.
 
-// victimInContext is the key of the victim in the context of an eviction.
+// victimInContext is the context key for the victim of an eviction.
 type victimInContext struct{}
 
 // evictingHandle is the handle of upstream's executor.
@@ -44,7 +43,7 @@ func (g evictingGroup) Pods(namespace string) typed.PodInterface {
 
 type evictingPods struct{ typed.PodInterface }
 
-// victimIn returns the victim of an eviction, nil for a request that evicts no pod, or another one than the victim.
+// victimIn returns the victim of an eviction. It returns nil if the request concerns another pod or is no eviction.
 func victimIn(ctx context.Context, name string) *v1.Pod {
 	victim, _ := ctx.Value(victimInContext{}).(*v1.Pod)
 	if victim == nil || victim.Name != name {
@@ -63,8 +62,7 @@ func (p evictingPods) Delete(ctx context.Context, name string, options metav1.De
 	return p.goneIf(ctx, victim, p.PodInterface.Delete(ctx, name, options))
 }
 
-// Patch implements [typed.PodInterface]. Upstream's executor adds the condition DisruptionTarget before it deletes the
-// victim.
+// Patch implements [typed.PodInterface]. The executor adds the condition DisruptionTarget before it deletes the victim.
 func (p evictingPods) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, subresources ...string) (*v1.Pod, error) {
 	victim := victimIn(ctx, name)
 	if victim == nil {
@@ -99,8 +97,8 @@ func withUID(patch []byte, uid types.UID) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// goneIf returns NotFound in place of a conflict if the victim is gone. A conflict may have other reasons than the UID, so
-// the pod is read.
+// goneIf replaces a conflict with NotFound if the victim is gone. It reads the pod, since a conflict may have other causes than
+// the UID.
 func (p evictingPods) goneIf(ctx context.Context, victim *v1.Pod, err error) error {
 	if !apierrors.IsConflict(err) {
 		return err

@@ -13,15 +13,15 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// A victim that is not bound yet is not deleted: upstream rejects it. That happens while its devices are being attached
-// (KEP-5007). Upstream removes the reservation of the victim, and the claim stays allocated for the next try of the victim.
-// That try is refused, because the devices are held. So nobody would deallocate the claim.
+// Upstream rejects a victim that is not bound yet instead of deleting it, for example while devices are being attached
+// (KEP-5007). Upstream removes the reservation of the victim, but the claim stays allocated for its next attempt. That attempt is
+// refused because the devices are held. So the claim would never be deallocated without giveBack.
 
 // giveBackTimeout limits the request that deallocates a claim.
 const giveBackTimeout = 10 * time.Second
 
-// giveBack deallocates the claims of victims that have no users. The scheduling cycle doesn't wait for the API server.
-// A claim that was changed meanwhile is left alone: the API server refuses the write of an old version.
+// giveBack deallocates the victims' claims without users, in the background. If a claim was changed meanwhile, the API server
+// refuses the write.
 func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 	logger := klog.FromContext(ctx)
 	for _, claim := range p.Holding.freedBy(held) {
@@ -34,7 +34,7 @@ func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 			defer cancel()
 			if _, err := p.Handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
-				// The pod with the hold is tried again, and so is this.
+				// The deallocation is retried when the scheduler tries the pod with the hold again.
 				logger.V(4).Info("A claim without users was not deallocated", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
 				return
 			}

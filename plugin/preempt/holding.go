@@ -21,32 +21,33 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// A device can change hands in three ways, and holds are checked in each of them, in all profiles:
+// A device can change hands in three ways. Holds are checked in each of them, in all profiles:
 //
-//  1. A claim is allocated. Held devices count as in use from the beginning of the scheduling cycle, for upstream's
-//     allocator and for ours, and in every trial. So filters need not know of holds.
-//  2. A claim that has devices is reserved for one more pod. PreFilter refuses the pod if the claim is to be freed for
-//     another pod, and PreBind checks it again.
+//  1. A claim is allocated. Held devices count as in use from the beginning of the scheduling cycle, for both allocators and in
+//     every simulation. So filters need no code for holds.
+//  2. An allocated claim is reserved for one more pod. PreFilter refuses the pod if the claim is to be freed for another pod.
+//     PreBind checks this again.
 //  3. A pod of a higher priority takes devices. Reserve breaks the hold then.
 
-// maxNamedNodes is the number of nodes that a message names.
+// maxNamedNodes is the maximum number of nodes that a message names.
 const maxNamedNodes = 5
 
-// Holds checks the holds of all profiles for the pods of one profile. It is NoHolds if pods are not evicted for devices.
+// Holds checks the holds of all profiles for the pods of one profile. [NoHolds] implements it if pods are not evicted for
+// devices.
 type Holds interface {
-	// TakeOver takes over the holds that an earlier process has recorded.
+	// TakeOver restores the holds that an earlier process recorded.
 	TakeOver()
-	// Refusal returns why a pod may not use the claims that have devices.
+	// Refusal returns a status if the pod may not use its allocated claims, nil if it may.
 	Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status
-	// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked.
+	// RefusedBefore is PostFilter for a pod that PreFilter refused before it called upstream's plugin.
 	RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status)
-	// KeptFrom returns devices that a pod must not get, beside those that claims are known to have.
+	// KeptFrom returns the devices that a pod must not get, in addition to the devices of allocated claims.
 	KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
-	// Text says which devices are held that a pod might have got. It is empty if there are none.
+	// Text describes held devices that the pod might otherwise have got. It is empty if there are no such devices.
 	Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string
-	// Reserved breaks the holds on devices and claims that a pod has just got.
+	// Reserved breaks the holds on the devices and claims that were just reserved for a pod.
 	Reserved(pod *v1.Pod)
-	// Freed has a pod tried at once if it gets back the devices that are held for it.
+	// Freed activates the pod if the devices that are held for it have become free.
 	Freed(pod *v1.Pod)
 }
 
@@ -78,18 +79,18 @@ func (NoHolds) RefusedBefore(*v1.Pod, *cycle.PodClaims) (*fwk.PostFilterResult, 
 	return nil, fwk.NewStatus(fwk.Unschedulable)
 }
 
-// Holding checks the holds of a scheduler with preemption for devices.
+// Holding implements [Holds] for a scheduler with preemption for devices.
 type Holding struct {
 	*PodHolds
 	Resolver *cycle.Resolver
-	// Name is the name of the plugin in the statuses of nodes.
+	// Name is the plugin's name in the statuses of nodes.
 	Name     string
 	Activate func(*v1.Pod)
 }
 
-// heldFrom returns the devices that a pod must not get because they are held for others. Devices for a claim that is
-// allocated by now are not held any more: given has the devices of such claims. The scheduler adds an allocation of another
-// scheduler to the devices in use a moment after it has the claim, so given must count as in use, too.
+// heldFrom returns the holds on devices that the pod must not get. Devices for a claim that has been allocated since are not held
+// any more: given lists the devices of such claims. They must count as in use too: after another scheduler's allocation, the
+// scheduler sees the claim a moment before the devices are in use.
 func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
 	held = h.From(pod, c.UIDs(), h.Activate)
 	for i := range held {
@@ -104,7 +105,7 @@ func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, g
 	return slices.DeleteFunc(held, func(held hold.Hold) bool { return len(held.Claims) == 0 }), given
 }
 
-// devicesOf returns what a claim has, for which devices are held, or is just getting. It is nil if the claim has no devices.
+// devicesOf returns the allocation, stored or pending, of a claim that devices are held for. It is nil without an allocation.
 func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
 	if held.UID == "" {
 		return nil
@@ -116,7 +117,7 @@ func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.All
 	return h.allocationOf(claim)
 }
 
-// allocationOf returns what a claim has or is just getting, nil if that is nothing.
+// allocationOf returns the allocation of a claim, stored or pending, or nil.
 func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
 	if claim.Status.Allocation != nil {
 		return claim.Status.Allocation
@@ -124,7 +125,7 @@ func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.Al
 	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// KeptFrom returns the devices that are held, and those given to claims for which they were held.
+// KeptFrom returns the held devices, and the devices of claims that were allocated during their hold.
 func (h *Holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {
@@ -133,14 +134,14 @@ func (h *Holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.Device
 	return kept
 }
 
-// Text says which devices are held that a pod might have got.
+// Text implements [Holds].
 func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string {
 	var named []string
 	others, devices := map[string]bool{}, 0
 	held, _ := h.heldFrom(pod, c)
 	for _, held := range held {
 		devices += len(held.Devices())
-		// The pod could use a node that lacks nothing but devices. Other nodes may be those of other tenants.
+		// A node that lacks only devices may be named. Other nodes may belong to other tenants.
 		if nodes != nil && nodes.Get(held.Node).Plugin() == h.Name {
 			named = append(named, held.Node)
 		} else {
@@ -170,8 +171,8 @@ func nodeNames(named []string, others int) string {
 	}
 }
 
-// Refusal refuses a pod that uses an allocated claim whose devices are held for another pod. Such a pod would keep
-// the claim from being freed.
+// Refusal refuses a pod that uses an allocated claim if the claim is to be freed for another pod. Otherwise the claim would never
+// be free.
 func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if len(c.Allocated) == 0 {
 		return nil
@@ -183,7 +184,7 @@ func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	return nil
 }
 
-// Reserved breaks the holds on devices and claims that a pod has just got.
+// Reserved implements [Holds].
 func (h *Holding) Reserved(pod *v1.Pod) {
 	var devices []structured.DeviceID
 	var claims []types.UID
@@ -196,14 +197,13 @@ func (h *Holding) Reserved(pod *v1.Pod) {
 	h.Taken(pod, devices, claims)
 }
 
-// Freed has a pod tried at once when the claims are free whose devices are held for it. Upstream has it tried
-// when a claim is deallocated, after its back-off.
+// Freed activates the pod of a hold once all claims to be freed are free. Upstream retries the pod only after its back-off.
 func (h *Holding) Freed(pod *v1.Pod) {
 	held, ok := h.Of(pod.UID)
 	if !ok {
 		return
 	}
-	// The caller has a lock of the queue.
+	// The caller holds a lock of the scheduling queue.
 	go func() {
 		if !h.useOf(&held).freeing {
 			h.Activate(held.Pod)
@@ -211,10 +211,10 @@ func (h *Holding) Freed(pod *v1.Pod) {
 	}()
 }
 
-// freedBy returns the claims that give back their devices when the victims of a hold have gone.
+// freedBy returns the claims that are deallocated when the victims of a hold are gone.
 func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
 	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
-		// The scheduler may know a later version than the watch.
+		// The scheduler may have a later version than the informer.
 		if claim := h.Resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
 			claims = append(claims, claim)
 		}
@@ -222,17 +222,17 @@ func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim)
 	return claims
 }
 
-// use is how the claims are used that are to be freed for a hold.
+// use describes who still uses the claims that are to be freed for a hold.
 type use struct {
-	// freeing is set if a claim is still to be freed.
+	// freeing is set if a claim is still allocated.
 	freeing bool
-	// other names a user that is no pod, "" if there is none.
+	// other names a user that is not a pod, "" if there is no such user.
 	other string
-	// pods are users that are neither victims of the hold, nor have ended, nor are ending.
+	// pods holds the users that are not victims of the hold, have not ended and are not being deleted.
 	pods []*v1.Pod
 }
 
-// useOf returns how the claims are used that are to be freed for a hold.
+// useOf returns the current use of the claims that are to be freed for a hold.
 func (h *Holding) useOf(held *hold.Hold) (of use) {
 	for _, claim := range h.freedBy(held) {
 		if h.allocationOf(claim) == nil {
@@ -256,7 +256,7 @@ func (h *Holding) useOf(held *hold.Hold) (of use) {
 	return of
 }
 
-// user names a user that keeps the claims, "" if there is none.
+// user describes a user that keeps the claims allocated, "" if no user does.
 func (u *use) user() string {
 	switch {
 	case u.other != "":
@@ -273,9 +273,9 @@ func (u *use) isHigher(held *hold.Hold) bool {
 	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
 }
 
-// joined returns the users if all of them can be evicted for the hold, too. This scheduler lets no pod of the same or a lower
-// priority use a claim that is to be freed. Pods with a NodeName, and pods of schedulers without the plugin, do it all the
-// same.
+// joined returns the users if all of them can be evicted for the hold too, otherwise nil. This scheduler refuses pods of the same
+// or a lower priority that use a claim to be freed. Pods with a NodeName and pods of schedulers without the plugin can still use
+// it.
 func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	for _, pod := range u.pods {
 		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {
@@ -289,9 +289,8 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	return uids
 }
 
-// RefusedBefore is PostFilter for a pod that PreFilter refused before upstream's plugin was asked: the pod has to wait
-// for its turn, for its back-off, or until its claims are compiled. No other plugin runs then, because
-// DefaultPreemption would clear the pod's nomination.
+// RefusedBefore is PostFilter for a pod that PreFilter refused before it called upstream's plugin. Such a pod waits for its turn,
+// its back-off or the compilation of its claims. No other plugin runs then, because DefaultPreemption would clear the nomination.
 func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	if held, ok := h.Of(pod.UID); ok {
 		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
@@ -302,7 +301,7 @@ func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilte
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }
 
-// exists reports whether the user of a claim exists. Only pods can be looked up.
+// exists reports whether the user of a claim exists. A user that is not a pod counts as existing.
 func (h *Holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
 	if !preemption.IsPod(user) {
 		return true

@@ -31,8 +31,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// PodHolds are the holds of all profiles of a scheduler. They begin with what the conditions of pods record, and end
-// with their pods and claims.
+// PodHolds is the set of holds of all profiles of a scheduler. Holds are restored from the conditions of pods, and end with their
+// pods and claims.
 type PodHolds struct {
 	*hold.Holds
 	store    *hold.Store
@@ -42,16 +42,16 @@ type PodHolds struct {
 	logger   klog.Logger
 	restored sync.Once
 
-	// podIndex and claimIndex find pods and claims by their UIDs: records have no names of them.
+	// podIndex and claimIndex look up pods and claims by UID, because recorded holds do not contain names.
 	podIndex, claimIndex cache.Indexer
 
-	// mutex guards what follows.
+	// mutex guards profiles.
 	mutex sync.Mutex
-	// profiles are the names of this scheduler's profiles. Holds of other pods are foreign.
+	// profiles has the names of this scheduler's profiles. The holds of all other pods are foreign.
 	profiles sets.Set[string]
 }
 
-// NewPodHolds returns holds that are measured and logged. Conditions are written until the context ends.
+// NewPodHolds returns holds with metrics and logs. It writes conditions until ctx is done.
 func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*PodHolds, error) {
 	factory := handle.SharedInformerFactory()
 	h := &PodHolds{
@@ -67,7 +67,7 @@ func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 	return h, nil
 }
 
-// ended measures and logs the end of a hold, and has its condition changed.
+// ended updates the metric, logs the end of a hold and changes the condition of its pod.
 func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	if ended.Foreign {
 		return
@@ -81,7 +81,7 @@ func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	}
 }
 
-// inherited has the hold of an heir recorded. An heir that is gone hands it over in turn.
+// inherited records the hold of an heir, another pod of the claim. If the heir is gone too, the hold passes on.
 func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
 	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
@@ -98,7 +98,7 @@ func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.Observe(current)
 }
 
-// Add makes the pods of a profile those of this scheduler.
+// Add makes the pods of a profile pods of this scheduler.
 func (h *PodHolds) Add(profile string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -111,8 +111,8 @@ func (h *PodHolds) isForeign(pod *v1.Pod) bool {
 	return !h.profiles.Has(pod.Spec.SchedulerName)
 }
 
-// TakeOver takes over the holds that the conditions of pods record, of all schedulers. It is done once, before the first
-// pod of any profile is tried: otherwise that pod could get what is held.
+// TakeOver restores the holds that the conditions of pods record, including other schedulers' holds. It runs once, before the
+// first pod of any profile is tried. Otherwise that pod could get held devices.
 func (h *PodHolds) TakeOver() {
 	h.restored.Do(func() {
 		pods, err := h.pods.List(labels.Everything())
@@ -127,7 +127,7 @@ func (h *PodHolds) TakeOver() {
 	})
 }
 
-// tidy changes the condition of a pod that needs no hold any more: an earlier process was stopped before it did.
+// tidy sets the condition of a bound or ended pod to False, in case an earlier process was stopped before it did.
 func (h *PodHolds) tidy(pod *v1.Pod) {
 	condition := hold.ConditionOf(pod)
 	if condition == nil || condition.Status != v1.ConditionTrue || h.isForeign(pod) || pod.DeletionTimestamp != nil {
@@ -149,7 +149,7 @@ func (h *PodHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	}
 }
 
-// uidIndex is the name of the index of objects by their UIDs.
+// uidIndex is the name of the index by UID.
 const uidIndex = "celset-uid"
 
 func indexUID(object any) ([]string, error) {
@@ -160,7 +160,7 @@ func indexUID(object any) ([]string, error) {
 	return []string{string(found.GetUID())}, nil
 }
 
-// index adds indices by UID.
+// index adds the indexes by UID.
 func (h *PodHolds) index(factory informers.SharedInformerFactory) error {
 	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
 	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
@@ -172,12 +172,12 @@ func (h *PodHolds) index(factory informers.SharedInformerFactory) error {
 	return nil
 }
 
-// podsOf returns the pods of some UIDs that exist.
+// podsOf returns the existing pods with the given UIDs.
 func (h *PodHolds) podsOf(uids []types.UID) (found []*v1.Pod) {
 	return foundBy[*v1.Pod](h.podIndex, uids)
 }
 
-// foundBy returns the objects of some UIDs that exist.
+// foundBy returns the existing objects with the given UIDs.
 func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
 	for _, uid := range uids {
 		objects, err := index.ByIndex(uidIndex, string(uid))
@@ -193,7 +193,7 @@ func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
 	return found
 }
 
-// watch has holds end with their pods and claims, and honours the holds of other schedulers.
+// watch ends holds with their pods and claims, and restores the holds of other schedulers.
 func (h *PodHolds) watch(factory informers.SharedInformerFactory) error {
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { h.observe(object) },
@@ -229,17 +229,17 @@ func (h *PodHolds) observeClaim(before, after any) {
 	case claim.DeletionTimestamp != nil:
 		h.ClaimGone(claim.UID)
 	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
-		// This may be late: the claim may have given back its devices before they were held.
+		// The event may be old: the claim may have been deallocated before its devices were held.
 		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
 			h.Allocated(current, h.priorityOf(current))
 		}
 	case claim.Status.Allocation != nil && len(claim.Status.ReservedFor) < len(former.Status.ReservedFor):
-		// Nobody may use it any more, or only pods that joined it.
+		// The claim has no users any more, or only pods that joined.
 		h.Unused(claim.UID)
 	}
 }
 
-// priorityOf is the highest priority of the pods that use a claim, the lowest one there is if no user is known.
+// priorityOf returns the highest priority of the pods that use a claim, or the lowest int32 if no pod was found.
 func (h *PodHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(math.MinInt32)
 	for _, user := range claim.Status.ReservedFor {
@@ -258,7 +258,7 @@ func (h *PodHolds) observe(object any) {
 	h.Observe(pod)
 	condition := hold.ConditionOf(pod)
 	if condition == nil || !h.isForeign(pod) {
-		// This scheduler keeps its own holds in memory. Its conditions are read by TakeOver.
+		// This scheduler's own holds are in memory. TakeOver reads their conditions.
 		return
 	}
 	if condition.Status == v1.ConditionTrue {
@@ -276,7 +276,8 @@ func deleted(object any) any {
 	return object
 }
 
-// gone returns why pods must not be evicted for a pod any more, nil if they may. pod is the pod as it was when it was tried.
+// gone returns the reason why pods must not be evicted for pod, nil if they may. It compares pod, the version that was tried,
+// with the cache.
 func (h *PodHolds) gone(pod *v1.Pod) error {
 	current, err := h.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// occupied is a node with pods of a low priority that have devices.
+// occupied is a node whose devices belong to pods of a low priority.
 type occupied struct {
 	node   *v1.Node
 	slice  *resourceapi.ResourceSlice
@@ -36,7 +36,7 @@ type occupied struct {
 	claims []*resourceapi.ResourceClaim
 }
 
-// occupiedNode has a node of devices, a low pod for each of the lists of devices, and its slice.
+// occupiedNode returns a node with one low-priority pod for each list of devices.
 func occupiedNode(name string, devices ...[]int) *occupied {
 	e := &occupied{node: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -62,7 +62,7 @@ func (e *occupied) objects() []runtime.Object {
 	return objects
 }
 
-// heldFor is a hold of all devices of the occupied for a pod, with its pods as victims.
+// heldFor returns a hold on all devices of the node for a pod. The pods on the node are its victims.
 func (e *occupied) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
 	held := hold.Hold{Pod: pod, Node: e.node.Name, Until: time.Now().Add(time.Hour), Try: 1, Claims: []hold.Claim{{UID: claim, Name: pod.Name}}}
 	for i := range e.pods {
@@ -75,7 +75,7 @@ func (e *occupied) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
 	return held
 }
 
-// preemptorFor is a pod of a high priority for a claim of its name.
+// preemptorFor returns a pod of a high priority with a claim of the same name for n devices.
 func preemptorFor(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := plugintest.Claim(n)
 	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
@@ -90,7 +90,7 @@ func podFor(name string, priority int32, cpu, claim string) *v1.Pod {
 	return p
 }
 
-// add adds a pod that has devices.
+// add adds a pod with devices.
 func (e *occupied) add(name string, devices []int) {
 	p := podFor(name, 0, "1", name)
 	p.Spec.NodeName, p.Status.Phase = e.node.Name, v1.PodRunning
@@ -106,7 +106,7 @@ func (e *occupied) add(name string, devices []int) {
 	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
 }
 
-// startPreempter returns a preempter with the given objects in its caches.
+// startPreempter returns a preempter with the objects in its caches.
 func startPreempter(t *testing.T, objects ...runtime.Object) (context.Context, *Preempter) {
 	t.Helper()
 	ctx, h := plugintest.NewHandle(t, objects...)
@@ -131,5 +131,5 @@ func startPreempter(t *testing.T, objects ...runtime.Object) (context.Context, *
 	return ctx, p
 }
 
-// testedName is the name of the plugin in the statuses of nodes.
+// testedName is the plugin's name in the statuses of nodes.
 const testedName = "DynamicResourcesCEL"

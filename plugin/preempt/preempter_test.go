@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// TestOutlook: a pod waits for what is held for it as long as that will be given back.
+// TestOutlook checks that a pod waits for held devices as long as they will become free.
 func TestOutlook(t *testing.T) {
 	ending := &metav1.Time{Time: time.Unix(1, 0)}
 	reserve := func(reference resourceapi.ResourceClaimConsumerReference) func(*occupied, *hold.Hold) {
@@ -124,7 +124,7 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-// TestConditionThatCanNotBeReadIsLogged has a client write something else into the condition.
+// TestConditionThatCanNotBeReadIsLogged restores a condition that a client has overwritten.
 func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	job, wanted := preemptorFor("job", 1)
 	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
@@ -135,7 +135,7 @@ func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	plugintest.RequireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
 }
 
-// TestTriesEnd: after some tries nothing is evicted for a pod.
+// TestTriesEnd checks that nothing is evicted for a pod after hold.MaxTries tries.
 func TestTriesEnd(t *testing.T) {
 	e := occupiedNode("node-a", []int{0})
 	job, wanted := preemptorFor("job", 1)
@@ -163,7 +163,7 @@ func TestTriesEnd(t *testing.T) {
 	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
 }
 
-// occupied candidates of the executor.
+// chosenNode is a candidate node of the executor.
 type chosenNode struct {
 	upstream.Candidate
 	node string
@@ -178,12 +178,12 @@ type evictingFor struct {
 
 func (p evictingFor) UID() types.UID { return p.pod.UID }
 
-// TestNothingIsEvictedForNobody: before each eviction it is checked that the pod needs it, and before the first one the
-// hold is recorded.
+// TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or if the preemptor no longer needs
+// it.
 func TestNothingIsEvictedForNobody(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
 	for name, test := range map[string]struct {
-		// stored is the preemptor as it is by now, nil if it is gone.
+		// stored changes the preemptor in the cache. It returns nil if the preemptor is gone.
 		stored  func(*v1.Pod) *v1.Pod
 		answer  error
 		again   bool
@@ -245,7 +245,7 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 	}
 }
 
-// TestServedByAnotherPod: a claim for which devices are held has got some, for another pod of the claim.
+// TestServedByAnotherPod checks the wait for a hold whose claim was allocated for another pod.
 func TestServedByAnotherPod(t *testing.T) {
 	e := occupiedNode("node-a", []int{0})
 	job, wanted := preemptorFor("job", 1)
@@ -269,7 +269,7 @@ func TestServedByAnotherPod(t *testing.T) {
 	require.Equal(t, 1, p.Holding.Count())
 }
 
-// TestNamesOfNodes: a message names some nodes.
+// TestNamesOfNodes checks that a message names at most maxNamedNodes nodes.
 func TestNamesOfNodes(t *testing.T) {
 	require.Equal(t, "a, b", nodeNames([]string{"b", "a", "b"}, 0))
 	require.Equal(t, "a and 2 other nodes", nodeNames([]string{"a"}, 2))
@@ -277,10 +277,10 @@ func TestNamesOfNodes(t *testing.T) {
 	require.Equal(t, "1, 2, 3, 4, 5 and 3 other nodes", nodeNames([]string{"1", "2", "3", "4", "5", "6", "7"}, 1))
 }
 
-// neverFits is satisfied by no set, and nobody can read it.
+// neverFits is satisfied by no set, and too complex for propagation.
 const neverFits = `devices.map(d, d.attributes["mla.example.com"].index * (d.attributes["mla.example.com"].index + 7)).sum() % 1000003 == 1000002`
 
-// simulateNever tries on an empty node of sixteen devices for a claim that neverFits fits.
+// simulateNever simulates an allocation with neverFits on a node with sixteen free devices.
 func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) error {
 	t.Helper()
 	var indices []int64
@@ -300,7 +300,7 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 	return err
 }
 
-// TestTrialsShareABudget: what one has used up is missing in the next, however many there are.
+// TestTrialsShareABudget checks that the steps of one trial count for the next ones.
 func TestTrialsShareABudget(t *testing.T) {
 	const steps = 2000
 	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: steps})
@@ -310,7 +310,7 @@ func TestTrialsShareABudget(t *testing.T) {
 	}
 }
 
-// TestTrialEndsWithItsAttempt: also in the middle of a search, and then nothing is said of the node.
+// TestTrialEndsWithItsAttempt checks that the end of an attempt interrupts a search without a verdict about the node.
 func TestTrialEndsWithItsAttempt(t *testing.T) {
 	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: 1 << 40})
 	budget.End(&guard.OvertimeError{})
@@ -320,7 +320,7 @@ func TestTrialEndsWithItsAttempt(t *testing.T) {
 	require.LessOrEqual(t, budget.Steps(), int64(1))
 }
 
-// unlistable has the claims of the scheduler, and fails the test if somebody lists all of them.
+// unlistable fails the test if all claims are listed.
 type unlistable struct {
 	fwk.SharedDRAManager
 	t *testing.T
@@ -340,7 +340,7 @@ func (c unlistableClaims) List() ([]*resourceapi.ResourceClaim, error) {
 	return c.ResourceClaimTracker.List()
 }
 
-// TestHoldsListNoClaims: a pod that waits for a hold is tried often. What is to be freed for it is looked up by UID.
+// TestHoldsListNoClaims checks that claims to be freed are looked up by UID, because a pod with a hold is tried often.
 func TestHoldsListNoClaims(t *testing.T) {
 	e := occupiedNode("node-a", []int{0}, []int{1}, []int{2})
 	job, wanted := preemptorFor("job", 2)

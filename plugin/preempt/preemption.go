@@ -32,29 +32,30 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// Preemption for devices. A pod with claims that fits nowhere, and whose profile has upstream's plugin
-// DefaultPreemption, is preempted for here, in PostFilter: by upstream's code, which looks for nodes,
-// compares them, evicts and nominates, with three differences. Nodes that lack devices are looked at
-// too. What fits is found out with the devices given back, see simulation.go. Of the pods on a node
-// those go that cost least, see victims.go. The devices are held before the first eviction, see evicting.go,
-// and nothing else is evicted for the pod while it waits for them, see waiting.go.
+// Preemption for devices runs in PostFilter, for a pod with claims that fits nowhere, if the profile has upstream's plugin
+// DefaultPreemption. Upstream's code looks for nodes, compares them, evicts and nominates. It differs from DefaultPreemption in
+// these points:
 //
-// DefaultPreemption does not run after that: it would evict for other reasons than we found.
+//  1. Nodes that lack devices are candidates, too. A simulation finds out what fits once devices are given back (simulation.go).
+//  2. The cheapest set of pods on a node is chosen (victims.go).
+//  3. The devices are held before the first eviction (evicting.go). While the pod waits, nothing else is evicted for it
+//     (waiting.go).
+//
+// DefaultPreemption does not run after that, because it would evict pods for other reasons.
 
-// Preemption preempts for the pods of a profile. It is NoPreemption if the profile preempts for no devices.
+// Preemption preempts for the pods of a profile. [NoPreemption] implements it if the profile does not preempt for devices.
 type Preemption interface {
-	// IsPreempting reports whether pods are being evicted for the pod's devices.
+	// IsPreempting reports whether evictions for the pod are in progress.
 	IsPreempting(pod *v1.Pod) bool
-	// Preempt looks for pods to evict. did tells that it looked: then it has said what there is to say, and nobody else
-	// preempts for the pod.
+	// Preempt looks for pods to evict. If did is true, status is the final answer and no other plugin preempts for the pod.
 	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
-	// Extensions returns the extensions of PreFilter.
+	// Extensions returns the plugin's PreFilterExtensions.
 	Extensions() fwk.PreFilterExtensions
-	// Simulating has the allocator answer for the simulation of a cycle, if there is one.
+	// Simulating returns a context that replaces the allocator with the simulation of the cycle, if there is a simulation.
 	Simulating(ctx context.Context, state fwk.CycleState) context.Context
 }
 
-// NoPreemption evicts nobody.
+// NoPreemption never evicts pods.
 type NoPreemption struct{}
 
 // IsPreempting implements [Preemption].
@@ -83,11 +84,12 @@ type Preempter struct {
 	Holding    *Holding
 	Writes     pendingwrites.Pending
 	evictions  evictions
-	// isWanted tells whether the profile preempts at all.
+	// isWanted reports whether the profile enables DefaultPreemption.
 	isWanted func() bool
 }
 
-// Start has upstream's code evict pods by way of a handle, which adds what upstream's plugins see of the scheduler.
+// Start creates upstream's preemption with the callbacks of p. handle is the handle of upstream's plugins. Evictions through it
+// get preconditions.
 func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *p.Args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.Args.MinCandidateNodesAbsolute,
@@ -110,7 +112,7 @@ func (p *Preempter) IsPreempting(pod *v1.Pod) bool {
 	return p.Executor.IsPodRunningPreemption(pod.UID)
 }
 
-// Preempt implements Preemption.
+// Preempt implements [Preemption].
 func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool) {
 	statuses, is := nodes.(*framework.NodeToStatus)
 	if !is || state.IsPodGroupSchedulingCycle() || !p.isWanted() || c.Err != nil {
@@ -125,7 +127,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if len(c.All()) == 0 {
 		return nil, nil, false
 	}
-	// One of its own, since that of the attempt may be used up.
+	// The budget of the attempt may be used up, so the trial gets its own.
 	budget := allocator.NewAttemptBudget(p.Allocators.Budget)
 	c.Attempt.OnOver(budget.End)
 	trial, err := p.newTrial(ctx, pod, c, budget)
@@ -144,7 +146,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	result, status = p.PostFilter(context.WithValue(ctx, trialInContext{}, trial), state, pod, candidates)
 	switch {
 	case trial.fits():
-		// An event about what has become free has the pod tried again.
+		// The scheduler retries the pod on the event that freed the devices.
 		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
 		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
@@ -159,7 +161,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 		p.Metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
 	if resumed != nil && status.IsRejected() && !trial.fits() && c.Attempt.Over() == nil {
-		// The rest of the victims is of no use any more.
+		// Evicting the remaining victims would not help any more.
 		p.Holding.End(pod.UID, hold.Lost)
 	}
 	if status.Code() == fwk.Unschedulable {
@@ -168,8 +170,8 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	return result, status, true
 }
 
-// PodEligibleToPreemptOthers implements [upstream.Interface]. Whether a pod has to wait for victims that are ending is
-// decided before. Upstream would refuse a pod as long as any victim is ending on the nominated node.
+// PodEligibleToPreemptOthers implements [upstream.Interface]. Preempter.wait has already decided whether the pod waits for ending
+// victims. Upstream would refuse the pod as long as any victim on the nominated node is ending.
 func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
 	if ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever {
 		return false, "not eligible due to preemptionPolicy=Never."
@@ -177,11 +179,11 @@ func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _
 	return true, ""
 }
 
-// trialInContext is the key of the trial in a context.
+// trialInContext is the context key for the trial.
 type trialInContext struct{}
 
-// OrderedScoreFuncs implements [upstream.Interface]: nodes are compared by the cost of the pods that are not ending
-// already. Upstream would count those, too.
+// OrderedScoreFuncs implements [upstream.Interface]. It compares nodes by the cost of the victims that are not ending yet.
+// Upstream would count ending victims too.
 func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
 	trial, is := ctx.Value(trialInContext{}).(*preemptionTrial)
 	if !is {
@@ -206,8 +208,8 @@ func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 	}}
 }
 
-// newTrial is part of the attempt of the claims, if they have one. Any set will do: nobody chooses among sets that are
-// not to be had yet.
+// newTrial returns a trial that shares the attempt of the claims. Preferences are off, because the devices of the set are not
+// free yet.
 func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	kept := p.Holding.KeptFrom(pod, c)
 	state, err := p.Allocators.AllocatedState(ctx)
@@ -238,8 +240,8 @@ func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaim
 	return t, nil
 }
 
-// usersOn returns a function that returns the pods that use claims on a node. Pods that are still to be bound are not in
-// the claims' status yet. Pods on other nodes are added if they may share a claim.
+// usersOn returns a function that lists the users of the claims on a node. It counts pods before they are bound, when the status
+// of the claim does not list them yet. Users on other nodes are added if they name the claim.
 func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	infos := func() fwk.NodeInfoLister { return p.Handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
@@ -281,12 +283,12 @@ func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	}
 }
 
-// namesClaim reports whether a pod names a claim, which others may use, too. Pods of a template have claims of their own.
+// namesClaim reports whether a pod names a claim, which other pods may use too. A claim from a template belongs to one pod.
 func namesClaim(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(claim v1.PodResourceClaim) bool { return claim.ResourceClaimName != nil })
 }
 
-// namesOf returns the names of devices without driver and pool.
+// namesOf returns the device names without driver and pool.
 func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 	names := make([]string, len(results))
 	for i := range results {
@@ -295,8 +297,8 @@ func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 	return strings.Join(names, ", ")
 }
 
-// resolvable are the statuses of nodes, with those that lack devices as nodes on which preemption may
-// help, if pods of a lower priority have devices there.
+// resolvable returns the statuses with nodes that lack devices changed to Unschedulable, if pods of a lower priority have devices
+// there.
 func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
 	changed := map[string]*fwk.Status{}
 	infos := p.Handle.MutableSnapshotSharedLister().NodeInfos()
@@ -305,7 +307,7 @@ func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *f
 		if status.Plugin() != p.Name || status.Code() != fwk.UnschedulableAndUnresolvable {
 			return
 		}
-		// Pods of a group may have another priority than they say.
+		// With workload-aware scheduling, the priority of a pod in a group may differ from its spec.
 		if info, err := infos.Get(name); err == nil && (p.Allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
 			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.Name)
 		}

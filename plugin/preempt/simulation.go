@@ -22,37 +22,35 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Preemption removes pods from a node in thought and runs the filters again. Upstream's plugin does not
-// learn of it: for that Filter the devices of the pods are still taken. So while a preemption is being
-// tried, the state of the scheduling cycle has a simulation, which learns of it by
-// PreFilterExtensions, and Filter has the allocator answer for the time when the pods are gone.
-//
-// Upstream's Filter does the rest. The allocator that it calls finds the simulation in the context.
+// Upstream's preemption removes pods from a copy of the node and runs the filters again. Upstream's DynamicResources plugin
+// ignores such removals: for its Filter, the devices of the removed pods are still in use. So a preemption stores a simulation in
+// the state of the scheduling cycle. PreFilterExtensions notify the simulation of removed pods. Upstream's Filter finds the
+// simulation in the context and calls it in place of the allocator.
 
-// simulationKey is the key of the *simulation in the state of a scheduling cycle.
+// simulationKey is the CycleState key of the *simulation.
 const simulationKey fwk.StateKey = cycle.PluginName + "/preemption"
 
-// preemptionTrial is what all simulations for one pod have together: each is about one node.
+// preemptionTrial is the state that the simulations for one pod share. Each simulation is about one node.
 type preemptionTrial struct {
 	holding *Holding
 	pod     *v1.Pod
 	claims  *cycle.PodClaims
-	// base is the allocator for the time when nobody is gone.
+	// base is the allocator for the current state, with no pods removed.
 	base *allocator.Allocator
-	// release knows what others give back to the pod.
+	// release determines which claims are freed when pods are gone.
 	release preemption.Release
-	// promised are victims of pods of a lower priority, with that priority: to remove them breaks a hold.
+	// promised maps victims of other preemptors, of lower priority, to that priority. Taking their devices breaks a hold.
 	promised map[types.UID]int32
-	// only are the victims of the hold whose evictions go on, nil for a new try.
+	// only has the victims of the resumed hold, nil for a new try.
 	only sets.Set[types.UID]
 
-	// mutex guards what follows.
+	// mutex guards the fields below.
 	mutex sync.Mutex
-	// results are what was allocated last on a node.
+	// results maps a node to the last allocation there.
 	results map[string][]hold.Claim
-	// found is what was found out about nodes on which the pod would fit.
+	// found maps a node to its victims, if the pod would fit there.
 	found map[string]*foundVictims
-	// fitsAlready is set if the pod fits on a node as it is, because devices have become free since Filter ran.
+	// fitsAlready is set if the pod fits on a node without evictions, because devices have become free since Filter ran.
 	fitsAlready bool
 }
 
@@ -62,7 +60,7 @@ func (t *preemptionTrial) fits() bool {
 	return t.fitsAlready
 }
 
-// resume restricts the trial to the victims of a hold. Claims of victims that have gone count as free.
+// resume restricts the trial to the victims of a hold. Claims whose users are gone count as free.
 func (t *preemptionTrial) resume(held *hold.Hold) {
 	t.only = sets.New(held.Victims...)
 	var free []*resourceapi.ResourceClaim
@@ -81,19 +79,19 @@ func (t *preemptionTrial) resume(held *hold.Hold) {
 	}
 }
 
-// foundOn returns what was found out about a node, nil if it was not looked at.
+// foundOn returns the victims on a node, nil if the node was not simulated or no victims help there.
 func (t *preemptionTrial) foundOn(node string) *foundVictims {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.found[node]
 }
 
-// simulation is a trial on one node. Who clones the state of the cycle has one of his own.
+// simulation is a trial on one node. Each clone of the cycle state has its own copy.
 type simulation struct {
 	*preemptionTrial
-	// removed are the pods that are gone, by UID.
+	// removed maps the UIDs of removed pods to the pods.
 	removed map[types.UID]*v1.Pod
-	// without is the allocator for that, nil if it has to be made.
+	// without is the allocator for the state without the removed pods, nil if it must be made anew.
 	without *allocator.Allocator
 }
 
@@ -102,7 +100,7 @@ func (s *simulation) Clone() fwk.StateData {
 	return &simulation{preemptionTrial: s.preemptionTrial, removed: maps.Clone(s.removed), without: s.without}
 }
 
-// simulationIn is nil outside of a preemption.
+// simulationIn returns the simulation of a cycle, nil outside of a preemption.
 func simulationIn(state fwk.CycleState) *simulation {
 	data, err := state.Read(simulationKey)
 	if err != nil {
@@ -112,7 +110,7 @@ func simulationIn(state fwk.CycleState) *simulation {
 	return s
 }
 
-// Simulating has the allocator answer for the simulation of a cycle, if there is one.
+// Simulating implements [Preemption].
 func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) context.Context {
 	if s := simulationIn(state); s != nil {
 		return cycle.WithSubstitute(ctx, s)
@@ -120,7 +118,7 @@ func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) contex
 	return ctx
 }
 
-// Extensions returns the extensions of PreFilter, by which simulations learn of pods that are removed from a node.
+// Extensions returns the extensions that notify simulations of pods that are removed from a node or added back.
 func (p *Preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
 
 // simulations implements [fwk.PreFilterExtensions].
@@ -135,8 +133,8 @@ func (simulations) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 	return nil
 }
 
-// AddPod implements [fwk.PreFilterExtensions]. A pod that is nominated to the node and was not there
-// before has no devices yet; what was promised to it is held, see holding.go.
+// AddPod implements [fwk.PreFilterExtensions]. A pod that is only nominated to the node has no devices yet, and devices held for
+// it are in use already (holding.go).
 func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, back fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
 	if s := simulationIn(state); s != nil {
 		if _, was := s.removed[back.GetPod().UID]; was {
@@ -147,7 +145,7 @@ func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, ba
 	return nil
 }
 
-// Allocate answers for the time when the pods are gone.
+// Allocate allocates as if the removed pods were gone.
 func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if over := s.claims.Attempt.Over(); over != nil {
 		return nil, cycle.NotLookedAt(s.claims.Attempt, over)
@@ -164,7 +162,7 @@ func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return results, err
 }
 
-// claimsWith returns claims with their devices. The claim for extended resources gets no UID: it doesn't exist yet.
+// claimsWith returns the claims with their devices. The claim for extended resources gets no UID, because it doesn't exist yet.
 func claimsWith(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) []hold.Claim {
 	var with []hold.Claim
 	for i := range min(len(results), len(claims)) {

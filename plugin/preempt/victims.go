@@ -26,20 +26,20 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// foundVictims are the pods that have to go from a node, and the devices that the preemptor gets then.
+// foundVictims is the set of pods to evict from a node, with the devices that the preemptor then gets.
 type foundVictims struct {
-	// pods includes pods that are ending already. cost doesn't.
+	// pods includes pods that are ending already; cost does not count them.
 	pods   []*v1.Pod
 	claims []hold.Claim
-	// frees are the UIDs of the claims that the pods give back.
+	// frees has the UIDs of the claims that the pods give back.
 	frees []types.UID
 	cost  preemption.Cost
 	exact bool
-	// late is set if it depends on pods that won't end soon.
+	// late is set if the set includes pods that won't end soon.
 	late bool
 }
 
-// compare orders nodes: negative if the first one is better.
+// compare orders nodes: the result is negative if f is better than other.
 func (f *foundVictims) compare(other *foundVictims) int {
 	switch {
 	case f.late == other.late:
@@ -51,7 +51,7 @@ func (f *foundVictims) compare(other *foundVictims) int {
 	}
 }
 
-// removal removes victims from a node in thought, and adds them back.
+// removal removes victims from a copy of a node and adds them back.
 type removal struct {
 	*Preempter
 	ctx       context.Context
@@ -59,15 +59,15 @@ type removal struct {
 	preemptor *v1.Pod
 	node      fwk.NodeInfo
 	trial     *preemptionTrial
-	// victims may be removed. free are pods that are ending already: they cost nothing, and are removed at first.
+	// victims may be removed. free has pods that are already ending: they cost nothing and are removed first.
 	victims, free []*upstream.DomainVictim
 	removed       bitset.Set
 	failed        *fwk.Status
 }
 
-// SelectVictimsOnNode implements [upstream.Interface]: of the pods of a lower priority on the node it chooses those whose
-// removal lets the preemptor fit and costs least. Pods that end soon count as gone. Pods that should have ended, or end
-// late, are chosen only where no other pods will do. State and node are the caller's copies.
+// SelectVictimsOnNode implements [upstream.Interface]. It chooses the cheapest pods of a lower priority without which the
+// preemptor fits. Pods that end soon count as gone. Overdue pods and pods that end late are chosen only if no other pods will do.
+// The caller passes copies of state and node.
 func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	simulated := simulationIn(state)
@@ -107,9 +107,9 @@ func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	return result.pods, found.Cost.Violations, nil
 }
 
-// candidates returns the pods that may go: those that are ending already and count as gone, those that are not ending,
-// and those that won't end soon. Pods that were evicted for a pod of a lower priority cost as much as that pod:
-// it would have to have others evicted. Where the evictions for a hold go on, only its victims may go.
+// candidates returns the possible victims in three lists: pods that end soon and count as gone, live pods, and pods that won't
+// end soon. An ending victim of a lower-priority preemptor is live: it costs as much as that preemptor, which would have to evict
+// other pods. If evictions for a hold are resumed, only the victims of the hold are returned.
 func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
 	now := time.Now()
 	for _, victim := range possible {
@@ -141,16 +141,16 @@ func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.
 	return free, live, late
 }
 
-// overdue is the time after its grace period in which a pod still counts as ending.
+// overdue is the time after the grace period during which a pod still counts as ending soon.
 const overdue = 30 * time.Second
 
-// endsSoon reports whether a pod that is being deleted ends within some time. A pod that should have ended may have a
-// finalizer that is never removed.
+// endsSoon reports whether a pod is being deleted and ends within the given time. An overdue pod may have a finalizer that is
+// never removed.
 func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
 }
 
-// search finds the cheapest of the victims to remove, nil if it doesn't fit without all of them.
+// search returns the cheapest set of victims, nil if the preemptor doesn't fit even without all of them.
 func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
 	for i, victim := range r.victims {
 		if r.removed.Has(i) {
@@ -172,7 +172,7 @@ func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.Pod
 	return preemption.Search(r.ctx, r.problem(budgets))
 }
 
-// result removes what was found once more, to know what is allocated then.
+// result removes the victims that were found once more, to get the allocation for them.
 func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	removed := bitset.New(len(r.victims))
 	for _, i := range found.Removed {
@@ -181,7 +181,7 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	if err := r.set(removed); err != nil {
 		return nil, err
 	}
-	// Pods that are ending are victims only if they are needed.
+	// Ending pods are victims only if the preemptor doesn't fit beside them.
 	var needed []*upstream.DomainVictim
 	for _, ending := range r.free {
 		if err := r.add(ending); err != nil {
@@ -221,10 +221,10 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	return result, nil
 }
 
-// errFitsNoLonger says that the devices or the node have changed while victims were chosen.
+// errFitsNoLonger is returned if devices or the node have changed while victims were chosen.
 var errFitsNoLonger = errors.New("the node fits no longer")
 
-// keep remembers what was found on a node, with what was allocated there last.
+// keep stores the victims for a node together with the last allocation there.
 func (t *preemptionTrial) keep(node string, found *foundVictims) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -235,7 +235,7 @@ func (t *preemptionTrial) keep(node string, found *foundVictims) {
 	}
 }
 
-// mayGo tells whether the priorities allow it, on all nodes where the victim has pods.
+// mayGo reports whether the priorities permit evicting the victim, on all nodes where it has pods.
 func (p *Preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
 	if victim.Priority() >= corev1helpers.PodPriority(preemptor) {
 		return false
@@ -271,7 +271,7 @@ func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Prob
 	return problem
 }
 
-// fits runs all filters with these victims gone.
+// fits runs all filters without the given victims.
 func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
 	if err := r.set(removed); err != nil {
 		return false, err
@@ -279,7 +279,7 @@ func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
 	return r.runFilters()
 }
 
-// set removes these victims and no others.
+// set removes exactly the given victims and adds the others back.
 func (r *removal) set(removed bitset.Set) error {
 	for i, victim := range r.victims {
 		var err error
@@ -306,14 +306,14 @@ func (r *removal) add(victim *upstream.DomainVictim) error {
 	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
-// runFilters reports whether the preemptor fits without the pods that are removed. It fails if the preemptor needs no
-// victims any more.
+// runFilters reports whether the preemptor fits without the removed pods. It returns an error if the preemptor needs no victims
+// any more.
 func (r *removal) runFilters() (bool, error) {
 	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err
 	}
 	if over := r.trial.claims.Attempt.Over(); over != nil {
-		// What does not fit for lack of time would have others evicted.
+		// A search that was cut short must not lead to evictions.
 		return false, over
 	}
 	status := r.Handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
@@ -327,14 +327,14 @@ func (r *removal) runFilters() (bool, error) {
 		return false, over
 	}
 	if r.failed == nil {
-		// The first to be asked about is whether it would do if all were gone.
+		// The first call removes all victims, so its status says why the preemptor can't fit on the node.
 		r.failed = status
 	}
 	return false, nil
 }
 
-// move removes the pods of a victim from the node, or adds them back, and tells the plugins. Pods of a
-// group that are on other nodes stay in what is known of those: filters are run for this one.
+// move removes the pods of a victim from the node or adds them back, and notifies the plugins. Pods of a group on other nodes are
+// not removed from the NodeInfo there, because the filters run for this node only.
 func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *v1.Pod) error,
 	tell func(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status) error {
 	for _, info := range victim.Pods() {
@@ -354,7 +354,8 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 	return nil
 }
 
-// needs are known of claims that are there already.
+// needs returns the needs of the unallocated claims. It returns nil if the pod needs extended resources, because their claim does
+// not exist yet.
 func (r *removal) needs() []preemption.Need {
 	c := r.trial.claims
 	if len(c.Unallocated) == 0 || c.Extended != nil {
@@ -380,11 +381,11 @@ func (r *removal) needs() []preemption.Need {
 	return preemption.Needs(r.ctx, a, r.node.Node(), c.Unallocated, has)
 }
 
-// maxGrace is the part of the grace periods of victims that counts for the time of a hold, in times of holdTimeout. Free
-// devices of the set are held, too: nobody can use them until then.
+// maxGrace limits the part of the victims' grace periods that extends a hold, as a multiple of holdTimeout. Devices of the set
+// that are free are held too, so a long hold leaves them unused.
 const maxGrace = 12
 
-// gracePeriod returns how long a pod may take to end.
+// gracePeriod returns the time that a pod may take to end.
 func gracePeriod(pod *v1.Pod) time.Duration {
 	if pod.DeletionTimestamp != nil {
 		return max(time.Until(pod.DeletionTimestamp.Time), 0)

@@ -21,44 +21,42 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// A pod for which others are evicted is tried again whenever something happens in the cluster. Between the end of a
-// victim and the deallocation of its claim nothing on the node shows that a pod was evicted there. So before victims are
-// chosen the hold of the pod decides, in these steps:
+// A preemptor is tried again on many events in the cluster. After a victim has ended and before its claim is deallocated, nothing
+// on the node shows the eviction. So before victims are chosen, the hold of the preemptor decides:
 //
-//  1. Victims have not been evicted yet, because an eviction failed or the scheduler was stopped: they are looked at
-//     again, and no others.
-//  2. Victims are ending, or their claims are not free yet: the pod waits, however long that takes. The hold's time is
-//     the limit.
-//  3. Other pods use the claims by now, because they did not pass this scheduler. They are evicted, too, if they may be and are
-//     not too many.
-//  4. All claims are free, and the pod still doesn't fit: it is tried once more, because they may have become free while
-//     the filters ran. Then the hold ends.
+//  1. If victims have not been evicted yet, evictions continue with these victims only. An eviction may have failed, or the
+//     scheduler was stopped.
+//  2. If victims are ending, or their claims are not free yet, the pod waits until the hold times out.
+//  3. If other pods, which bypassed this scheduler, use the claims by now, they are evicted too. They must be evictable and not
+//     too many.
+//  4. If all claims are free and the pod still doesn't fit, it is tried once more: they may have become free while the filters
+//     ran. Then the hold ends.
 //
-// After a hold that ended, the next try waits for a back-off.
+// After a hold has ended, the next try waits for a back-off.
 
-// outlook is what a pod can expect of its hold.
+// outlook is the expected result of waiting for a hold.
 type outlook int
 
 const (
-	// waits: the devices are not free yet.
+	// waits means that the devices are not free yet.
 	waits outlook = iota
-	// resumes: victims were not evicted yet.
+	// resumes means that some victims were not evicted yet.
 	resumes
-	// free: the devices have become free.
+	// free means that the devices have become free.
 	free
-	// joins: pods that did not pass this scheduler use claims of victims. They become victims.
+	// joins means that pods which bypassed this scheduler use claims of victims. These pods become victims.
 	joins
-	// lost: the pod won't get the devices.
+	// lost means that the pod won't get the devices.
 	lost
-	// broken: a pod of a higher priority uses the devices.
+	// broken means that a pod of a higher priority uses the devices.
 	broken
 )
 
-// outlookOf returns what a pod that fits nowhere can expect of its hold. refused is the status of the hold's node. why
-// is the reason for lost.
+// outlookOf returns the outlook for the hold of a pod that fits nowhere. refused is the status of the held node. why is the
+// reason for lost and broken.
 func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
-	// The node may refuse the pod for a while only, such as by a taint. That ends no hold while victims are ending: others
-	// would be evicted for the pod meanwhile.
+	// A refusal by another plugin may be temporary, such as a taint. While victims are ending, it must not end the hold, because a
+	// new try would evict more pods.
 	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.Name
 	alive, ending := p.victimsOf(held)
 	used := p.Holding.useOf(held)
@@ -88,8 +86,8 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	}
 }
 
-// areKept reports whether held devices are kept because it is not known yet whether the allocation of a victim was stored.
-// The pod is tried again when it is known.
+// areKept reports whether held devices are in use by a pending write: a victim's allocation may or may not be stored. The pod is
+// retried when that is certain.
 func (p *Preempter) areKept(held *hold.Hold) bool {
 	own := types.UID("")
 	if len(held.Claims) == 1 {
@@ -99,7 +97,7 @@ func (p *Preempter) areKept(held *hold.Hold) bool {
 	return slices.ContainsFunc(preemption.DevicesOf(held.Devices()), func(id structured.DeviceID) bool { return slices.Contains(kept, id) })
 }
 
-// victimsOf returns the victims that are still to be evicted, and whether other victims are ending.
+// victimsOf returns the victims that are still to be evicted, and reports whether other victims are ending.
 func (p *Preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
 	for _, pod := range p.Holding.podsOf(held.Victims) {
 		recently, inMemory := p.Holding.WasEvicted(held.Pod.UID, pod.UID)
@@ -115,18 +113,18 @@ func (p *Preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) 
 	return alive, ending
 }
 
-// isOn reports whether a pod that is not bound yet is assumed to run on a node.
+// isOn reports whether an unbound pod is assumed on the node.
 func (p *Preempter) isOn(node string, pod types.UID) bool {
 	info, err := p.Handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
 	return err == nil && slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod })
 }
 
-// wait decides whether pods may be evicted for a pod now. If not, status says what the pod waits for. resumed is the hold
-// whose evictions go on, nil for a new try.
+// wait decides whether pods may be evicted for the pod now. If not, status says what the pod waits for. resumed is the hold whose
+// evictions continue, nil for a new try.
 func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
 	held, ok := p.Holding.Of(pod.UID)
 	if ok && p.isServed(&held) {
-		// Another pod of the claims was faster. What the pod lacks now is no device, or not known yet.
+		// All claims were allocated for another pod that uses them. This pod lacks something else, or its cycle began earlier.
 		if len(c.All()) == 0 {
 			return nil, nil, nil
 		}
@@ -159,8 +157,8 @@ func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, s
 	return nil, nil, nil
 }
 
-// goOn decides what becomes of the hold of a pod that fits nowhere: evictions go on for the hold that is returned, or the pod
-// waits, or the hold has ended.
+// goOn decides about the hold of a pod that fits nowhere. It returns the hold if evictions continue, or true if the pod waits.
+// Otherwise it ends the hold.
 func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
 	if p.isBeingServed(held, c) {
 		return nil, true
@@ -189,7 +187,7 @@ func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 		end = hold.Broken
 	case lost:
 		if c.Attempt.Over() != nil {
-			// The time of the attempt was over before it was known whether the pod fits.
+			// The attempt ended before the filters could decide whether the pod fits.
 			return nil, true
 		}
 	}
@@ -198,7 +196,7 @@ func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 	return nil, false
 }
 
-// join makes the pods victims that use claims of victims. It returns nil if there are none by now.
+// join adds the pods that use the victims' claims to the victims. It returns nil if there are no such pods.
 func (p *Preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
 	used := p.Holding.useOf(held)
 	joined := used.joined(held)
@@ -215,13 +213,13 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 	return unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node))
 }
 
-// isServed reports whether all claims have got devices for which some are held.
+// isServed reports whether every claim that devices are held for has an allocation.
 func (p *Preempter) isServed(held *hold.Hold) bool {
 	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.Holding.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
-// isBeingServed reports whether a claim gets devices for another pod, and had none when the pod with the hold was tried.
-// Upstream refuses the pod then, whatever the node has.
+// isBeingServed reports whether a claim that was unallocated at the start of the cycle has got devices since, for another pod.
+// Upstream then refuses the pod on every node.
 func (p *Preempter) isBeingServed(held *hold.Hold, c *cycle.PodClaims) bool {
 	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
@@ -234,8 +232,7 @@ func unresolvable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// nominated sets the node to which a pod is nominated, "" for none. Upstream keeps CPU and memory of that node for the
-// pod.
+// nominated returns a result that nominates the pod to a node, or to none for "". Upstream reserves CPU and memory on that node.
 func nominated(node string) *fwk.PostFilterResult {
 	return framework.NewPostFilterResultWithNominatedNode(node)
 }

@@ -19,25 +19,24 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// The expressions of claims are compiled in the background, when a pod that needs them is queued: one claim of each
-// namespace at a time, and one expression at a time in turns of namespaces. The pod stays gated until that
-// is done. If it takes long, the pod is let through once, to be refused with a reason that users see. A
-// scheduling cycle looks up what was prepared, and compiles nothing that tenants write.
+// The expressions of claims are compiled in the background when a pod that needs them is queued. One claim of each namespace is
+// compiled at a time, and namespaces take turns after each expression. The pod is gated meanwhile. If compiling takes long, the
+// pod passes the gate once and is refused, so that users see the reason. A scheduling cycle only looks up prepared claims, and
+// never compiles what tenants write.
 
-// Claims finds what was prepared of the claims of pods, for one profile. It is Ahead in a scheduler, and
-// AtOnce in a program that tries pods and has no time between two of them.
+// Claims finds prepared claims for one profile. A scheduler uses [Ahead]. A program without time between two pods uses [AtOnce].
 type Claims interface {
-	// Of returns what was prepared of the claims that need it. missing are those that have to be waited for.
+	// Of returns the prepared claims. missing lists the claims that are not prepared yet.
 	Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error)
-	// Await has missing claims prepared, and the pod activated then.
+	// Await requests the preparation of missing claims, and activates the pod afterwards.
 	Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim)
 	// IsAhead reports whether claims are prepared before a scheduling cycle needs them.
 	IsAhead() bool
-	// MayHave reports whether a claim may get devices of some drivers, as far as that was prepared.
+	// MayHave reports whether a claim may get devices of the drivers. It is true for a claim that is not prepared.
 	MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool
 }
 
-// AtOnce prepares claims when they are needed. None is ever missing.
+// AtOnce prepares claims on demand, so no claims are missing.
 type AtOnce struct{ View }
 
 // Of implements [Claims].
@@ -81,22 +80,22 @@ type Background struct {
 	*fairness.Background[wanted]
 
 	mutex sync.Mutex
-	// waiting has the pods that are activated when a claim was prepared.
+	// waiting maps a claim to the pods that are activated when the claim is prepared.
 	waiting map[wanted]map[types.UID]waitingPod
 }
 
-// NewBackground prepares claims until the context ends.
+// NewBackground returns a Background that prepares claims until ctx is done.
 func NewBackground(ctx context.Context) *Background {
 	return &Background{Background: fairness.NewBackground[wanted](ctx), waiting: map[wanted]map[types.UID]waitingPod{}}
 }
 
-// wanted is what has to be prepared.
+// wanted identifies a claim to prepare, with or without constraints.
 type wanted struct {
 	claim       types.UID
 	constraints bool
 }
 
-// waitingPod has what the queue knows a pod by. Pods and claims that are gone are not kept until their turn comes.
+// waitingPod contains only what the queue needs to find a pod, so that deleted pods and claims are not kept in memory.
 type waitingPod struct {
 	*v1.Pod
 	activate func(*v1.Pod)
@@ -109,11 +108,11 @@ func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
 	}, activate}
 }
 
-// Await has missing claims prepared, and the pod activated then.
+// Await implements [Claims].
 func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	// The claims of a namespace are prepared one after the other: when the last one is, all are.
+	// The claims of a namespace are prepared in order, so the last one completes them all.
 	last := wanted{missing[len(missing)-1].UID, p.Constraints}
 	if p.waiting[last] == nil {
 		p.waiting[last] = map[types.UID]waitingPod{}
@@ -125,7 +124,7 @@ func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
 	}
 }
 
-// prepareWanted prepares a claim if it is still there.
+// prepareWanted prepares a claim if it still exists and is not prepared yet.
 func (v View) prepareWanted(ctx context.Context, namespace, name string, uid types.UID) {
 	claim, err := v.claims.Get(namespace, name)
 	if err != nil || claim.UID != uid || v.look(claim, v.version) != nil {
@@ -147,7 +146,7 @@ func (b *Background) wake(claim wanted) {
 	}
 }
 
-// All returns what was prepared of claims, and an error if that is not all.
+// All returns the prepared claims, or an error if some are missing.
 func All(ctx context.Context, p Claims, claims []*resourceapi.ResourceClaim) (allocator.Prepared, error) {
 	prepared, missing, err := p.Of(ctx, claims)
 	if err != nil || len(missing) > 0 {
@@ -156,10 +155,10 @@ func All(ctx context.Context, p Claims, claims []*resourceapi.ResourceClaim) (al
 	return prepared, nil
 }
 
-// errNotPrepared ends what would have to compile something within a scheduling cycle.
+// errNotPrepared is returned if a scheduling cycle would have to compile a claim.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// Message returns why a pod waits for claims that are not prepared yet.
+// Message returns the reason why a pod waits for missing claims.
 func Message(missing []*resourceapi.ResourceClaim) string {
 	if more := len(missing) - 1; more > 0 {
 		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)

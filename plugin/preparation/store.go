@@ -24,13 +24,13 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// preparedBytes bounds what is kept. A claim with usual expressions takes some 10 KiB.
+// preparedBytes bounds the memory of prepared claims. A claim with typical expressions takes about 10 KiB.
 const preparedBytes = 128 << 20
 
-// Store keeps what was prepared of claims, for all profiles of a scheduler. It is safe for concurrent use.
+// Store keeps prepared claims for all profiles of a scheduler. It is safe for concurrent use.
 type Store struct {
 	*allocator.Preparer
-	// Environment is that of constraints.
+	// Environment compiles constraints.
 	Environment *device.Environment
 	claims      claimGetter
 	classes     fwk.DeviceClassLister
@@ -38,37 +38,37 @@ type Store struct {
 	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
 	contents    *memo.Memo[versionsKey, content]
 
-	// mutex guards what follows.
+	// mutex guards generation.
 	mutex sync.Mutex
-	// generation is that of the selectors of what is kept.
+	// generation is the Preparer's selector generation of the stored claims.
 	generation uint64
 }
 
-// versionsKey is all that the content of a claim depends on: its specification never changes.
+// versionsKey identifies the content of a claim. A claim's spec never changes, so its content depends only on the classes.
 type versionsKey struct {
 	claim types.UID
-	// classes are the versions of those that the claim uses.
+	// classes contains the versions of the classes that the claim uses.
 	classes string
 }
 
-// content is what a claim has in common with others, such as those of a template. ok: it is known.
+// content is the key that equal claims share, such as claims from one template. ok is false if the claim has no such key.
 type content struct {
 	allocator.Content
 	ok bool
 }
 
-// preparedKey is all that what is prepared depends on.
+// preparedKey identifies a prepared claim.
 type preparedKey struct {
-	// content is nothing for claims that stand for themselves, own for those that don't.
+	// content identifies a claim by its content. It is zero if own identifies the claim.
 	content allocator.Content
 	own     versionsKey
-	// selectors are those of the Preparer.
+	// selectors is the Preparer's selector generation.
 	selectors uint64
-	// constraints: its constraints and preferences were compiled, too.
+	// constraints is set if constraints and preferences were compiled too.
 	constraints bool
 }
 
-// claimGetter has the claims that are prepared.
+// claimGetter gets the claims to prepare.
 type claimGetter interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
 }
@@ -86,8 +86,8 @@ func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observe
 	return NewStoreOf(preparer, environment, latest{manager}, latestClasses{manager}, preparedBytes), nil
 }
 
-// latest and latestClasses ask the manager for its lists at each use: that of an autoscaler has others in each loop, and none yet
-// when the plugin is made.
+// latest and latestClasses call the manager at each use. An autoscaler's manager has new lists in each loop, and no lists yet
+// when the plugin is created.
 type (
 	latest        struct{ manager fwk.SharedDRAManager }
 	latestClasses struct{ manager fwk.SharedDRAManager }
@@ -131,16 +131,16 @@ func (p *Store) version(class string) string {
 	return allocator.VersionOf(p.classes.Get(class))
 }
 
-// View is what was prepared as one profile needs it.
+// View is the Store as one profile uses it.
 type View struct {
 	*Store
-	// constraints: constraints and preferences of claims matter in the profile.
+	// Constraints is set if constraints and preferences matter in the profile.
 	Constraints bool
 }
 
-// Find returns what was prepared of the claims that need it. missing are the other claims.
+// Find returns the prepared claims. missing lists the claims that need preparation but are not prepared.
 func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim) {
-	// Each class is read once: what is used together was prepared with the same.
+	// Each class is read once, so that all claims are looked up with the same version of a class.
 	versions := map[string]string{}
 	version := func(name string) string {
 		read, known := versions[name]
@@ -167,13 +167,13 @@ func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prep
 	return prepared, missing
 }
 
-// MayHave reports whether a claim may get devices of some drivers, as far as that was prepared. It only looks up.
+// MayHave implements [Claims]. It only looks up.
 func (v View) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
 	c := v.look(claim, v.version)
 	return c == nil || slices.ContainsFunc(drivers, c.MayHave)
 }
 
-// look returns what was prepared of the claim, or of one that asks for the same.
+// look returns the prepared claim, or a prepared claim with the same content, or nil.
 func (v View) look(claim *resourceapi.ResourceClaim, version func(class string) string) *allocator.PreparedClaim {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, version)}
 	keys := []preparedKey{{own: versions, selectors: v.Generation(), constraints: v.Constraints}}
@@ -196,21 +196,21 @@ func newContent(claim *resourceapi.ResourceClaim, classes structured.DeviceClass
 	return content{sum, ok}
 }
 
-// ContentOf returns what a claim has in common with others, such as those of a template. It is found out once.
+// ContentOf returns the key that equal claims share, such as claims from one template. The result is cached.
 func (p *Store) ContentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) (common allocator.Content, ok bool) {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string { return allocator.VersionOf(classes.Get(name)) })}
 	found := p.contents.Get(versions, func() content { return newContent(claim, classes) })
 	return found.Content, found.ok
 }
 
-// Keep prepares a claim, and keeps the result.
+// Keep prepares a claim and stores the result.
 func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allocator.PreparedClaim, error) {
 	c, err := v.Prepare(ctx, claim, v.classes, v.Constraints)
 	if err != nil {
 		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
 	}
 	if v.Constraints {
-		// Mistakes are those that the claim has already.
+		// Any other error repeats a mistake that Prepare has found.
 		if err := explain.Prepare(ctx, v.Environment, claim, v.classes); ctx.Err() != nil {
 			return nil, err
 		}
@@ -227,8 +227,8 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 	return c, err
 }
 
-// isCurrent reports whether a claim is worth being kept. When there is a new generation of selectors all that is of
-// the former is dropped: it would keep those selectors in memory.
+// isCurrent reports whether a prepared claim has the current selector generation. If the generation is new, it drops all claims
+// of the former one, which would keep the old selectors in memory.
 func (p *Store) isCurrent(c *allocator.PreparedClaim) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

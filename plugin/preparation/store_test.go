@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// cluster has one claim, and one class.
+// cluster is a cluster with one claim and one class.
 type cluster struct{ claim *resourceapi.ResourceClaim }
 
 func (c cluster) Get(string, string) (*resourceapi.ResourceClaim, error) { return c.claim, nil }
@@ -57,7 +57,7 @@ func newAhead(t *testing.T, claim *resourceapi.ResourceClaim, activate func(*v1.
 	return Ahead{View: View{store, true}, Background: NewBackground(t.Context()), Activate: activate}
 }
 
-// TestFormerSelectorsAreForgotten: what was prepared with them would keep them in memory.
+// TestFormerSelectorsAreForgotten checks that claims of a former selector generation are dropped.
 func TestFormerSelectorsAreForgotten(t *testing.T) {
 	claim := selecting("true")
 	ahead := newAhead(t, claim, nil)
@@ -79,7 +79,7 @@ func TestFormerSelectorsAreForgotten(t *testing.T) {
 	require.Empty(t, missing)
 }
 
-// TestWhatIsGoneIsNotKept: pods and claims that were deleted are not in memory until it is their turn.
+// TestWhatIsGoneIsNotKept checks that deleted pods and claims can be collected while they wait.
 func TestWhatIsGoneIsNotKept(t *testing.T) {
 	goOn, activated := make(chan struct{}), make(chan string, 1)
 	ahead := newAhead(t, selecting(), func(p *v1.Pod) {
@@ -102,7 +102,7 @@ func TestWhatIsGoneIsNotKept(t *testing.T) {
 	require.Equal(t, "uid pod", <-activated)
 }
 
-// TestPodsWaitOnceForAClaim: PreEnqueue awaits a claim for each event that may concern the pod.
+// TestPodsWaitOnceForAClaim: PreEnqueue calls Await for each event that may concern the pod.
 func TestPodsWaitOnceForAClaim(t *testing.T) {
 	ahead := newAhead(t, selecting("true"), func(*v1.Pod) {})
 	release := make(chan struct{})

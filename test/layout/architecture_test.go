@@ -16,11 +16,11 @@ import (
 
 const architecture = "../../docs/architecture.md"
 
-// treeLine is a line of the page's trees: a package, and what it is.
+// treeLine matches a line of the page's trees: a package and its description.
 var treeLine = regexp.MustCompile(`^( *)([a-z][a-z0-9/-]*)(  +\S.*)?$`)
 
-// TestArchitectureNamesPackages compares the page with the packages that there are: each is on it, nothing else is, and an
-// indented package is a dependency of the one above.
+// TestArchitectureNamesPackages compares the page with the existing packages. The page names every package and no others. An
+// indented package is a dependency of the package above.
 func TestArchitectureNamesPackages(t *testing.T) {
 	packages, err := list()
 	require.NoError(t, err)

@@ -15,23 +15,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// budget limits the number of lines below some folders, so that growth is seen.
+// budget limits the number of lines in folders, so that growth is noticed.
 type budget struct {
 	name string
-	// folders are counted with all that is below them, without the folders in without.
+	// folders are counted with everything below, except the folders in without.
 	folders, without []string
 	// counts reports whether a file is counted.
 	counts func(name string, content []byte) bool
-	// lines is the count when the budget was written. A commit that raises it says what a reader gets for it.
+	// lines is the count when the budget was written. A commit that raises it must say what a reader gets for it.
 	lines int
-	// goal is the number of lines that the code is going to have, 0 if there is none. The goals of what ships are
-	// 66,000 lines together. The test prints what is over its goal.
+	// goal is the planned number of lines, 0 if there is no plan. The goals of the code that ships add up to 66,000 lines. The test
+	// prints the lines beyond each goal.
 	goal int
-	// files limits the number of files, if it is not 0.
+	// files limits the number of files; 0 means no limit.
 	files int
 }
 
-// product is Go without tests and generated files.
+// product reports whether a file is Go without tests and without generated code.
 func product(name string, content []byte) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !bytes.Contains(content, []byte("// Code generated "))
 }
@@ -61,7 +61,7 @@ var budgets = []budget{
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7445, files: 29},
 }
 
-// aroundPlacement is what stands around the decisions of package placement.
+// aroundPlacement lists the packages around package placement, which makes the decisions.
 var aroundPlacement = []string{
 	"placement/admission", "placement/binding", "placement/controller", "placement/debug", "placement/federation",
 	"placement/inventory", "placement/metrics", "placement/multikueue", "placement/report", "placement/turns",
@@ -111,7 +111,7 @@ func (b *budget) count(t *testing.T, root string) (lines, files int) {
 	return lines, files
 }
 
-// leavesOut is about folders: hidden ones and what is built are no part of the house.
+// leavesOut reports whether a folder is not counted: hidden folders, build output and the folders in without.
 func (b *budget) leavesOut(root, path, name string) bool {
 	relative, err := filepath.Rel(root, path)
 	if err != nil || strings.HasPrefix(name, ".") || relative == "bin" || relative == "dist" {

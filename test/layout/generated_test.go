@@ -15,17 +15,15 @@ import (
 )
 
 var (
-	// generatedPattern is a line of .gitattributes.
+	// generatedPattern matches a line of .gitattributes.
 	generatedPattern = regexp.MustCompile(`(?m)^(\S+) linguist-generated$`)
-	// generatedMark is what tools know, as a comment of Go, YAML or Markdown among the
-	// first lines.
+	// generatedMark matches the mark that tools recognize, as a comment in Go, YAML or Markdown in the first five lines.
 	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,4}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
-	// unmarked are kinds of files that have no comments.
+	// unmarked lists the extensions of files that can't have comments.
 	unmarked = []string{".json", ".log", ".txt"}
 )
 
-// TestGeneratedFilesAreMarked: for those who read a file, and in .gitattributes for
-// those who read a change.
+// TestGeneratedFilesAreMarked checks the mark, for readers of a file, and the line in .gitattributes, for readers of a change.
 func TestGeneratedFilesAreMarked(t *testing.T) {
 	root := os.DirFS("../..")
 	attributes, err := fs.ReadFile(root, ".gitattributes")
@@ -54,7 +52,7 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 	}))
 }
 
-// TestNothingOfTestsIsShipped: packages below these folders are for tests alone, and nothing else imports them.
+// TestNothingOfTestsIsShipped checks that other packages don't depend on the packages below these folders.
 func TestNothingOfTestsIsShipped(t *testing.T) {
 	tests := []string{module + "/internal/testing", module + "/test", module + "/allocator/conformance"}
 	packages, err := list()
@@ -71,8 +69,7 @@ func TestNothingOfTestsIsShipped(t *testing.T) {
 	}
 }
 
-// TestInternalIsShipped demands that each package of internal is in a program. Packages for tests are below
-// internal/testing.
+// TestInternalIsShipped checks that each package of internal is part of a program. Packages for tests are below internal/testing.
 func TestInternalIsShipped(t *testing.T) {
 	var shipped []string
 	packages, err := list()

@@ -22,13 +22,13 @@ import (
 
 const module = "github.com/celset/celset"
 
-// rule is one in testdata/imports.yaml, which says what the fields mean.
+// rule is a rule in testdata/imports.yaml, where the fields are described.
 type rule struct {
 	Folder string `json:"folder"`
 	Alone  bool   `json:"alone"`
-	// Without are folders below Folder.
+	// Without lists folders below Folder.
 	Without []string `json:"without"`
-	// Ours and Direct are nil if all may be imported.
+	// Ours and Direct are nil if all imports are allowed.
 	Ours   *[]string `json:"ours"`
 	Direct *[]string `json:"direct"`
 	Never  []string  `json:"never"`
@@ -59,7 +59,7 @@ func readRules(t *testing.T) (rules []rule) {
 	return rules
 }
 
-// goPackage is what "go list -json" says of a package.
+// goPackage is the output of "go list -json" for a package.
 type goPackage struct {
 	ImportPath string
 	Name       string
@@ -68,7 +68,7 @@ type goPackage struct {
 	Deps       []string
 }
 
-// list asks once for all tests.
+// list runs "go list" once for all tests.
 var list = sync.OnceValues(func() (map[string]goPackage, error) {
 	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", module+"/...")
 	var stderr bytes.Buffer
@@ -110,7 +110,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// covers reports whether the rule is for a package.
+// covers reports whether the rule applies to a package.
 func (r rule) covers(path string) bool {
 	folder, ours := strings.CutPrefix(path, module+"/")
 	return ours && under(folder, r.Folder) && (!r.Alone || folder == r.Folder) && !underAny(folder, r.Without)

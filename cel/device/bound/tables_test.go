@@ -96,7 +96,7 @@ func TestTablesAreUsedByMany(t *testing.T) {
 				each[i], got[i] = shared.bounds(t), make([]finding, sets)
 				group.Go(func() {
 					for j := range sets {
-						at := (j*7 + i*11) % sets // in another order each
+						at := (j*7 + i*11) % sets // each search has its own order
 						got[i][at] = find(each[i], shared, all[at])
 					}
 				})

@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 					}
 				}
 				if value == math.MinInt64 || value == math.MaxInt64 {
-					continue // everything and nothing need none
+					continue // limits with all numbers or none may lack an opposite
 				}
 				require.Equal(t, r != Equal || value <= 0, hasOpposite, "relation %d, %d, flipped %t", r, value, flipped)
 			}

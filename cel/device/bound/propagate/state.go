@@ -162,7 +162,7 @@ type propagation struct {
 	Hypothetical bool
 	// Shallow means that quantifiers visit chosen devices only. This is cheaper and less precise.
 	Shallow bool
-	// Lacking are the rows of chosen devices that need all, or all but one, of the devices left to choose.
+	// Lacking are the rows of chosen devices that need all but one of the devices left to choose.
 	Lacking []*Row
 }
 

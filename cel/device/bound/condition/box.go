@@ -23,8 +23,8 @@ import (
 // of 8x8.
 //
 //  1. The places are listed once for all tabulated devices, by cutting the devices at one side after the other (newPlaces).
-//  2. In a partial set, a place is reached if it has all chosen devices, enough devices for the list, and a device at each
-//     of its edges (reach).
+//  2. A place is reached if it has all chosen devices, and enough devices for the list. Each of its edges must have a
+//     chosen or possible device (reach).
 //  3. A device in no reached place is removed. If no place is reached, the box is false.
 //
 // Each place is visited once. If there are too many places, the condition as written is used.
@@ -50,7 +50,7 @@ func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propag
 	return n
 }
 
-// joinBoxes joins two boxes that must both hold into one. It returns false for other conditions.
+// joinBoxes replaces two boxes that must both hold by one box. It returns false for other conditions.
 func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	l, ok := left.(*box)
 	r, both := right.(*box)

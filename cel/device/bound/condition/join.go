@@ -8,7 +8,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// join joins two constraints on the bounding box, on gaps or on a sum into one. It returns false for other conditions.
+// join replaces two constraints on the bounding box, on gaps or on a sum by one. It returns false for other conditions.
 func (b *Builder) join(left, right propagate.Condition) (propagate.Condition, bool) {
 	if joined, ok := b.joinBoxes(left, right); ok {
 		return joined, true

@@ -156,7 +156,8 @@ type negator interface {
 	Negation() propagate.Condition
 }
 
-// NewNot moves a negation inwards if propagation does not suffer. De Morgan's laws also hold for CEL's errors.
+// NewNot returns the negation. It moves the negation inwards unless this harms propagation. De Morgan's laws also hold for CEL's
+// errors.
 func NewNot(operand propagate.Condition) propagate.Condition {
 	if n, ok := operand.(negator); ok {
 		return n.Negation()

@@ -178,7 +178,7 @@ func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	return bitset.Set(reached).Has(s.Left)
 }
 
-// joinShifted adds the bits of from to to, shifted up. to and from may be the same. Bits beyond the end are lost.
+// joinShifted shifts the bits of one set up and adds them to another set, or to the same set. Bits beyond the end are lost.
 func joinShifted(to, from []uint64, by int) {
 	words, rest := by/64, uint(by%64)
 	for w := len(to) - 1; w >= words; w-- {

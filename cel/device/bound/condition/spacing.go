@@ -43,7 +43,7 @@ func (b *Builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Lim
 	return n
 }
 
-// joinSpacings joins two conditions on the same sorted list into one. It returns false for other conditions.
+// joinSpacings replaces two conditions on the same sorted list by one. It returns false for other conditions.
 func joinSpacings(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*spacing)
 	r, too := right.(*spacing)

@@ -16,8 +16,8 @@ import (
 //	devices.filter(d, devices.exists(o, follows(o, d))).size() == devices.size() - 1
 //
 // The successors form a graph of all chosen and possible devices. If each device has at most one successor and at most one
-// predecessor, the graph consists of paths and circles ([successors]). In each stretch of a path one device lacks its successor.
-// In a whole circle no device lacks its successor.
+// predecessor, the graph consists of paths and circles ([successors]). A stretch is a run of devices of the set that follow each
+// other. Its last device lacks its successor. In a whole circle no device lacks its successor.
 //
 // If at most one device may lack its successor, a set is one stretch and any number of whole circles:
 //

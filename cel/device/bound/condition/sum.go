@@ -21,8 +21,8 @@ import (
 //  1. The weights of all devices are computed once, and the devices are sorted by weight ([weights]).
 //  2. The sum of the chosen devices is updated from the previous partial set ([running]).
 //  3. The smallest and the greatest weights of the possible devices bound the sum.
-//  4. Weights differ by multiples of their greatest common divisor, and so do sums ([residues]). So a sum of even numbers
-//     is not odd.
+//  4. The sums differ by multiples of the greatest common divisor of the weights' differences ([residues]). So a sum of
+//     even numbers is not odd.
 //  5. If this does not decide, the sums of the devices to add are enumerated, unless there are too many ([reachable]).
 //  6. A possible device is removed if every sum with it is too small or too large.
 //
@@ -65,7 +65,7 @@ func asTotal(q propagate.Quantity) (total, bool) {
 	}
 }
 
-// joinSums joins two constraints on the same sum into one. It returns false for other conditions.
+// joinSums replaces two constraints on the same sum by one. It returns false for other conditions.
 func joinSums(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*sum)
 	r, too := right.(*sum)

@@ -132,9 +132,9 @@ var macros = map[string][]string{
 // extremes maps functions that only macros of math call to these macros.
 var extremes = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
 
-// calls returns calls of a function, with $ for an operand of any kind. Each declaration is called with $ for all operands, with
-// $ for one operand and declared types for the others, and with failing operands of the declared types. Functions that can't be
-// called by name are called by their macros.
+// calls returns calls of a function, with $ for an operand of any kind. All operands of a declaration are $, or one operand is $
+// and the others have declared types. Other calls have failing operands of the declared types. Functions that can't be called by
+// name are called by their macros.
 func calls(name string, f *decls.FunctionDecl) []string {
 	switch name {
 	case operators.NotStrictlyFalse, "cel.@mapInsert":

@@ -113,7 +113,7 @@ func TestShapesTellPartsApart(t *testing.T) {
 			different++
 			require.NotEqual(rt, shapes[0], shapes[1], "%s\n%s", one, other)
 		case strings.Contains(one, "{"):
-			// Maps are never the same.
+			// Two maps never have the same shape.
 		default:
 			same++
 			require.Equal(rt, shapes[0], shapes[1], "%s\n%s", one, other)

@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// reading has the methods that differ between [analyzer], which reads parts that refer to the set, and [local], which reads parts
-// that refer to single devices. They create different leaves, and treat constant operands differently.
+// reading has the methods that differ between two readers: [analyzer] reads parts that refer to the set, [local] reads parts that
+// refer to single devices. They create different leaves, and treat constant operands differently.
 type reading interface {
 	condition(expr ast.Expr, s normal.Scope) propagate.Condition
 	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity

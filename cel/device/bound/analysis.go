@@ -121,7 +121,7 @@ func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
 }
 
-// Affordable reports whether no evaluation on some of the devices exceeds the cost limit. Bounds of the whole expression are
+// Affordable reports whether no evaluation on a set of the devices exceeds the cost limit. Bounds of the whole expression are
 // valid only then.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
 	return a.problem.Usable && (a.within || a.isWithin(device.SizesOf(devices)))

@@ -39,7 +39,7 @@ func (b *Bounds) Builds() int64 { return b.state.Builds }
 // MayProve reports whether Bound can return True for a complete set. It can't if a conjunct is open.
 func (b *Bounds) MayProve() bool { return b.state.Problem.Provable }
 
-// Err returns the reason why CEL could not be called, or nil: the context has ended or the budget is used up.
+// Err returns the reason why CEL could not be called: the context has ended or the budget is used up. Otherwise it returns nil.
 func (b *Bounds) Err() error { return b.state.Err }
 
 // Exhausted reports whether the expression is too expensive for bounds. All later results are open.

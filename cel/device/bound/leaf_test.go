@@ -33,7 +33,7 @@ var ofTwoLists = []string{
 	"devices.all(b, devices.map(a, LEFT).flatten().distinct().size() < 3)", "devices.filter(a, a.attributes['d'].y > 1).map(a, LEFT).distinct().size() == 1",
 }
 
-// TestListsAreSound compares lists of devices.
+// TestListsAreSound checks comparisons of lists that belong to devices.
 func TestListsAreSound(t *testing.T) {
 	var seen statistics
 	cases.CheckN(t, cases.Of(2000, 20_000), soundnessOf(t, &seen, func(t *rapid.T) string {

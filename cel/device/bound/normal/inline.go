@@ -149,7 +149,7 @@ func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	}))
 }
 
-// mayBeList reports whether an expression may be a list. Values with an order are no lists.
+// mayBeList reports whether an expression may be a list. max and min never return lists.
 func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])

@@ -27,7 +27,7 @@ type column struct {
 	Entries []Entry
 	// Ints has the devices with an int as value.
 	Ints bitset.Set
-	// Groups has the devices by value. Elements has them by each value in their lists. It is nil if no device has a list.
+	// Groups has the devices by value. Elements has the devices by each value in their lists, or is nil without lists.
 	Groups       Groups
 	Elements     *Groups
 	Misbehaviour misbehaviour

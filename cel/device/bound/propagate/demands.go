@@ -5,8 +5,8 @@ package propagate
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// demands adds up the numbers of devices that disjoint sets still need. The sum must not exceed the number of devices to add. If
-// both are equal, all other devices are removed.
+// demands adds up the numbers of devices that are still needed from disjoint sets. The sum must not exceed the number of devices
+// to add. If both are equal, all other devices are removed.
 //
 //	lists.range(16).all(t, devices.exists(d, d.tray == t))
 //	devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
@@ -46,7 +46,7 @@ func (d *demands) Propagate() bool {
 
 // A demander is a condition that may need more devices of a set.
 type demander interface {
-	// Demand returns the set and the number of its devices that are still needed. No demand: zero or less.
+	// Demand returns the set and the number of its devices that are still needed. Zero or less means no demand.
 	Demand(s *State) (of bitset.Set, count int)
 }
 

@@ -123,7 +123,7 @@ func (s *State) evaluate(l *Leaf, e *Entry, devices [MaxArity]int) bool {
 	return true
 }
 
-// addToTables counts memory for pairs and rows. Above maxBytes the bounds are exhausted.
+// addToTables counts memory of pairs, rows and classes. Above maxBytes the bounds are exhausted.
 func (s *State) addToTables(bytes int) {
 	s.Exhausted = s.Exhausted || s.tables.ofPairs.Add(int64(bytes)) > maxBytes
 	s.tables.grow(bytes)

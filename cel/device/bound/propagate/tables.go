@@ -19,7 +19,7 @@ type Tables struct {
 	// predicates are indexed by Predicate.Index, derived by Derivation.index.
 	predicates []predicateTable
 	derived    []atomic.Value
-	// ofPairs is the memory of tables for pairs and of rows, in bytes.
+	// ofPairs is the memory of pairs, rows and classes, in bytes.
 	ofPairs atomic.Int64
 }
 

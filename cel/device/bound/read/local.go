@@ -113,7 +113,7 @@ func identityOf(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool
 	return condition.NewIdentity(l, r), isDevice && areDevices
 }
 
-// listRelation reads a function on two lists of devices, such as sets.intersects(a, b).
+// listRelation reads a function on the lists of two devices, such as sets.intersects(d.rails, o.rails).
 func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false

@@ -86,8 +86,8 @@ func (l loop) over(build func(condition.DeviceList) propagate.Condition) propaga
 	return condition.NewAssuming(l.never, build(condition.AllDevices{}), general)
 }
 
-// oneValue reads "list.distinct().size() == 1" for values that refer to the set, as: any two values are equal, and there is a
-// value.
+// oneValue reads "list.distinct().size() == 1" for values that refer to the set. It means that any two values are equal, and that
+// there is a value.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
 func (a *analyzer) oneValue(c condition.Comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {

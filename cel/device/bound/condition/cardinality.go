@@ -186,8 +186,8 @@ func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propa
 	return propagate.Fix, ok
 }
 
-// propagateChosen propagates the condition for each chosen device. It collects the devices that need all but one of the devices
-// left to choose in Lacking.
+// propagateChosen propagates the condition for each chosen device. In Lacking it collects the devices that need all but one of
+// the devices left to choose.
 func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok bool) {
 	p := n.predicate
 	made := p.RowsOver(s, over)

@@ -64,7 +64,8 @@ func (connected) narrow(g *graph, keep bitset.Set) {
 	}
 }
 
-// reach finds the devices that can be reached from a device over at most over possible devices. The device itself does not count.
+// reach sets reached to the devices within reach of a device. A way may use at most over possible devices, not counting the
+// first.
 func (g *graph) reach(from, over int, reached bitset.Set) {
 	s := g.state
 	layer, next := s.Borrow(reached), s.Borrow(reached)
@@ -97,7 +98,7 @@ func (g *graph) reach(from, over int, reached bitset.Set) {
 	}
 }
 
-// neighbours returns the devices that are joined to one of the devices.
+// neighbours sets into to the devices that are joined to one of the given devices.
 func (g *graph) neighbours(of, into bitset.Set) {
 	into.Clear()
 	for i := range of.All() {

@@ -15,5 +15,5 @@
 // A condition that can't be expressed with others is a [propagate.Condition] in a file of its own. It has a bound, and perhaps a
 // propagator that is better than probing and a negation ([negator]). box.go is the model. Combinations of other conditions are
 // recognized by their constructors, such as [NewForAll], so negations must call these. A test must show that the construct is
-// recognized, because an unrecognized construct is still sound.
+// recognized. Other tests don't notice, because bounds are sound without it.
 package condition

@@ -47,7 +47,7 @@ func (b *Builder) WithConjunct(conjuncts []propagate.Condition, c propagate.Cond
 	return append(conjuncts, c)
 }
 
-// NewAnd returns a conjunction. It drops constants and joins two constraints if possible.
+// NewAnd returns a conjunction. It simplifies constants, and joins two constraints into one if possible.
 func (b *Builder) NewAnd(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) && propagate.IsOpen(right):
@@ -63,7 +63,7 @@ func (b *Builder) NewAnd(left, right propagate.Condition) propagate.Condition {
 	return and{left, right}
 }
 
-// NewOr returns a disjunction. It drops constants.
+// NewOr returns a disjunction. It simplifies constants.
 func (b *Builder) NewOr(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) && propagate.IsOpen(right):

@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Outcome is the set of results that an expression may have.
+// An Outcome is the set of results that an expression may have.
 type Outcome = outcome.Outcome
 
-// The results of an expression, and all of them.
+// The results of an expression. Open includes all of them.
 const (
 	True  = outcome.True
 	False = outcome.False
@@ -28,10 +28,10 @@ const (
 	Open  = outcome.Open
 )
 
-// Partial is a set of which a part is chosen.
+// A Partial is a set that is partly chosen.
 type Partial = propagate.Partial
 
-// Effort is how much is done to find out that a partial set is infeasible.
+// Effort is the amount of work for detecting that a partial set is infeasible.
 type Effort = propagate.Effort
 
 // The efforts.
@@ -40,46 +40,44 @@ const (
 	Thorough = propagate.Thorough
 )
 
-// An Analysis has the conditions that an expression was read as, for sets of one size. It is
-// safe for concurrent use.
+// An Analysis holds the conditions of an expression for sets of one size. It is safe for concurrent use.
 type Analysis struct {
-	// expression was read for sets of the size, whose devices are in the order of the tables or in any order.
+	// expression was read for sets of this size. If ascending is set, their devices are in the order of the tables.
 	expression *device.Expression
 	size       int
 	ascending  bool
 	problem    propagate.Problem
-	// within: no evaluation on devices as the API allows them crosses the limit of its cost.
-	// Most expressions are far from it.
+	// within means that no evaluation exceeds the cost limit on any devices that the API allows. Most expressions stay far below
+	// the limit.
 	within bool
-	// bytes is about what all this takes, also when all leaves are planned.
+	// bytes is the approximate memory of the analysis with all leaves planned.
 	bytes int
 }
 
-// Analyze reads an expression for sets of the given size. What it does not
-// understand is open.
+// Analyze reads an expression for sets of the given size. Parts that it does not understand are open.
 func Analyze(expression *device.Expression, size int) *Analysis {
 	return analyze(&Analysis{expression: expression, size: size}, expression.AST().Expr())
 }
 
-// AnalyzeAscending is Analyze for sets whose devices are in the order of the tables, as those of
-// one request are. More is known of devices[0] then.
+// AnalyzeAscending is like Analyze for sets whose devices are in the order of the tables, such as the devices of one request.
+// Then fewer devices can be devices[0].
 func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
 	return analyze(&Analysis{expression: expression, size: size, ascending: true}, expression.AST().Expr())
 }
 
-// analyze reads conjuncts of the expression: all, or the first of them.
+// analyze reads all or the first conjuncts of the expression.
 func analyze(a *Analysis, conjuncts ...ast.Expr) *Analysis {
 	a.problem, a.bytes = read.Conjuncts(a.expression, a.size, a.options(), conjuncts...)
 	a.within = a.problem.Usable && a.isWithin(a.expression.LargestSizes())
 	return a
 }
 
-// parts is the number of parts of an expression that are read. Tests lower it.
+// parts is the maximum number of parts to read. Tests lower it.
 var parts = read.MaxParts
 
 func (a *Analysis) options() read.Options { return read.Options{Ascending: a.ascending, Parts: parts} }
 
-// Understood reports whether bounds can tell anything at all.
+// Understood reports whether the bounds may be better than open.
 func (a *Analysis) Understood() bool {
 	if a.problem.Goal != nil {
 		return a.problem.Usable && !propagate.IsOpen(a.problem.Goal)
@@ -87,7 +85,7 @@ func (a *Analysis) Understood() bool {
 	return a.problem.Usable && (len(a.problem.Conjuncts) == 0 || slices.ContainsFunc(a.problem.Conjuncts, func(c propagate.Condition) bool { return !propagate.IsOpen(c) }))
 }
 
-// Open counts the conjuncts about which bounds can tell nothing.
+// Open returns the number of conjuncts without bounds.
 func (a *Analysis) Open() int {
 	if !a.problem.Usable {
 		return max(1, len(a.problem.Conjuncts))
@@ -101,38 +99,37 @@ func (a *Analysis) Open() int {
 	return count
 }
 
-// Size is about how many bytes of memory the analysis takes, without the expression.
+// Size returns the approximate memory of the analysis in bytes, without the expression.
 func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 
-// Tabulate prepares the tables for the given devices. CEL is asked later.
+// Tabulate creates the tables for the given devices. CEL is called later.
 func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 	t := &Tables{problem: &a.problem}
 	t.Init(t.problem, devices)
 	return t
 }
 
-// Fits reports whether the tables for that many devices are small enough to be begun. What is said of pairs is made as
-// it is asked for, and bounds are exhausted when it takes too much.
+// Fits reports whether the initial tables for this number of devices are small enough. Entries for pairs are added on demand. If
+// they take too much memory, the bounds are exhausted.
 func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
-// An evaluation that crosses the limit of its cost fails, whatever the expression says of
-// the set. Bounds know nothing of costs, so they hold only where no evaluation can come to
-// that. The same is so of what may abort (propagate.Guard). But an evaluation goes through conjuncts from the
-// first to the last, and ends with the first that is false: what stands behind it is never met.
+// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are valid
+// only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation takes
+// conjuncts in order and ends at the first false one, so later conjuncts don't matter then.
 
 func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
 }
 
-// Affordable reports whether no evaluation on some of the devices crosses the limit for one.
-// Bounds of the whole expression may only be asked for if that is so.
+// Affordable reports whether no evaluation on a set of the devices exceeds the cost limit. Bounds of the whole expression are
+// valid only then.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
 	return a.problem.Usable && (a.within || a.isWithin(device.SizesOf(devices)))
 }
 
-// Leading returns the analysis if it is affordable for some of the devices, otherwise one of so many
-// of the first conjuncts that it is: a set for which one of them is false is refused before others are
-// evaluated. The rest is open. nil if nothing is understood of them.
+// Leading returns the analysis if it is affordable for sets of the devices. Otherwise it returns an analysis of the longest
+// affordable sequence of first conjuncts, with the rest open. A set that makes one of them false is rejected before the rest is
+// evaluated. The result is nil if the conjuncts are not understood.
 func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 	if a.Affordable(devices) {
 		if a.Understood() {

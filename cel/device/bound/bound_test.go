@@ -51,7 +51,7 @@ func clone(p bound.Partial) bound.Partial {
 	return bound.Partial{Chosen: slices.Clone(p.Chosen), Domain: slices.Clone(p.Domain), Left: p.Left}
 }
 
-// completions calls f for all sets that p may become.
+// completions calls f for each completion of p.
 func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 	if p.Left == 0 {
 		f(p.Chosen)
@@ -68,15 +68,13 @@ func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 	}
 }
 
-// statistics keep the generator from degenerating unnoticed. All but compiled count
-// partial sets.
+// statistics show whether the generator still covers all cases. All fields except compiled count partial sets.
 type statistics struct{ compiled, tried, understood, decided, infeasible int }
 
-// perExpression is how many partial sets each expression is tried on: compiling and
-// analysing take most of the time.
+// perExpression is the number of partial sets for each expression. Compiling and analysing take most of the time.
 const perExpression = 2
 
-// TestBoundsAreSound is the promise of the package.
+// TestBoundsAreSound checks the promise of the package.
 func TestBoundsAreSound(t *testing.T) {
 	var seen statistics
 	cases.CheckN(t, cases.Of(2000, 10_000), soundness(t, &seen))
@@ -94,7 +92,7 @@ func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
 	return soundnessOf(t, statistics, func(rt *rapid.T) string { return randomexpr.Condition(rt, randomAttributes) })
 }
 
-// soundnessOf is for texts that are written in a certain way.
+// soundnessOf returns a property of expressions that write generates.
 func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) string) func(*rapid.T) {
 	e := environment(t)
 	return func(rt *rapid.T) {
@@ -130,8 +128,7 @@ func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) stri
 	}
 }
 
-// randomAttributes are those of the random devices: x may be missing or a string, list
-// may be a string.
+// randomAttributes are the attributes of the random devices. x may be missing or a string, list may be a string.
 var randomAttributes = randomexpr.Attributes{
 	Domain: "d", Ints: []string{"x", "y"}, String: "s",
 	Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
@@ -139,7 +136,7 @@ var randomAttributes = randomexpr.Attributes{
 
 var letter = rapid.SampledFrom([]string{"a", "b", "c"})
 
-// devices draws n of them.
+// devices draws n devices.
 func devices(t *rapid.T, n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
@@ -173,8 +170,7 @@ func addRarelyRead(t *rapid.T, d *resourceapi.Device) {
 	}
 }
 
-// line has n devices with the attribute y counting from zero, s alternating, v a version
-// and l a list.
+// line returns n devices. y counts from zero, s alternates, v is a version and l a list.
 func line(n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
@@ -183,7 +179,7 @@ func line(n int) []*device.Device {
 	return result
 }
 
-// sourceOf is the device at a place in the line.
+// sourceOf returns the device at a position of the line.
 func sourceOf(i int) *resourceapi.Device {
 	return &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 		"y": {IntValue: ptr.To(int64(i))},
@@ -201,7 +197,7 @@ func of(n int, positions ...int) bitset.Set {
 	return result
 }
 
-// A candidate that is in no satisfactory completion is removed.
+// TestInfeasibleRemovesCandidates checks that devices without a satisfying completion are removed.
 func TestInfeasibleRemovesCandidates(t *testing.T) {
 	compiled, err := environment(t).Compile(t.Context(), "devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
 	require.NoError(t, err)

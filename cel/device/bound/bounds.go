@@ -12,48 +12,40 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// Tables are what an expression says of the given devices, one by one and in pairs.
-// They are filled as they are needed, each entry once, and never change after that:
-// any number of searches may use them at the same time, each through its own
-// [Bounds].
+// Tables hold the results of an expression for the given devices and pairs of them. Each entry is filled once, on demand, and
+// never changes. Any number of searches may use the tables concurrently, each with its own [Bounds].
 type Tables struct {
 	propagate.Tables
 	problem *propagate.Problem
 }
 
-// Bounds tell what an expression can become for partial sets of the devices that
-// were tabulated. They must not be used concurrently, the tables may.
+// Bounds compute the possible results of an expression for partial sets of the tabulated devices. They must not be used
+// concurrently, but the tables may.
 type Bounds struct{ state propagate.State }
 
-// NewBounds returns bounds for one search. What CEL has to be asked for on the way
-// is interrupted by ctx and charged to the budget.
+// NewBounds returns bounds for one search. Calls of CEL end with ctx and are charged to the budget.
 func (t *Tables) NewBounds(ctx context.Context, budget *cel.Budget) *Bounds {
 	b := &Bounds{}
 	b.state.Start(ctx, budget, t.problem, &t.Tables)
 	return b
 }
 
-// Evaluations counts how often CEL was asked for an entry of a table by these bounds,
-// and Builds how many tables they began. What the tables had already counts for
-// whoever asked first.
+// Evaluations returns the number of calls of CEL by these bounds. Entries that other bounds filled are not counted.
 func (b *Bounds) Evaluations() int64 { return b.state.Evaluations }
 
-// Builds counts the tables that these bounds began.
+// Builds returns the number of tables that these bounds started.
 func (b *Bounds) Builds() int64 { return b.state.Builds }
 
-// MayProve reports whether there may be a complete set of which Bound says that it is surely
-// true: there is none if a conjunct is open.
+// MayProve reports whether Bound can return True for a complete set. It can't if a conjunct is open.
 func (b *Bounds) MayProve() bool { return b.state.Problem.Provable }
 
-// Err returns why CEL could not be asked, nil if it could: the context has ended or
-// the budget is used up.
+// Err returns the reason why CEL could not be called: the context has ended or the budget is used up. Otherwise it returns nil.
 func (b *Bounds) Err() error { return b.state.Err }
 
-// Exhausted tells that the expression is too expensive to have bounds. Nothing is
-// looked at any more then.
+// Exhausted reports whether the expression is too expensive for bounds. All later results are open.
 func (b *Bounds) Exhausted() bool { return b.state.Exhausted }
 
-// Bound returns what the expression may become.
+// Bound returns the possible results of the expression.
 func (b *Bounds) Bound(p propagate.Partial) outcome.Outcome {
 	s := &b.state
 	if !s.Begin(p) {
@@ -69,21 +61,20 @@ func (b *Bounds) Bound(p propagate.Partial) outcome.Outcome {
 	return result
 }
 
-// Infeasible reports whether no completion satisfies the expression and none makes it
-// fail. It removes devices from p.Domain that are in no other completions, and
-// enters those into p.Forced that are in all of them.
+// Infeasible reports whether all completions are false. It removes devices from p.Domain that are only in false completions, and
+// enters devices into p.Forced that are in all other completions.
 func (b *Bounds) Infeasible(p propagate.Partial, effort propagate.Effort) bool {
 	return b.state.Infeasible(p, effort)
 }
 
-// Exceed has sets satisfy the condition that their value is above the given one, in place of what
-// Exceed was told before. The bounds are of an analysis of [AnalyzeGoal].
+// Exceed requires that the value of a set exceeds the given value. It replaces earlier values. The analysis must be from
+// [AnalyzeGoal].
 func (b *Bounds) Exceed(value int64) {
 	b.state.Conjuncts = []propagate.Condition{b.state.Problem.Above(value)}
 }
 
-// Most returns what the value of no completion exceeds, and [math.MaxInt64] if that is not known. The bounds
-// are of an analysis of [AnalyzeGoal].
+// Most returns an upper bound for the values of all completions, or [math.MaxInt64] if there is no bound. The analysis must be
+// from [AnalyzeGoal].
 func (b *Bounds) Most(p propagate.Partial) int64 {
 	s := &b.state
 	if !s.Begin(p) {

@@ -17,12 +17,12 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// width is the distance of the extremes of an attribute.
+// width returns an expression for the distance between the extremes of an attribute.
 func width(attribute string) string {
 	return fmt.Sprintf("devices.map(d, d.%[1]s).max() - devices.map(d, d.%[1]s).min()", attribute)
 }
 
-// grid has rows and columns in the attributes x and y.
+// grid returns devices with rows in x and columns in y.
 func grid(rows, columns int) []*device.Device {
 	var all []values
 	for x := range rows {
@@ -69,9 +69,9 @@ func TestBoxesAreSound(t *testing.T) {
 	}
 }
 
-// TestBoxesOfListsAreSound has the devices of places listed, and boxes in any order of their sides, also on circles.
+// TestBoxesOfListsAreSound covers positions stored as lists of devices, and boxes with sides in any order and on circles.
 func TestBoxesOfListsAreSound(t *testing.T) {
-	// A place has so few of all devices that they are listed.
+	// With many strangers each position has few of all devices, so positions are stored as lists.
 	strangers = devicesWith(make([]values, 320)...)
 	defer func() { strangers = nil }()
 	t.Run("spans", TestBoxesAreSound)
@@ -87,13 +87,12 @@ func TestBoxesOfListsAreSound(t *testing.T) {
 	require.Greater(t, seen.infeasible, 300)
 }
 
-// The places are those at each number that may be the smallest one: with numbers far
-// and wide there would be too many, and each side is looked at alone.
+// TestBoxWithTooManyPlaces has numbers so far apart that there are too many positions for a box. Then each side is checked alone.
 func TestBoxWithTooManyPlaces(t *testing.T) {
 	const n = 40
 	var all []values
 	for i := range n {
-		// No two have a number in common.
+		// No two devices have a number in common.
 		all = append(all, values{"x": i, "y": (i * 3) % n, "z": (i * 11) % n})
 	}
 	e := environment(t)
@@ -105,7 +104,7 @@ func TestBoxWithTooManyPlaces(t *testing.T) {
 	require.True(t, infeasible)
 }
 
-// Where a side overflows for some devices, the others still have their boxes.
+// TestBoxOfNumbersTooFarApart checks that devices still have boxes if a side overflows for other devices.
 func TestBoxOfNumbersTooFarApart(t *testing.T) {
 	s := newSound(t, environment(t), width("x")+" <= 1 && "+width("y")+" <= 1", 2, devicesWith(
 		values{"x": int64(math.MinInt64), "y": 0}, values{"x": int64(math.MaxInt64), "y": 0},
@@ -117,7 +116,7 @@ func TestBoxOfNumbersTooFarApart(t *testing.T) {
 	require.Subset(t, positions(propagated.Domain), []int{0, 1, 2, 3}, "0 and 1 together fail")
 }
 
-// One side alone may have too many places.
+// TestSideWithTooManyPlaces has one side with too many positions.
 func TestSideWithTooManyPlaces(t *testing.T) {
 	const n = 1100
 	numbers := make([]int64, n)
@@ -132,7 +131,7 @@ func TestSideWithTooManyPlaces(t *testing.T) {
 	require.True(t, s.bounds(t).Infeasible(p, bound.Quick))
 }
 
-// ranked are devices with the numbers in the attribute x.
+// ranked returns devices with the numbers in the attribute x.
 func ranked(numbers ...int64) []*device.Device {
 	all := make([]values, len(numbers))
 	for i, number := range numbers {
@@ -141,13 +140,12 @@ func ranked(numbers ...int64) []*device.Device {
 	return devicesWith(all...)
 }
 
-// closeness is width with the other sign.
+// closeness returns the negation of width.
 func closeness(attribute string) string {
 	return fmt.Sprintf("devices.map(d, d.%[1]s).min() - devices.map(d, d.%[1]s).max()", attribute)
 }
 
-// Comparisons with every limit that is interesting, over numbers that go to the
-// extremes of an int64.
+// TestSpansAreSound compares spans with all interesting limits, for numbers up to the extremes of int64.
 func TestSpansAreSound(t *testing.T) {
 	const least, most = math.MinInt64, math.MaxInt64
 	devices := [][]*device.Device{
@@ -182,7 +180,7 @@ func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, q
 	}
 }
 
-// railed has a device for each list of rails: nil for none, a single number for a scalar.
+// railed returns a device for each list of rails. A list may be nil, or a number for a scalar.
 func railed(all ...any) []*device.Device {
 	result := make([]*device.Device, len(all))
 	for i, rails := range all {

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Numbers of devices compared with all limits that make a difference, in either order
-// and negated, for predicates over one device and two, some of which fail.
+// TestCountsAreSound compares numbers of devices with all relevant limits, in both orders and negated. The predicates take one or
+// two devices, and some fail.
 func TestCountsAreSound(t *testing.T) {
 	devices := [][]*device.Device{
 		ranked(0, 1, 2, 3, 4),
@@ -68,7 +68,7 @@ func TestStarvedIsSound(t *testing.T) {
 	require.Greater(t, requiring, 500)
 }
 
-// General cardinalities: how many devices there are for which something about the set holds.
+// TestTalliesAreSound covers general cardinalities: the number of devices that satisfy a condition on the set.
 func TestTalliesAreSound(t *testing.T) {
 	const (
 		last      = "!devices.exists(o, o.x == d.x + 1)"
@@ -107,8 +107,7 @@ func TestTalliesAreSound(t *testing.T) {
 
 const sumOfX = "devices.map(d, d.x).sum()"
 
-// Comparisons with every limit that is interesting, over numbers that go to the
-// extremes of an int64.
+// TestSumsAreSound compares sums with all interesting limits, for numbers up to the extremes of int64.
 func TestSumsAreSound(t *testing.T) {
 	const least, most = math.MinInt64, math.MaxInt64
 	devices := [][]*device.Device{
@@ -124,7 +123,7 @@ func TestSumsAreSound(t *testing.T) {
 	soundWithLimits(t, []int64{least, least + 1, least / 2, -4, -1, 0, 1, 3, 6, 11, most / 2, most - 1, most}, devices, sumOfX)
 }
 
-// Nothing is removed that is in a set within the limits, and everything that is in none is, where only the sum matters.
+// TestSumsRemoveAllTheyCan checks, for a condition on a sum only, that exactly the devices in no satisfying set are removed.
 func TestSumsRemoveAllTheyCan(t *testing.T) {
 	e := environment(t)
 	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {
@@ -167,7 +166,7 @@ func TestSumsRemoveAllTheyCan(t *testing.T) {
 	})
 }
 
-// completions calls f with each set of three of the chosen devices and possible ones.
+// completions calls f for each set of three devices that contains the chosen devices.
 func (s *sound) completions(chosen, possible []int, f func(set []int)) {
 	if len(chosen) == 3 {
 		f(chosen)

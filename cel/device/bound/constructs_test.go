@@ -21,8 +21,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// strange has devices in a line of which some lack attributes, or have others than the
-// rest.
+// strange returns a line of devices. Some lack attributes or have attributes of another type.
 func strange() []*device.Device {
 	all := line(5)
 	for i, missing := range map[int]resourceapi.QualifiedName{1: "y", 2: "s", 3: "l"} {
@@ -36,8 +35,8 @@ func strange() []*device.Device {
 	return all
 }
 
-// TestConstructs has what is said of one partial set, and compares what is said of others with
-// their completions, also where a construct fails for devices.
+// TestConstructs records the bounds of one partial set. It compares the bounds of other sets with their completions, also if a
+// construct fails for some devices.
 func TestConstructs(t *testing.T) {
 	e := environment(t)
 	transcript.Run(t, "testdata/constructs.txt", func(t *testing.T, text string) string {
@@ -55,14 +54,14 @@ func TestConstructs(t *testing.T) {
 	})
 }
 
-// notUnderstood are the expressions of the corpus of which a conjunct is open.
+// notUnderstood maps the names of expressions with an open conjunct to the reason.
 var notUnderstood = map[string]string{
 	"ring: by place":                             "distinct may panic, and what it is asked about depends on places",
 	"coupled: the same roots in order":           "two lists are compared place by place",
 	"sockets: two requests on different sockets": "slices depend on places",
 }
 
-// read prepares an expression of the corpus.
+// read compiles an expression of the corpus and analyzes it for its hardware.
 func read(t *testing.T, e *device.Environment, x corpus.Expression) *sound {
 	t.Helper()
 	expression, err := e.Compile(t.Context(), x.Text)
@@ -78,7 +77,7 @@ func read(t *testing.T, e *device.Environment, x corpus.Expression) *sound {
 	return soundOf(formula{x.Text, expression}, size, all)
 }
 
-// Every conjunct of the expressions that people write is understood, but for a few.
+// TestCorpusIsUnderstood checks that the corpus has no open conjuncts, except in notUnderstood.
 func TestCorpusIsUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, x := range corpus.Expressions() {
@@ -88,7 +87,7 @@ func TestCorpusIsUnderstood(t *testing.T) {
 	t.Logf("%d expressions, all but %d understood in every conjunct", len(corpus.Expressions()), len(notUnderstood))
 }
 
-// Whatever devices of a node a partial set has.
+// TestCorpusIsSound checks bounds for random partial sets of the hardware.
 func TestCorpusIsSound(t *testing.T) {
 	e := environment(t)
 	var all []*sound
@@ -101,7 +100,7 @@ func TestCorpusIsSound(t *testing.T) {
 	})
 }
 
-// TestEqualitiesInEqualities has conditions that are compared with each other, in any nesting.
+// TestEqualitiesInEqualities covers nested comparisons of conditions.
 func TestEqualitiesInEqualities(t *testing.T) {
 	var seen statistics
 	var equality func(t *rapid.T, depth int) string
@@ -117,7 +116,7 @@ func TestEqualitiesInEqualities(t *testing.T) {
 	require.Positive(t, seen.infeasible)
 }
 
-// TestWhatIsNotReadIsOpen: wherever reading ends, what is said is sound.
+// TestWhatIsNotReadIsOpen checks that bounds are sound if reading stops at any part.
 func TestWhatIsNotReadIsOpen(t *testing.T) {
 	var seen statistics
 	sound := soundness(t, &seen)
@@ -129,7 +128,7 @@ func TestWhatIsNotReadIsOpen(t *testing.T) {
 	require.Positive(t, seen.infeasible)
 }
 
-// TestChainsOfEqualities: each side of an equality is written out twice at most, however many there are.
+// TestChainsOfEqualities checks that each side of an equality is written out at most twice, in chains of any length.
 func TestChainsOfEqualities(t *testing.T) {
 	e := environment(t)
 	all := devicesWith(values{"y": 0}, values{"y": 1}, values{"y": 2})
@@ -157,7 +156,7 @@ func TestChainsOfEqualities(t *testing.T) {
 	}
 }
 
-// counted has in each of its levels the next one once, and is read several times.
+// counted returns an expression whose levels each contain the next level once. A level is read several times.
 func counted(levels int) string {
 	text := "devices.size()"
 	for level := range levels {
@@ -166,8 +165,8 @@ func counted(levels int) string {
 	return text
 }
 
-// TestCompleteSets: a complete set that is surely true by its bounds is true by CEL, and one
-// that is surely false is false. Those are accepted and refused without an evaluation.
+// TestCompleteSets compares the bounds of complete sets with CEL. A set is accepted or rejected without an evaluation if its
+// bound is true or false.
 func TestCompleteSets(t *testing.T) {
 	e := environment(t)
 	sets, proven, refuted, satisfied := 0, 0, 0, 0

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bound decides early: it tells what an expression over "devices" can
-// still become when a part of the set is chosen, without evaluating it.
+// Package bound decides early: it computes the possible results of an expression over "devices" when only a part of the set is
+// chosen, without evaluating the expression.
 //
 //	analysis := bound.Analyze(expression, 4)
 //	tables := analysis.Tabulate(devices)    // shared by any number of searches
@@ -13,53 +13,50 @@
 //
 // [Analyze] reads the expression once for sets of one size (package read). Each conjunct becomes a condition:
 //
-//   - A part that speaks of a single device is a leaf. CEL evaluates it for each device, and the results are a column.
-//   - A part that compares two devices, d != o && d.row == o.row, is a predicate. It is computed from columns, or by CEL
-//     where they won't do, and kept as rows of bits. So any function may stand there, and an entry may also be an error.
-//   - A part that speaks of the set (quantifiers, counts, minima and maxima, sums and comparisons of them) has bounds over
+//   - A part that refers to a single device is a leaf. CEL evaluates it for each device, and the results form a column.
+//   - A part that compares two devices, d != o && d.row == o.row, is a predicate. It is computed from columns, or by CEL if
+//     columns are not enough, and stored as rows of bits. So it may use any function, and an entry may also be an error.
+//   - A part that refers to the set (quantifiers, counts, minima and maxima, sums and comparisons of them) has bounds over
 //     all completions of a partial set.
-//   - Any other part is open: it may become anything.
+//   - Any other part is open: it may have any result.
 //
-// An [Outcome] is the set of results that are possible: true, false, an error. A search cuts a branch only if the outcome is
-// surely false, for every completion and without an error in any of them. CEL absorbs errors: "false && error" is false,
-// and so are the bounds here. Some functions panic instead. Their part is tried with each device before anything is said
-// (propagate.Guard).
+// An [Outcome] is the set of possible results: true, false, an error. A search cuts a branch only if every completion is false,
+// without an error in any of them. CEL absorbs errors: "false && error" is false, and the bounds here do the same. Some functions
+// panic instead. A part with such a function is evaluated for each device before bounds are given (propagate.Guard).
 //
-// [Bounds.Infeasible] also propagates the conditions to a fixpoint: it removes devices that are in no completion which is not
-// false, and finds devices that are in all of them.
+// [Bounds.Infeasible] also propagates the conditions to a fixpoint. It removes devices that are only in false completions, and
+// finds devices that are in all other completions.
 //
 // # Where to read
 //
-// The packages stand in this order, and each imports only packages above it:
+// Each package imports only packages above it in this list:
 //
-//	outcome    what bools and ints may still become
+//	outcome    bools and ints that are not yet determined
 //	key        values that can be compared in Go
-//	normal     one spelling for what can be written in several ways: rules
-//	propagate  partial sets, tables of what CEL says, and the fixpoint
+//	normal     rules that rewrite several spellings into one
+//	propagate  partial sets, tables of CEL's results, and the fixpoint
 //	condition  conditions, numbers and global constraints
 //	read       expressions into conditions
-//	bound      this package: what a search calls
+//	bound      this package: the API for a search
 //
 // # To add a rule
 //
-// Another way to write what is understood is a rule: normal/rules.go, and an expression in the file
-// of its family in testdata/rules, where a transcript says what was applied, what it wrote and
-// what the bounds are then (go test -run TestRules -rewrite). Rules are asked where a condition on
-// the set is neither a leaf nor a binding (read/analyze.go). An equality is read in one place,
-// whichever way it is written. Put the expression among the constructs of
-// constructs_test.go, too: they are compared with CEL on devices that lack attributes or have
-// odd ones, which those of the transcripts don't.
+// A rule rewrites another spelling of a condition that is already understood. It needs an entry in normal/rules.go, and an
+// expression in the file of its family in testdata/rules. A transcript there lists the applied rules, their results, and the
+// bounds (go test -run TestRules -rewrite). Rules apply to conditions on the set that are neither leaves nor bindings
+// (read/analyze.go). All spellings of an equality are read in one place. Add the expression to the constructs of
+// constructs_test.go, too. That test compares constructs with CEL on devices with missing or odd attributes, which the
+// transcripts lack.
 //
 // # To add a kind of condition
 //
-// The comment of package condition says how. What a condition says of random partial sets is compared with all completions.
-// The texts come from grammar.txt of internal/testing/randomexpr, for required devices and for the status from
-// counting in propagation_test.go: the new construct has to be added there.
+// The comment of package condition explains how. Tests compare the bounds of random partial sets with all completions. The
+// expressions come from grammar.txt of internal/testing/randomexpr. For required devices and for the status they come from
+// counting in propagation_test.go. Add the new construct to both.
 //
 // # What it promises
 //
-// The possible results that Bound returns include the result of every completion. What
-// Infeasible removes is in completions only that are false, and what it finds forced is
-// in all that are not. Saying too much is allowed, it only costs time; saying too little
-// would be wrong.
+// The results of Bound include the result of every completion. A device that Infeasible removes is only in false completions. A
+// forced device is in all other completions. Results that include too much only cost time. Results that include too little would
+// be wrong.
 package bound

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/read"
 )
 
-// AnalyzeTraced is Analyze, and tells of each rule that was applied.
+// AnalyzeTraced is like Analyze and calls trace for each applied rule.
 func AnalyzeTraced(expression *device.Expression, size int, trace func(rule string, before, after ast.Expr)) *Analysis {
 	a := &Analysis{expression: expression, size: size}
 	o := a.options()
@@ -22,16 +22,15 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 	return a
 }
 
-// ReadAtMost lowers how many parts of an expression are read until restore is called.
+// ReadAtMost lowers the maximum number of parts to read until restore is called.
 func ReadAtMost(count int) (restore func()) {
 	before := parts
 	parts = count
 	return func() { parts = before }
 }
 
-// Propagate propagates the only conjunct, for which the partial set is left as it is afterwards: what is
-// required is chosen. was is what that came to, and changed reports whether propagating once more changed
-// anything. It is false if there are several conjuncts, or nothing can be told.
+// Propagate propagates the only conjunct and updates p. It chooses required devices. was is the resulting status. changed reports
+// whether propagating once more changes anything. ok is false if there are several conjuncts or no bounds.
 func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	s := &b.state
 	if len(s.Conjuncts) != 1 || !s.Begin(*p) {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// goals are values of sets in which x is an int for each device.
+// goals are preferences. x is an int attribute of each device.
 var goals = []string{
 	"7",
 	"devices.map(d, d.x).sum()",
@@ -29,7 +29,7 @@ var goals = []string{
 	"devices.exists(d, d.x == 3) ? devices.size() : devices.map(d, d.x).max()",
 }
 
-// TestGoalsAreSound compares the value of each completion with Most, and with what Exceed leaves.
+// TestGoalsAreSound compares the value of each completion with Most, and with the devices that remain after Exceed.
 func TestGoalsAreSound(t *testing.T) {
 	e := environment(t)
 	expressions := map[string]*device.Expression{}

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// TestLeadingConjuncts: what costs too much, or may abort, does not take those before it along.
+// TestLeadingConjuncts checks that conjuncts before a costly or aborting conjunct still have bounds.
 func TestLeadingConjuncts(t *testing.T) {
 	const (
 		box    = "devices.map(d, d.x).max() - devices.map(d, d.x).min() == 1"
@@ -63,8 +63,7 @@ func TestLeadingConjuncts(t *testing.T) {
 	}
 }
 
-// TestLeadingIsSound: no set is refused of which the evaluation would end at a limit, however little
-// an evaluation may cost.
+// TestLeadingIsSound checks that a set is not rejected if its evaluation would end at the cost limit, even for very low limits.
 func TestLeadingIsSound(t *testing.T) {
 	var environments []*device.Environment
 	for _, limit := range []uint64{50, 150, 500, 2000} {
@@ -134,8 +133,7 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.True(t, analysis.Fits(300), "equal parts have one table")
 }
 
-// What takes the place of names and constants is limited: each name here stands for
-// twice as much as the one before.
+// TestLargeExpressionsAreLeftToCEL checks the limit for copies. Each name here doubles the size of the previous one.
 func TestLargeExpressionsAreLeftToCEL(t *testing.T) {
 	bindings := func(n int) string {
 		text := fmt.Sprintf("a%d == 0", n)

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// numbersOf and listsOf are lists that depend on a device, some of which have no key, or fail for some devices.
+// numbersOf and listsOf are lists that depend on a device. Some have no key, and some fail for some devices.
 var (
 	numbersOf = []string{"[D.y]", "[D.y / 2]", "[D.y, D.y / 2]", "[D.y / 3, D.y / 3]", "[1, 2].filter(x, x <= D.y / 2)", "[0, 1]",
 		"lists.range(D.y)", "lists.range(64 + D.y)", "(D.y > 1 ? [] : [D.y])", "[D.y, 3].slice(0, 1)", "[1].filter(x, x / (D.y - 2) > 0)"}
@@ -24,7 +24,7 @@ var (
 	}
 )
 
-// ofTwoLists are conditions on them.
+// ofTwoLists are conditions on two of these lists.
 var ofTwoLists = []string{
 	"devices.all(a, devices.all(b, LEFT == RIGHT))", "devices.exists(a, devices.exists(b, LEFT != RIGHT))", "devices.clique(a, b, LEFT == RIGHT)",
 	"devices.all(a, devices.all(b, a == b || !sets.intersects(LEFT, RIGHT)))", "devices.all(a, devices.all(b, sets.contains(LEFT, RIGHT)))",
@@ -33,7 +33,7 @@ var ofTwoLists = []string{
 	"devices.all(b, devices.map(a, LEFT).flatten().distinct().size() < 3)", "devices.filter(a, a.attributes['d'].y > 1).map(a, LEFT).distinct().size() == 1",
 }
 
-// TestListsAreSound compares what devices have in lists.
+// TestListsAreSound checks comparisons of lists that belong to devices.
 func TestListsAreSound(t *testing.T) {
 	var seen statistics
 	cases.CheckN(t, cases.Of(2000, 20_000), soundnessOf(t, &seen, func(t *rapid.T) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// withLists has devices with a list of so many texts each. own: no two devices have a text in common.
+// withLists returns n devices with lists of length texts. own means that each device has texts of its own.
 func withLists(n, length, size int, own bool) (all []*device.Device) {
 	for i := range n {
 		var list []string
@@ -40,7 +40,7 @@ func withLists(n, length, size int, own bool) (all []*device.Device) {
 	return all
 }
 
-// measured asks once for bounds of sets of four, and returns how long it took, and how many bytes are held and were counted.
+// measured computes bounds for sets of four. It returns the time, the bytes in use and the bytes counted.
 func measured(ctx context.Context, t *testing.T, text string, all []*device.Device) (took time.Duration, held, counted int) {
 	const size = 4
 	f := compiled(t, environment(t), text)
@@ -68,7 +68,7 @@ func measured(ctx context.Context, t *testing.T, text string, all []*device.Devi
 	return took, held, counted
 }
 
-// TestListsTakeWhatIsCounted: what tables hold is counted, and it is not much more than an expression may take.
+// TestListsTakeWhatIsCounted checks that the counted memory of tables is right and stays near the limit for an expression.
 func TestListsTakeWhatIsCounted(t *testing.T) {
 	for text, all := range map[string][]*device.Device{
 		"devices.map(d, d.attributes['d'].l).flatten().distinct().size() == 3": withLists(2000, 64, 64, true),
@@ -77,13 +77,13 @@ func TestListsTakeWhatIsCounted(t *testing.T) {
 		_, held, counted := measured(t.Context(), t, text, all)
 		require.Less(t, counted, 2*16<<20, text)
 		if cases.Nightly() {
-			// Other tests of the process hold something, too.
+			// Other tests of the process hold memory, too.
 			require.Less(t, held, 2*counted, text)
 		}
 	}
 }
 
-// TestListsTakeTime: bounds end soon after the context, whatever is compared.
+// TestListsTakeTime checks that bounds end soon after the context, for any comparison of lists.
 func TestListsTakeTime(t *testing.T) {
 	cases.OnlyNightly(t, "it measures time")
 	for text, own := range map[string]bool{

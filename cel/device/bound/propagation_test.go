@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestPropagation has what is removed and required. All of it is compared with the completions.
+// TestPropagation records the removed and required devices, and compares them with the completions.
 func TestPropagation(t *testing.T) {
 	e := environment(t)
 	var all []*device.Device
@@ -57,7 +57,7 @@ func TestPropagation(t *testing.T) {
 	})
 }
 
-// specified makes devices of "x: 3 4", "grid 2 4", "ring 8" or "couples 3 2".
+// specified returns the devices for "x: 3 4", "grid 2 4", "ring 8" or "couples 3 2".
 func specified(t *testing.T, spec string) []*device.Device {
 	t.Helper()
 	fields := strings.Fields(spec)
@@ -79,7 +79,7 @@ func specified(t *testing.T, spec string) []*device.Device {
 	}
 }
 
-// ring has n devices, each joined to the next one by x and y.
+// ring returns n devices. x and y join each device to the next one.
 func ring(n int) []*device.Device {
 	var all []values
 	for i := range n {
@@ -88,7 +88,7 @@ func ring(n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// couples has devices of two kinds, with numbers from 0 on.
+// couples returns devices of two kinds. Each kind is numbered from 0.
 func couples(a, b int) []*device.Device {
 	var all []values
 	for i := range a + b {
@@ -101,7 +101,7 @@ func couples(a, b int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// listed reads positions as ranges writes them: "0,2-4".
+// listed parses positions in the form that ranges returns: "0,2-4".
 func listed(t *testing.T, text string) []int {
 	t.Helper()
 	var result []int
@@ -141,8 +141,7 @@ func ranges(set bitset.Set) string {
 	return strings.Join(parts, ",")
 }
 
-// counting draws an expression that counts, which is what devices are required by:
-// conjunctions, alternatives and negations of numbers of devices, distances and
+// counting draws an expression that may require devices: conjunctions, disjunctions and negations of counts, distances and
 // quantifiers.
 func counting(t *rapid.T, depth int) string {
 	if depth > 0 {
@@ -197,7 +196,7 @@ func counting(t *rapid.T, depth int) string {
 	}
 }
 
-// drawDevices may lack x, or have a text there.
+// drawDevices draws devices. Some lack x or have a text as x.
 func drawDevices(t *rapid.T, n int) []*device.Device {
 	all := make([]values, n)
 	for i := range all {
@@ -213,8 +212,7 @@ func drawDevices(t *rapid.T, n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// Every completion that is not false has the devices that are required, whatever the
-// expression is, and lacks those that are removed.
+// TestRequiredIsInEveryCompletion checks that all completions that are not false have the required devices and no removed device.
 func TestRequiredIsInEveryCompletion(t *testing.T) {
 	e := environment(t)
 	partials, infeasible, requiring, open := 0, 0, 0, 0
@@ -223,7 +221,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
 		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
 		bounds := s.bounds(rt)
-		// The same bounds and tables for one set after the other.
+		// Bounds and tables are reused for one set after the other.
 		for range 4 {
 			p := drawPartial(rt, s)
 			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
@@ -246,7 +244,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 	require.Greater(t, open, partials/10)
 }
 
-// Nobody needs to ask what is required.
+// TestRequiredMayBeNil checks that Forced may be nil.
 func TestRequiredMayBeNil(t *testing.T) {
 	s := newSound(t, environment(t), "devices.exists(d, d.x == 1)", 2, ranked(0, 1, 2))
 	p := s.partial(nil, []int{0, 1, 2})
@@ -256,8 +254,8 @@ func TestRequiredMayBeNil(t *testing.T) {
 	require.Empty(t, positions(p.Chosen))
 }
 
-// Wherever too much was looked at, nothing is told: not by what comes after it either,
-// although it would be false.
+// TestNothingIsToldWhenExhausted checks that all results are open once too many devices were visited, even for a later false
+// conjunct.
 func TestNothingIsToldWhenExhausted(t *testing.T) {
 	const n = 100
 	heavy := "devices.exists(d, d.y < 0)"
@@ -296,7 +294,7 @@ func TestNothingIsToldWhenExhausted(t *testing.T) {
 	}
 }
 
-// TestBoundsEndWithTheContext: what an expression does for one device is not bounded by the number of devices.
+// TestBoundsEndWithTheContext checks that the context ends the work for a single device, which may be expensive.
 func TestBoundsEndWithTheContext(t *testing.T) {
 	const n = 100
 	all := make([]values, n)
@@ -310,15 +308,14 @@ func TestBoundsEndWithTheContext(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The tables are there: CEL is asked nothing.
+	// The tables are already filled, so CEL is not called.
 	b = s.tables.NewBounds(ended, nil)
 	require.Equal(t, bound.Open, b.Bound(everyOther(n)))
 	require.NoError(t, b.Err())
 	require.True(t, b.Exhausted())
 }
 
-// TestStatus: of a conjunct that has failed no completion is anything but false, of one that is subsumed
-// each is true, and at a fixpoint nothing changes.
+// TestStatus checks that all completions are false after Failed and true after Subsumed, and that nothing changes after Fix.
 func TestStatus(t *testing.T) {
 	e := environment(t)
 	seen := map[string]int{}

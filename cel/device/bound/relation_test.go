@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// relations are written with the functions of package library, over all devices and over a part of
-// them.
+// relations use the functions of package library, over all devices and over some devices.
 var relations = []string{
 	"devices.connected(d, o, d.x == o.y)",
 	"devices.clique(d, o, d.x <= o.y + 1)",
@@ -39,7 +38,7 @@ var relations = []string{
 	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",
 }
 
-// TestRelationsAreUnderstood: nothing in them is open, whatever their lists are called.
+// TestRelationsAreUnderstood checks that no conjunct is open, for any names of the lists.
 func TestRelationsAreUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, text := range append([]string{
@@ -66,8 +65,8 @@ func TestRelationsAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestRelationsAreSound compares what is said of partial sets with all their completions, and what is
-// removed with what probing removes: choosing a device, and asking for the bound.
+// TestRelationsAreSound compares the bounds of partial sets with all their completions, and the removed devices with the devices
+// that probing removes.
 func TestRelationsAreSound(t *testing.T) {
 	e := environment(t)
 	var compiledRelations []formula
@@ -144,7 +143,7 @@ func TestRelationsAreSound(t *testing.T) {
 	require.Greater(t, total.removed, total.probed*7/10)
 }
 
-// TestRelationOfManyDevices: a ring of many devices that is not there ends in a bounded time.
+// TestRelationOfManyDevices checks that the search for a ring that does not exist ends in bounded time.
 func TestRelationOfManyDevices(t *testing.T) {
 	var all []values
 	for i := range 32 {
@@ -157,8 +156,8 @@ func TestRelationOfManyDevices(t *testing.T) {
 	require.NoError(t, bounds.Err())
 }
 
-// stretches are ways to write that the devices, each of which has the number x and is
-// followed by the one with the number y, are one stretch.
+// stretches are spellings of the condition that the devices form one stretch. A device has the number x, and the next device has
+// the number y.
 var stretches = []string{
 	"devices.exists_one(d, !devices.exists(o, o.x == d.y))",
 	"devices.exists_one(d, devices.all(o, o.x != d.y))",
@@ -167,7 +166,7 @@ var stretches = []string{
 	"devices.size() > 0 && (devices.exists_one(d, !devices.exists(o, o.x == d.y)) || devices.all(d, d.x > 3))",
 }
 
-// Rings with gaps, several of them, paths, and devices that follow several or none.
+// TestStretches covers rings with gaps, several rings, paths, and devices with several predecessors or without one.
 func TestStretches(t *testing.T) {
 	e := environment(t)
 	var formulas []formula

@@ -21,9 +21,8 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestRules reads the transcripts in testdata/rules, a file for each family of rules: for an
-// expression, the rules that were applied with what they wrote, and, for sets of two of the four
-// devices of [line], what the bounds say of partial sets, and what is left of the domain.
+// TestRules checks the transcripts in testdata/rules, one for each family of rules. For each expression they list the applied
+// rules with their results. They also list the bounds and domains of partial sets, for sets of two of the four devices of [line].
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "rules", "*.txt"))
 	require.NoError(t, err)
@@ -52,7 +51,7 @@ func applied(t *testing.T, expression string) string {
 				p.Domain.Add(i)
 			}
 		}
-		// What stands in the file must be so, whoever wrote it.
+		// Transcripts may be edited by hand, so their bounds are checked.
 		checked.check(t, bounds, p, bound.Thorough)
 		said := bounds.Bound(p).String()
 		if p.Left > 0 && bounds.Infeasible(p, bound.Thorough) {
@@ -69,7 +68,7 @@ func members(s bitset.Set) string {
 	return strings.ReplaceAll(fmt.Sprint(slices.Collect(s.All())), " ", ",")
 }
 
-// written writes an expression with the macros that its loops were.
+// written returns the text of an expression, with macros in place of loops.
 func written(expr ast.Expr) string {
 	switch expr.Kind() {
 	case ast.CallKind:

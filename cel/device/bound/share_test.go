@@ -12,8 +12,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// A part is evaluated once for all its occurrences, also where the variables have other
-// names.
+// TestEqualPartsShareTables checks that equal parts are evaluated once, even if the names of variables differ.
 func TestEqualPartsShareTables(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -23,10 +23,10 @@ type tester interface {
 	Helper()
 }
 
-// values are attributes in the domain d: int, int64 and string.
+// values are attributes in the domain d, of type int, int64 or string.
 type values map[string]any
 
-// devicesWith has a device for each of the values.
+// devicesWith returns a device for each of the values.
 func devicesWith(all ...values) []*device.Device {
 	result := make([]*device.Device, len(all))
 	for i, of := range all {
@@ -48,7 +48,7 @@ func devicesWith(all ...values) []*device.Device {
 	return result
 }
 
-// x, y and so on stand for attributes of the devices that the text calls d, o and p.
+// spelled expands d.x to d.attributes['d'].x, for devices d, o and p and attributes q to z.
 func spelled(text string) string {
 	var result []byte
 	for i := 0; i < len(text); i++ {
@@ -63,14 +63,14 @@ func spelled(text string) string {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// sound compares bounds with what partial sets become.
+// sound compares bounds with the results of all completions.
 type sound struct {
 	formula
 	all      []*device.Device
 	size     int
 	analysis *bound.Analysis
 	tables   *bound.Tables
-	// outcomes are those of complete sets, of up to 64 devices.
+	// outcomes holds the results of complete sets, as bits of up to 64 devices.
 	outcomes map[uint64]bound.Outcome
 }
 
@@ -79,7 +79,7 @@ func newSound(t tester, e *device.Environment, text string, size int, all []*dev
 	return soundOf(compiled(t, e, text), size, all)
 }
 
-// formula is an expression with its text.
+// A formula is an expression with its text.
 type formula struct {
 	text string
 	*device.Expression
@@ -92,22 +92,21 @@ func compiled(t tester, e *device.Environment, text string) formula {
 	return formula{text, expression}
 }
 
-// soundOf is newSound for an expression that is compiled: that takes longer than all the
-// rest.
+// soundOf is newSound for a compiled expression. Compiling takes more time than the rest.
 func soundOf(f formula, size int, all []*device.Device) *sound {
 	analysis := bound.AnalyzeAscending(f.Expression, size)
 	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(slices.Concat(all, strangers)), outcomes: make(map[uint64]bound.Outcome)}
 }
 
-// strangers are in the tables behind the devices, and in no partial set: there are few devices among many then.
+// strangers are devices in the tables, but in no partial set. They make the devices few among many.
 var strangers []*device.Device
 
-// width is the number of devices in the tables.
+// width returns the number of devices in the tables.
 func (s *sound) width() int { return len(s.all) + len(strangers) }
 
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
 
-// outcome evaluates the expression for a complete set, in ascending order.
+// outcome evaluates the expression for a complete set in ascending order.
 func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 	if known, ok := s.outcomes[set[0]]; ok {
 		return known
@@ -129,7 +128,7 @@ func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 	return result
 }
 
-// partial is the set that has some positions chosen and some possible.
+// partial returns the partial set with the chosen and possible positions.
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
 		Chosen: of(s.width(), chosen...), Domain: of(s.width(), possible...), Left: s.size - len(chosen),
@@ -159,8 +158,7 @@ func (s *sound) each(f func(bound.Partial)) {
 	next(0)
 }
 
-// check demands that the bounds say nothing wrong of a partial set. It returns what is
-// found out about it.
+// check fails the test if the bounds of a partial set are wrong. It returns the result of Infeasible.
 func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bound.Effort) (infeasible bool, propagated bound.Partial) {
 	t.Helper()
 	may := bounds.Bound(clone(p))
@@ -200,8 +198,7 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 	return infeasible, propagated
 }
 
-// checkAll demands that nothing wrong is said of any partial set, and returns the number
-// of those that are called infeasible, and of those that have required devices.
+// checkAll checks all partial sets. It returns the number of infeasible sets and of sets with required devices.
 func (s *sound) checkAll(t tester) (infeasible, requiring int) {
 	t.Helper()
 	bounds := s.bounds(t)
@@ -218,12 +215,12 @@ func (s *sound) checkAll(t tester) (infeasible, requiring int) {
 	return infeasible, requiring
 }
 
-// positions are those of a set.
+// positions returns the positions in a set.
 func positions(set bitset.Set) []int {
 	return slices.AppendSeq([]int{}, set.All())
 }
 
-// upTo are the numbers below n.
+// upTo returns the numbers below n.
 func upTo(n int) []int {
 	result := make([]int, n)
 	for i := range result {

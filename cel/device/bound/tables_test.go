@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// tabulating are expressions with all kinds of tables: columns of ints, strings and bools,
-// pairs, predicates over one device and over two, boxes, constants.
+// tabulating are expressions with all kinds of tables: columns of ints, strings and bools, pairs, predicates over one and two
+// devices, boxes, constants.
 var tabulating = []string{
 	width("x") + " <= 2 && " + width("y") + " <= 1",
 	"devices.all(d, devices.filter(o, d != o && d.x <= o.y).size() >= 1)",
@@ -29,7 +29,7 @@ var tabulating = []string{
 	"devices.map(d, d.s).distinct().size() == 1 || devices.exists(d, d.s.startsWith('a') && d.y > 0)",
 }
 
-// things have the attributes x, y and s.
+// things returns n devices with the attributes x, y and s.
 func things(n int) []*device.Device {
 	all := make([]values, n)
 	for i := range all {
@@ -38,7 +38,7 @@ func things(n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// finding is what bounds say of a partial set.
+// A finding holds the bounds of a partial set.
 type finding struct {
 	may        bound.Outcome
 	infeasible bool
@@ -55,7 +55,7 @@ func find(b *bound.Bounds, s *sound, p bound.Partial) finding {
 	return result
 }
 
-// partials are some partial sets.
+// partials returns random partial sets.
 func partials(t *testing.T, s *sound, count int) []bound.Partial {
 	t.Helper()
 	var result []bound.Partial
@@ -66,8 +66,8 @@ func partials(t *testing.T, s *sound, count int) []bound.Partial {
 	return result
 }
 
-// Whoever uses the tables, and however many at a time: each entry is evaluated once, each
-// table is begun once, and all are told the same.
+// TestTablesAreUsedByMany checks concurrent searches: each entry is evaluated once, each table is started once, and all searches
+// get the same results.
 func TestTablesAreUsedByMany(t *testing.T) {
 	const searches, sets = 8, 30
 	e := environment(t)
@@ -96,7 +96,7 @@ func TestTablesAreUsedByMany(t *testing.T) {
 				each[i], got[i] = shared.bounds(t), make([]finding, sets)
 				group.Go(func() {
 					for j := range sets {
-						at := (j*7 + i*11) % sets // in another order each
+						at := (j*7 + i*11) % sets // each search has its own order
 						got[i][at] = find(each[i], shared, all[at])
 					}
 				})
@@ -113,7 +113,7 @@ func TestTablesAreUsedByMany(t *testing.T) {
 	}
 }
 
-// ending is a context that ends when it is asked for the nth time.
+// ending is a context that ends at the nth call of Err.
 type ending struct {
 	context.Context
 	left atomic.Int64
@@ -128,12 +128,11 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// Value hides the context within, whose cause of an end would be looked for.
+// Value hides the inner context, because its cause would be searched.
 func (e *ending) Value(any) any { return nil }
 
-// requireNothingKept interrupts a search after each of its evaluations, and demands that
-// nothing was told, that it was said why, and that others who use the tables are told
-// what they would be without it.
+// requireNothingKept interrupts a search after each of its evaluations. The search must return no results, but a reason. Other
+// searches with the same tables must get the same results as without it.
 func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bounds, reason cel.Reason) {
 	t.Helper()
 	e := environment(t)
@@ -158,7 +157,7 @@ func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bound
 	}
 }
 
-// requireInterrupted is true if the bounds had all that they needed.
+// requireInterrupted returns true if the bounds were complete without an interruption.
 func requireInterrupted(t *testing.T, s *sound, b *bound.Bounds, p bound.Partial, reason cel.Reason) (complete bool) {
 	t.Helper()
 	propagated := clone(p)
@@ -206,8 +205,8 @@ func TestErrTellsWhy(t *testing.T) {
 	require.False(t, b.Exhausted())
 }
 
-// Where the evaluation of a part would end that of the whole expression, nothing absorbs
-// it: "false && that" is not false.
+// TestPartsThatAbort has parts that end the evaluation of the whole expression. No part absorbs that: "false && part" is not
+// false.
 func TestPartsThatAbort(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{CostLimit: 60})
 	require.NoError(t, err)
@@ -222,7 +221,7 @@ func TestPartsThatAbort(t *testing.T) {
 	}
 }
 
-// Devices are told apart by values: however many there are, as many rows are made as there are racks.
+// TestDevicesThatAreAlikeShareRows checks that rows are shared by value: the number of rows is the number of racks.
 func TestDevicesThatAreAlikeShareRows(t *testing.T) {
 	const racks = 20
 	inRacks := func(n int) []*device.Device {
@@ -250,7 +249,7 @@ func TestDevicesThatAreAlikeShareRows(t *testing.T) {
 			require.NoError(t, b.Err())
 			return bytes
 		}
-		// A row has as many bits as there are devices: twice as many devices take twice as much, four times if each has its own.
+		// A row has a bit for each device. Twice the devices take twice the memory, or four times if each device has its own row.
 		factor := float64(grown(1200)) / float64(grown(600))
 		if shared {
 			require.InDelta(t, 2, factor, 0.3, text)
@@ -260,7 +259,7 @@ func TestDevicesThatAreAlikeShareRows(t *testing.T) {
 	}
 }
 
-// What CEL has to be asked about each pair is not asked about millions.
+// TestTooManyPairsExhaustBounds checks that CEL does not evaluate millions of pairs.
 func TestTooManyPairsExhaustBounds(t *testing.T) {
 	const text = "devices.all(d, devices.exists(o, d.s + o.s == 'aa'))"
 	for n, exhausted := range map[int]bool{100: false, 1000: true} {

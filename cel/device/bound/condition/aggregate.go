@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// greatest is list.map(x, value).max(), or with negated its min().
+// greatest is list.map(x, value).max(), or min() if Negated is set.
 type greatest struct {
 	Mapped
 	Negated bool
@@ -44,14 +44,14 @@ func (n greatest) Number(s *propagate.State) outcome.Number {
 // extreme bounds the greatest of some values.
 type extreme struct {
 	open, fails bool
-	// certain: at least one value is there for sure; least is then a lower bound of
-	// the greatest. most is the upper bound, valid if any value may be there.
+	// certain means that at least one value is surely in the list. Then least is a lower bound of the greatest value. any means
+	// that a value may be in the list. Then most is the upper bound.
 	certain, any bool
 	least, most  int64
-	// floor is the least that any value may be.
+	// floor is the smallest value that may be in the list.
 	floor int64
-	// joining are the least values of the devices that may join the set; others are
-	// those of them that may not be in the list.
+	// joining has the smallest values of possible devices that are in the list if chosen. others counts the other possible
+	// devices.
 	joining []int64
 	others  int
 }
@@ -85,8 +85,8 @@ func (e *extreme) add(value outcome.Number, within outcome.Outcome, chosen bool)
 	return true
 }
 
-// result: of the devices that join, left of them, those that are certainly in the
-// list are at best the smallest.
+// result returns the bounds if left devices join the set. At least left-others of them are in joining. At worst these have the
+// smallest values.
 func (e *extreme) result(left int) outcome.Number {
 	switch {
 	case e.open:
@@ -108,10 +108,10 @@ func (e *extreme) result(left int) outcome.Number {
 	return outcome.Number{Least: e.least, Most: e.most, Fails: e.fails}
 }
 
-// total is list.map(x, value).sum(). What is not in the list adds nothing.
+// total is list.map(x, value).sum(). Devices outside of the list add zero.
 type total struct{ Mapped }
 
-// adds returns the number that a device adds if it is in the set.
+// adds returns the amount that a device adds if it is in the set.
 func (n total) adds(s *propagate.State, device int) outcome.Number {
 	value, within := n.of(s, device)
 	if within == outcome.True {
@@ -167,13 +167,13 @@ func (n total) Number(s *propagate.State) outcome.Number {
 	return outcome.Combine(result, sum, outcome.Addition)
 }
 
-// NewGreatest is list.map(x, value).max().
+// NewGreatest returns list.map(x, value).max().
 func NewGreatest(m Mapped) propagate.Quantity { return greatest{Mapped: m} }
 
-// NewLeast is list.map(x, value).min().
+// NewLeast returns list.map(x, value).min().
 func NewLeast(m Mapped) propagate.Quantity { return greatest{Mapped: m, Negated: true} }
 
-// NewTotal is list.map(x, value).sum(). The sum of one for each device that satisfies a condition is the number of these devices.
+// NewTotal returns list.map(x, value).sum(). A sum of 1 for each device that satisfies a condition becomes a number of devices.
 func NewTotal(m Mapped) propagate.Quantity {
 	choice, ok := m.Value.(conditionalNumber)
 	if !ok || choice.Yes != (Constant{1}) || choice.No != (Constant{0}) {

@@ -8,20 +8,20 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// assuming is a condition that is simpler as long as a premise holds for all devices that are chosen or possible: that no
-// value fails, or that no sum of the values overflows.
+// assuming is a condition with a simpler form under a premise. The premise must hold for all chosen and possible devices: for
+// example, no value fails, or no sum overflows.
 type assuming struct {
 	premise       Premise
 	then, general propagate.Condition
 }
 
-// A Premise is an assumption about the devices of a partial set, under which a simpler condition holds.
+// A Premise is an assumption about the devices of a partial set. It makes a simpler condition valid.
 type Premise interface {
-	// holds reports whether the premise holds for the devices that are chosen or possible.
+	// holds reports whether the premise holds for the chosen and possible devices.
 	holds(s *propagate.State) bool
 }
 
-// behaves is the premise that a leaf does not misbehave for any of the devices.
+// behaves is the premise that a leaf misbehaves for none of the devices.
 type behaves struct {
 	leaf *propagate.Leaf
 	propagate.Against
@@ -37,7 +37,7 @@ type exact struct{ predicate *propagate.Predicate }
 
 func (p exact) holds(s *propagate.State) bool { return p.predicate.IsSettled(s) }
 
-// sorted is the premise that all values of a leaf are of one type that has an order.
+// sorted is the premise that all values of a leaf have the same ordered type.
 type sorted struct{ leaf *propagate.Leaf }
 
 func (p sorted) holds(s *propagate.State) bool {
@@ -45,7 +45,7 @@ func (p sorted) holds(s *propagate.State) bool {
 	return c != nil && c.Groups.Sorted && s.AreWithin(c.Groups.Known)
 }
 
-// hasKeys is the premise that all values of a leaf are ints, strings or bools.
+// hasKeys is the premise that all values of a leaf can be compared, such as ints, strings or bools.
 type hasKeys struct{ leaf *propagate.Leaf }
 
 func (p hasKeys) holds(s *propagate.State) bool {
@@ -74,7 +74,7 @@ type bothHold [2]Premise
 
 func (p bothHold) holds(s *propagate.State) bool { return p[0].holds(s) && p[1].holds(s) }
 
-// together is the premise that both hold, of which one may be nil.
+// together returns the premise that both premises hold. p may be nil.
 func together(p, q Premise) Premise {
 	if p == nil || p == q {
 		return q
@@ -97,8 +97,8 @@ func (n assuming) Negation() propagate.Condition {
 
 func (n assuming) Propagate(s *propagate.State) propagate.Status { return s.Propagate(n.choose(s)) }
 
-// raised moves the premise of a condition on one device of the set to the outside of what is built from it. A premise does not
-// depend on the device. It is false if the condition has none, or is for another list than all devices.
+// raised applies build to the simpler form of a condition on one device, and moves the premise outside. This is valid because a
+// premise does not depend on the device. It returns false if there is no premise or the list is not all devices.
 func raised(list DeviceList, holds, general propagate.Condition, build func(then propagate.Condition) propagate.Condition) (propagate.Condition, bool) {
 	n, ok := holds.(assuming)
 	if _, all := list.(AllDevices); !ok || !all {
@@ -107,7 +107,7 @@ func raised(list DeviceList, holds, general propagate.Condition, build func(then
 	return assuming{n.premise, build(n.then), general}, true
 }
 
-// withoutFailure recognizes "left || fails", where fails is never true but may fail.
+// withoutFailure recognizes "left || fails". fails is never true, but may fail.
 func withoutFailure(left, fails propagate.Condition) (propagate.Condition, bool) {
 	p, ok := fails.(*propagate.Predicate)
 	if !ok || p.Negated {
@@ -124,16 +124,16 @@ func withoutFailure(left, fails propagate.Condition) (propagate.Condition, bool)
 	return assuming{behaves{when.Leaf, propagate.Failing}, left, or{left, fails}}, true
 }
 
-// NewAssuming is then as long as the premise holds, and general otherwise.
+// NewAssuming returns a condition that uses then for partial sets that satisfy the premise, otherwise general.
 func NewAssuming(p Premise, then, general propagate.Condition) propagate.Condition {
 	return assuming{p, then, general}
 }
 
-// Behaves is the premise that a leaf does not misbehave.
+// Behaves returns the premise that a leaf does not misbehave.
 func Behaves(l *propagate.Leaf, how propagate.Against) Premise { return behaves{l, how} }
 
-// IsExact is the premise that a predicate is either true or false.
+// IsExact returns the premise that a predicate is either true or false.
 func IsExact(p *propagate.Predicate) Premise { return exact{p} }
 
-// HasKeys is the premise that all values of a leaf have keys.
+// HasKeys returns the premise that all values of a leaf have keys.
 func HasKeys(l *propagate.Leaf) Premise { return hasKeys{l} }

@@ -13,37 +13,35 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// box is a global constraint on the bounding box of the devices in a list: the function of package library, and distances
-// between the greatest and the smallest number.
+// box is a global constraint on the bounding box of the devices in a list. It represents the function of package library, and
+// distances between the greatest and the smallest number:
 //
 //	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
 //	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
 //
-// Each side alone removes little: of four rows of eight half the columns are out of reach. Together the
-// sides leave a few places for the box, for example 25 for a box of 4x4 in a mesh of 8x8.
+// Each side alone removes few devices. Together the sides leave few places for the box, for example 25 for a box of 4x4 in a mesh
+// of 8x8.
 //
-//  1. The places are listed once for all devices that are tabulated, by cutting the devices at one side after the other
-//     (newPlaces).
-//  2. In a partial set, a place is reached if all chosen devices are in it, enough devices are left in it for the list, and
-//     each of its edges has a device (reach).
-//  3. A device that is in no such place is removed. If there is no such place, the box is surely false.
+//  1. The places are listed once for all tabulated devices, by cutting the devices at one side after the other (newPlaces).
+//  2. A place is reached if it has all chosen devices, and enough devices for the list. Each of its edges must have a
+//     chosen or possible device (reach).
+//  3. A device in no reached place is removed. If no place is reached, the box is false.
 //
-// The cost is a look at each place. Where there are too many places, the condition is taken as it is written.
+// Each place is visited once. If there are too many places, the condition as written is used.
 type box struct {
 	list DeviceList
 	axes []Axis
-	// sides are the distances that are right, one for each axis, in any of several ways.
+	// sides lists alternatives. Each alternative has the allowed distance for each axis.
 	sides [][]outcome.Limits
-	// size is that of the list at least.
+	// size is the minimum length of the list.
 	size int
-	// general is the condition as it is written, for leaves that are not always numbers; open for the
-	// function.
+	// general is the condition as written. It is used if leaves are not always numbers. It is open for the function.
 	general propagate.Condition
-	// Derivation has the places.
+	// Derivation stores the places.
 	propagate.Derivation
 }
 
-// newSpan is a condition on one distance over the whole set. Without a builder it belongs to one search.
+// newSpan returns a condition on one distance over the whole set. With a nil builder it belongs to one search.
 func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &box{list: AllDevices{}, axes: []Axis{{Leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.NewDerivation()}
 	if b != nil {
@@ -52,7 +50,7 @@ func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propag
 	return n
 }
 
-// joinBoxes makes one box of two that must both be there. It is false for anything else.
+// joinBoxes replaces two boxes that must both hold by one box. It returns false for other conditions.
 func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	l, ok := left.(*box)
 	r, both := right.(*box)
@@ -65,8 +63,8 @@ func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	}, true
 }
 
-// NewBox is the function Box of package library: the devices in a list have coordinates on axes, and the box has sides of these
-// lengths, in any order.
+// NewBox returns the function Box of package library: the devices of the list have coordinates on axes, and the box has sides of
+// these lengths in any order.
 func (b *Builder) NewBox(list DeviceList, axes []Axis, sides []int64) propagate.Condition {
 	n := &box{list: list, axes: axes, size: 1, general: propagate.Open{}, Derivation: b.NewDerivation()}
 	inOrders(sides, nil, func(order []int64) {
@@ -79,7 +77,7 @@ func (b *Builder) NewBox(list DeviceList, axes []Axis, sides []int64) propagate.
 	return n
 }
 
-// inOrders calls f with the numbers, behind those that stand first, in each different order.
+// inOrders calls f with first followed by the numbers, for each different order of the numbers.
 func inOrders(numbers, first []int64, f func([]int64)) {
 	if len(numbers) == 0 {
 		f(first)
@@ -91,8 +89,7 @@ func inOrders(numbers, first []int64, f func([]int64)) {
 	}
 }
 
-// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the
-// whole set.
+// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the whole set.
 func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
 	greater, isGreater := a.left.(greatest)
 	smaller, isSmaller := a.right.(greatest)
@@ -125,8 +122,8 @@ func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	}
 }
 
-// Propagate removes what is in no place in which the list can be completed. So nothing changes for the
-// places in which it can.
+// Propagate removes devices outside of all reached places. This removes no device of a reached place, so the result is a
+// fixpoint.
 func (n *box) Propagate(s *propagate.State) propagate.Status {
 	m, ok := n.members(s)
 	defer n.giveBack(s, m)
@@ -153,8 +150,8 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 	return propagate.Fix
 }
 
-// members are those of the list, to be given back. It is false if they are not known, or coordinates of
-// one of them are no numbers. Those of the whole set are not copied.
+// members returns the members of the list. The caller must call giveBack, because only sets of filtered lists are copied. It
+// returns false if the membership of a device is not decided or one of its coordinates is not a number.
 func (n *box) members(s *propagate.State) (m members, ok bool) {
 	if _, all := n.list.(AllDevices); all {
 		left := min(max(0, s.Left), s.Domain.Count())
@@ -175,13 +172,13 @@ func (n *box) giveBack(s *propagate.State, m members) {
 	}
 }
 
-// complete is the outcome for devices to which none are added.
+// complete returns the outcome for the devices of a complete list.
 func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
 	distances := make([]int64, 0, MaxSides)
 	for _, axis := range n.axes {
 		distance, ok := axis.distance(s, devices)
 		if !ok {
-			// The function is false where it can't count places, and a list without devices has no box.
+			// The function is false if it can't count positions, and a list without devices has no box.
 			if propagate.IsOpen(n.general) {
 				return outcome.False
 			}
@@ -199,9 +196,8 @@ func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
 	}))
 }
 
-// distance of the smallest and the greatest number, or on a circle from one end to the other of the shortest
-// arc with all of them. ok is false if there is none, or it is as large as an int64 can be: limits can't tell
-// whether that is too much.
+// distance returns the distance between the smallest and the greatest number. On a circle it is the length of the shortest arc
+// with all numbers. ok is false without numbers, and if the distance is the greatest int64 or more, because limits end there.
 func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, ok bool) {
 	entries := s.Column(a.Leaf).Entries
 	if a.Circle > 0 {
@@ -223,7 +219,7 @@ func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, 
 	return distance, ok && least <= most && distance < outcome.Unlimited
 }
 
-// reach finds what is in a place in which the list can be completed. It is false if there is none.
+// reach adds the devices of each reached place to reached. It returns false if no place is reached.
 func (n *box) reach(s *propagate.State, m members, places []place, reached bitset.Set) (possible bool) {
 	all := s.Borrow(m.chosen)
 	defer s.GiveBack(all)
@@ -239,7 +235,7 @@ func (n *box) reach(s *propagate.State, m members, places []place, reached bitse
 	return possible
 }
 
-// places returns the places for a box, nil if they can't be listed.
+// places returns the places of a box, or nil if there are too many.
 func (n *box) places(s *propagate.State) []place {
 	if known, ok := n.Derived(s).([]place); ok {
 		return known

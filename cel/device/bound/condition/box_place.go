@@ -13,23 +13,22 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// place is where a box may lie.
+// A place is a possible position of a box.
 type place struct {
-	// within are the devices in the place.
+	// within has the devices in the place.
 	within spot
-	// edges are sets of which the box must have a device each, for it to reach from one
-	// side of the place to the other.
+	// edges are sets of devices. The box must have a device of each, so that it extends from one side of the place to the other.
 	edges []spot
 }
 
 const (
-	// maxPlaces limits the places that are looked at one by one, and maxPlaceBytes what they take.
+	// maxPlaces limits the number of places, and maxPlaceBytes their memory.
 	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
-	// MaxSides is how many coordinates are put into all orders.
+	// MaxSides is the maximum number of coordinates. All orders of the sides are tried.
 	MaxSides = 4
 )
 
-// holds reports whether enough of all the devices that there are are in the place for the set to be completed in it.
+// holds reports whether at least size of the devices are in the place, and at least one is at each edge.
 func (p *place) holds(all bitset.Set, size int) bool {
 	if p.within.countIn(all) < size {
 		return false
@@ -50,7 +49,7 @@ func (p *place) bytes() int {
 	return bytes
 }
 
-// newPlaces cuts places for a box, for each way to choose the sides. It is nil if they can't be listed.
+// newPlaces returns the places of a box for all alternatives of sides, or nil if there are too many or a distance overflows.
 func newPlaces(s *propagate.State, axes []Axis, sides [][]outcome.Limits, size int) []place {
 	all := bitset.New(s.Universe())
 	for i := range s.Universe() {
@@ -78,7 +77,7 @@ func newPlaces(s *propagate.State, axes []Axis, sides [][]outcome.Limits, size i
 	return result
 }
 
-// draft is a place that is cut to size.
+// A draft is a place that is not yet cut at all sides.
 type draft struct {
 	within bitset.Set
 	edges  []bitset.Set
@@ -92,8 +91,8 @@ func (d draft) place() place {
 	return p
 }
 
-// cut cuts places by one more side: for each number at which it may begin, what is not too far from it. A
-// place must have room for the list. It is false if some distances can't be computed, or yield is.
+// cut cuts drafts at one more side, for each number at which the side may begin. Drafts with fewer than size devices are dropped.
+// It returns false if a distance overflows or if yield returns false.
 func (a Axis) cut(s *propagate.State, side outcome.Limits, of []draft, size int, yield func(draft) bool) bool {
 	c := s.Column(a.Leaf)
 	seen := map[int64]bool{}
@@ -135,7 +134,7 @@ func (a Axis) cut(s *propagate.State, side outcome.Limits, of []draft, size int,
 	return true
 }
 
-// cut is false if less is left than the list has, or nothing at an edge. An edge that all of the place is at is left out.
+// cut restricts a draft. It returns false if fewer than size devices or an empty edge remain. It omits edges with all devices.
 func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result draft, ok bool) {
 	result.within = slices.Clone(d.within)
 	result.within.Keep(within)
@@ -157,7 +156,7 @@ func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result dra
 	return result, true
 }
 
-// Axis is one coordinate. It goes around if there are places on its circle.
+// An Axis is one coordinate. If Circle is above zero, the axis is a circle with this number of positions.
 type Axis struct {
 	Leaf   *propagate.Leaf
 	Circle int64

@@ -9,13 +9,13 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// spot is a set of devices that is looked at often: few of many are listed, others are bits.
+// A spot is a set of devices that is read often. A small set is a list of devices, other sets are bits.
 type spot struct {
 	few  []int32
 	bits bitset.Set
 }
 
-// fewBits is how many bits of a set a device in a list is worth.
+// fewBits is the number of bits of a set that cost as much as one listed device.
 const fewBits = 32
 
 func newSpot(devices bitset.Set) spot {
@@ -34,7 +34,7 @@ func (s *spot) bytes() int {
 	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
 }
 
-// has reports whether all of the devices are in the spot, of which there are as many as count says.
+// has reports whether all of the devices are in the spot. count is the number of devices.
 func (s *spot) has(devices bitset.Set, count int) bool {
 	if s.bits != nil {
 		return devices.IsWithin(s.bits)
@@ -42,7 +42,7 @@ func (s *spot) has(devices bitset.Set, count int) bool {
 	return s.countIn(devices) == count
 }
 
-// countIn is how many devices of the spot are among all.
+// countIn returns the number of devices in both sets.
 func (s *spot) countIn(all bitset.Set) int {
 	if s.bits != nil {
 		return all.CountAnd(s.bits)

@@ -11,29 +11,28 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// cardinality is a condition on the number of devices in the set for which a predicate
-// holds: the size of a filter compared with a number, all, exists and exists_one.
+// cardinality is a condition on the number of devices in the set that satisfy a predicate. It represents comparisons of the size
+// of a filter with a number, and all, exists and exists_one.
 //
 //	devices.filter(o, adjacent(d, o)).size() >= 2    2 or more
 //	devices.exists(o, linked(d, o))                  1 or more
 //	devices.exists_one(o, partner(d, o))             1
-//	devices.all(o, linked(d, o))                     0 for which it does not hold
+//	devices.all(o, linked(d, o))                     0 that don't satisfy it
 //
-// As long as the predicate is true or false for all devices, bounds are a few counts
-// of bits.
+// If the predicate is either true or false for each device, bounds only need to count bits.
 //
-// Here the search spends most of its time, and the loops return early: the compiler would
-// keep a state for each range over bitset.Set.All that does. So they are written by hand.
+// The search spends most of its time here. The loops are written by hand, because the compiler keeps a state for each range over
+// bitset.Set.All that returns early.
 type cardinality struct {
 	predicate *propagate.Predicate
-	// slot is that of the variable which goes over the set.
+	// slot is the slot of the variable that iterates over the set.
 	slot int
 	outcome.Limits
-	// general is the condition as it is written, for predicates that may fail.
+	// general is the condition as written. It is used if the predicate may fail.
 	general propagate.Condition
 }
 
-// verdict is the outcome if the number is from fewest to most.
+// verdict returns the outcome for a number between fewest and most.
 func (n *cardinality) verdict(fewest, most int) outcome.Outcome {
 	return n.Verdict(int64(fewest), int64(most))
 }
@@ -54,8 +53,8 @@ func (n *cardinality) Bound(s *propagate.State) outcome.Outcome {
 	return n.verdict(t.Fewest, t.Most)
 }
 
-// Propagate removes what would make the number too large or too small. Devices of the domain
-// are of two kinds for that: those for which the predicate holds and the others.
+// Propagate removes devices that make the number too large or too small. It distinguishes devices that satisfy the predicate from
+// other devices.
 func (n *cardinality) Propagate(s *propagate.State) propagate.Status {
 	r := n.predicate.Row(s, n.slot)
 	if !r.Exact {
@@ -74,7 +73,7 @@ func (n *cardinality) Propagate(s *propagate.State) propagate.Status {
 func (n *cardinality) propagateRow(s *propagate.State, r *propagate.Row) bool {
 	chosen, possible := s.CountsOf(r.Yes)
 	if possible == 0 {
-		// Nothing can change the number any more.
+		// The number can't change any more.
 		return n.isWithin(chosen, chosen) && s.Left >= 0
 	}
 	others := s.Domain.Count() - possible
@@ -98,7 +97,7 @@ func (n *cardinality) propagateRow(s *propagate.State, r *propagate.Row) bool {
 	return true
 }
 
-// Demand returns the devices for which a predicate of one variable holds, and how many more must join the set.
+// Demand returns the devices that satisfy a predicate of one variable, and how many of them must still join the set.
 func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	if len(n.predicate.Slots) != 1 || n.Least <= 0 {
 		return nil, 0
@@ -110,8 +109,8 @@ func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	return r.Yes, int(min(n.Least, int64(s.Left+s.Universe()))) - s.Chosen.CountAnd(r.Yes)
 }
 
-// ofEach returns the outcome of the condition for all devices of the complete set in the place
-// of the outer variable. ok is false if that takes more than counting.
+// ofEach returns the outcome of the condition for all devices of the complete set as the outer variable. ok is false if counting
+// is not enough.
 func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
@@ -136,8 +135,7 @@ func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outc
 	return outcome.True, true
 }
 
-// overEach is the place of the variable that is counted, among those of the predicate, if
-// the other one is the outer variable.
+// overEach returns the index of the counted variable in the predicate. ok is false unless the other variable is outer.
 func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
 	if len(p.Slots) != propagate.MaxArity || outer == n.slot || !p.SpeaksOf(outer) {
@@ -149,9 +147,8 @@ func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	return over, true
 }
 
-// propagateEach propagates the condition for each chosen device in the place of the outer
-// variable, and removes possible ones for which it is surely false when they are
-// chosen. ok is false if that takes more than counting.
+// propagateEach propagates the condition for each chosen device as the outer variable. It removes possible devices that make the
+// condition false if they are chosen. ok is false if counting is not enough.
 func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propagate.Status, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
@@ -159,7 +156,7 @@ func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propa
 	}
 	removed := s.Removed
 	defer func() { s.Removed = s.Removed || removed }()
-	// Once more: what is required now may require more, or just fit.
+	// A second round is needed because required devices may require more devices, or complete the set.
 	for range 2 {
 		s.Removed = false
 		if holds, ok := n.propagateChosen(s, over); !holds || !ok {
@@ -189,8 +186,8 @@ func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propa
 	return propagate.Fix, ok
 }
 
-// propagateChosen propagates the condition for each chosen device, and lists those that lack
-// all but one of the devices that are left to choose.
+// propagateChosen propagates the condition for each chosen device. In Lacking it collects the devices that need all but one of
+// the devices left to choose.
 func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok bool) {
 	p := n.predicate
 	made := p.RowsOver(s, over)
@@ -216,7 +213,7 @@ func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok b
 	return true, true
 }
 
-// demandsOfChosen demands what chosen devices lack. It is false if that is more than is to be added.
+// demandsOfChosen adds up the demands of the chosen devices. It returns false if they need too many devices.
 func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 	made := n.predicate.RowsOver(s, over)
 	lacks := func(i int) (*propagate.Row, int) {
@@ -233,7 +230,7 @@ func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 		}
 	}
 	if most < s.Left {
-		// Demands for different devices are the most there can be, and leave some device free.
+		// Even if the demands are disjoint, some device is left free, so they remove nothing.
 		return true
 	}
 	d := s.Demands()
@@ -244,7 +241,7 @@ func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 	return d.Propagate()
 }
 
-// removeUnfit removes the possible devices for which the condition would surely be false.
+// removeUnfit removes the possible devices that make the condition false.
 func (n *cardinality) removeUnfit(s *propagate.State, over int) (ok bool) {
 	p := n.predicate
 	made := p.RowsOver(s, over)
@@ -276,9 +273,8 @@ func (n *cardinality) removeUnfit(s *propagate.State, over int) (ok bool) {
 	return true
 }
 
-// removeIsolated removes the possible devices that count too few even if all that are
-// possible are chosen. Nothing more can be told while more are left to choose than
-// any device needs.
+// removeIsolated removes a possible device if it counts too few devices even when all possible devices are chosen. No other
+// device can be removed while more devices are left to choose than any device needs.
 func (n *cardinality) removeIsolated(s *propagate.State, over int) (ok bool) {
 	all := s.Borrow(s.Domain)
 	defer s.GiveBack(all)
@@ -302,14 +298,13 @@ func (n *cardinality) removeIsolated(s *propagate.State, over int) (ok bool) {
 	return true
 }
 
-// lacksAll reports whether a chosen device needs all but one of the devices that are left
-// to choose.
+// lacksAll reports whether a chosen device needs all but one of the devices left to choose.
 func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
 	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.Yes)+s.Left-1) == n.Least
 }
 
-// isStarved reports whether choosing the possible device leaves too little for it: chosen
-// devices that need as many as are left then, and can't count it, need all the rest.
+// isStarved reports whether too few devices are left for the possible device once it is chosen. A device in Lacking that does not
+// count it needs all the rest.
 func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
 	rest := s.Borrow(s.Domain)
@@ -327,8 +322,7 @@ func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row
 	return rest.Count() < left || int64(counted) < n.Least
 }
 
-// isWithin reports whether a number from fewest to most may be one for which the condition
-// is true.
+// isWithin reports whether some number between fewest and most is within the limits.
 func (n *cardinality) isWithin(fewest, most int) bool {
 	return int64(most) >= n.Least && int64(fewest) <= n.Most
 }

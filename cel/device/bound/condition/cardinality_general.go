@@ -9,23 +9,22 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// generalCardinality is a condition on the number of devices in the set for which a condition
-// holds that speaks of the set itself: of a stretch of a ring, all devices but the last
-// one have their successor with them.
+// generalCardinality is a condition on the number of devices in the set that satisfy a condition on the set itself. For example,
+// all devices of a stretch of a ring except the last have their successor in the set:
 //
 //	devices.exists_one(d, !devices.exists(o, follows(o, d)))
 //
-// Once the number is reached, the condition must be false for all the others; if the
-// number can only just be reached, it must hold for all that are left.
+// If the number is reached, the condition must be false for all other devices. If the number can only just be reached, the
+// condition must be true for all remaining devices.
 type generalCardinality struct {
 	slot         int
 	holds, fails propagate.Condition
 	outcome.Limits
-	// general is the condition as it is written, for parts that may fail.
+	// general is the condition as written. It is used if parts may fail.
 	general propagate.Condition
 }
 
-// newGeneralCardinality counts the devices of the whole set.
+// newGeneralCardinality returns a condition that counts devices of the whole set.
 func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	if propagate.IsOpen(holds) {
 		return general
@@ -41,8 +40,7 @@ func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits
 
 func (n generalCardinality) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 
-// Propagate bounds the number and goes on with the chosen devices for which the condition is
-// open.
+// Propagate bounds the number and propagates the condition for chosen devices that are undecided.
 func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
 	certain := s.Borrow(s.Domain)
 	defer s.GiveBack(certain)
@@ -73,9 +71,8 @@ func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// classify counts the devices for which the condition surely holds, keeps them in the
-// set certain, and counts those for which it may hold or not. ok is false if it may
-// fail, or too much was looked at.
+// classify counts the devices that satisfy the condition (surely) and the undecided devices (open). It puts the former into
+// certain, unless nil. ok is false if the condition may fail or the work is used up.
 func (n generalCardinality) classify(s *propagate.State, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
 	for i := range devices.All() {
@@ -99,7 +96,7 @@ func (n generalCardinality) classify(s *propagate.State, devices, certain bitset
 	return surely, open, true
 }
 
-// propagateOpen propagates a condition for the chosen devices for which it is not decided.
+// propagateOpen propagates a condition for the chosen devices that are undecided.
 func (n generalCardinality) propagateOpen(s *propagate.State, must propagate.Condition) propagate.Status {
 	for i := range s.Chosen.All() {
 		s.Slots[n.slot] = i

@@ -5,12 +5,11 @@ package condition
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// circuit is list.ring(a, b, joined), or list.path(a, b, joined) if it need not come back to where it
-// began. A way is looked for that goes over all chosen devices and as many of the possible ones as may be
-// added, in a number of tries.
+// circuit is list.ring(a, b, joined) if closed, otherwise list.path(a, b, joined). A search with limited tries looks for a way
+// over all chosen devices that adds no more possible devices than allowed.
 type circuit struct{ closed bool }
 
-// maxWayTries is how many devices are tried for one way.
+// maxWayTries limits the devices that are tried for one way.
 const maxWayTries = 1 << 10
 
 func (n circuit) find(g *graph) matches {
@@ -24,7 +23,7 @@ func (n circuit) find(g *graph) matches {
 	w := &wander{graph: g, closed: n.closed, tries: maxWayTries, visited: s.Borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
 	starts := s.Borrow(g.chosen)
 	defer func() { s.GiveBack(w.visited); s.GiveBack(starts) }()
-	// A circle goes over any of the chosen devices. A path may begin anywhere.
+	// A ring goes over all chosen devices, so it may start at any of them. A path may start at any device.
 	if !n.closed || starts.IsEmpty() {
 		starts.Join(g.possible)
 	}
@@ -43,11 +42,11 @@ func (n circuit) find(g *graph) matches {
 	return none
 }
 
-// narrow keeps what is within reach of all chosen devices.
+// narrow keeps the devices within reach of all chosen devices.
 func (circuit) narrow(g *graph, keep bitset.Set) { (connected{}).narrow(g, keep) }
 
-// complete asks the function itself. In another order it may find a way where it does not find one in
-// this order, but only if it has to end the search.
+// complete calls the function of package library. If the function gives up, its result depends on the order of the devices, so
+// the outcome is not decided.
 func (n circuit) complete(g *graph) matches {
 	of := g.library()
 	found, ended := of.FindPath()
@@ -64,18 +63,18 @@ func (n circuit) complete(g *graph) matches {
 	}
 }
 
-// wander is a search for a way, from one device to the next.
+// wander is a depth-first search for a way.
 type wander struct {
 	*graph
 	closed bool
-	// tries are left.
+	// tries is the number of tries left.
 	tries int
-	// visited are the devices of the way so far. need counts chosen devices that are not,
-	// added the possible ones that are.
+	// visited has the devices of the way so far. need counts the chosen devices that are not on the way. added counts the
+	// possible devices on the way.
 	visited     bitset.Set
 	need, added int
 	start       int
-	// distance is from the start, in steps.
+	// distance is the number of steps from the start to each device.
 	distance []int
 }
 
@@ -85,7 +84,7 @@ func (w *wander) begin(start int) bool {
 	return w.at(start)
 }
 
-// measure finds how far devices are from the start.
+// measure computes the distances from the start.
 func (w *wander) measure() {
 	s := w.state
 	for i := range w.rows {
@@ -107,7 +106,7 @@ func (w *wander) measure() {
 	}
 }
 
-// at goes on from a device, and leaves it again if that leads nowhere.
+// at continues the way at a device, and removes the device again if there is no way.
 func (w *wander) at(device int) bool {
 	if w.tries--; w.tries < 0 {
 		return false
@@ -119,7 +118,7 @@ func (w *wander) at(device int) bool {
 	case w.need == 0 && w.added >= w.fewest && w.ends(device):
 		return true
 	case left > 0:
-		// Those that must be in the way come first.
+		// Devices that must be on the way come first.
 		for _, chosen := range [2]bool{true, false} {
 			for i := range w.rows[device].All() {
 				if !w.visited.Has(i) && w.chosen.Has(i) == chosen && w.at(i) {
@@ -132,7 +131,7 @@ func (w *wander) at(device int) bool {
 	return false
 }
 
-// visit enters a device into the way, or removes it.
+// visit adds a device to the way, or removes it.
 func (w *wander) visit(device, by int) {
 	if by > 0 {
 		w.visited.Add(device)

@@ -26,7 +26,7 @@ func (clique) find(g *graph) matches {
 	return some
 }
 
-// narrow keeps what is joined to all chosen devices, and to enough of the others that are kept.
+// narrow keeps the devices that are joined to all chosen devices and to enough of the other kept devices.
 func (clique) narrow(g *graph, keep bitset.Set) {
 	for i := range g.chosen.All() {
 		keep.Keep(g.rows[i])

@@ -5,8 +5,8 @@ package condition
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// connected is list.connected(a, b, joined): each chosen device must be within reach of each other one
-// over as few possible devices as may be added.
+// connected is list.connected(a, b, joined). Each chosen device must reach every other chosen device over no more possible
+// devices than may be added.
 type connected struct{}
 
 func (connected) find(g *graph) matches {
@@ -30,7 +30,7 @@ func (connected) find(g *graph) matches {
 	case g.fewest == 0:
 		return some
 	}
-	// A part of the graph that is large enough.
+	// Look for a large enough connected part of the graph.
 	left := g.state.Borrow(g.possible)
 	defer g.state.GiveBack(left)
 	for i := range left.All() {
@@ -41,8 +41,8 @@ func (connected) find(g *graph) matches {
 	return none
 }
 
-// narrow keeps what is within reach of all chosen devices: of one in each group of them that are joined
-// already.
+// narrow keeps the devices within reach of all chosen devices. Chosen devices that are already connected have the same reach, so
+// one of them is checked.
 func (connected) narrow(g *graph, keep bitset.Set) {
 	reached := g.state.Borrow(g.chosen)
 	defer g.state.GiveBack(reached)
@@ -64,8 +64,8 @@ func (connected) narrow(g *graph, keep bitset.Set) {
 	}
 }
 
-// reach finds what can be come to from a device over at most so many possible ones, which the device
-// itself does not count among.
+// reach sets reached to the devices within reach of a device. A way may use at most over possible devices, not counting the
+// first.
 func (g *graph) reach(from, over int, reached bitset.Set) {
 	s := g.state
 	layer, next := s.Borrow(reached), s.Borrow(reached)
@@ -98,7 +98,7 @@ func (g *graph) reach(from, over int, reached bitset.Set) {
 	}
 }
 
-// neighbours are those that are joined to one of the devices.
+// neighbours sets into to the devices that are joined to one of the given devices.
 func (g *graph) neighbours(of, into bitset.Set) {
 	into.Clear()
 	for i := range of.All() {

@@ -11,8 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// This file implements nvalue, the number of different values in a list: of one value for each
-// device, and of a list of values for each.
+// This file implements nvalue, the number of different values in a list. A device has one value or a list of values.
 //
 //	devices.map(d, d.rack).distinct().size()
 //	devices.map(d, d.rails).flatten().distinct().size()
@@ -23,7 +22,7 @@ type distinctSize struct {
 	list DeviceList
 }
 
-// NewDistinctSize is open if the values are not those of a leaf.
+// NewDistinctSize returns the number of different values. It is open unless the values are a leaf.
 func NewDistinctSize(m Mapped) propagate.Quantity {
 	leaf, ok := m.LeafOf()
 	if !ok {
@@ -32,7 +31,7 @@ func NewDistinctSize(m Mapped) propagate.Quantity {
 	return distinctSize{leaf, m.List}
 }
 
-// Number is open if some value is not known, or not whether a device is in the list.
+// Number is open if values can't be compared or a membership is not decided.
 func (n distinctSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
@@ -52,8 +51,7 @@ func (n distinctSize) Number(s *propagate.State) outcome.Number {
 			others = append(others, possible)
 		}
 	}
-	// The fewest values: devices with a value that is there already join first, then those with the
-	// most frequent values.
+	// For the fewest values, devices with values of chosen devices join first. Then devices with the most frequent values join.
 	slices.SortFunc(others, func(a, b int) int { return cmp.Compare(b, a) })
 	least := chosen
 	for _, count := range others {
@@ -72,7 +70,7 @@ type unionSize struct {
 	list DeviceList
 }
 
-// Number is open if some value is not known, or not whether a device is in the list.
+// Number is open if values can't be compared or a membership is not decided.
 func (n unionSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
@@ -87,7 +85,7 @@ func (n unionSize) Number(s *propagate.State) outcome.Number {
 	if !ok || !m.chosen.IsWithin(groups.Known) || !m.possible.IsWithin(groups.Known) || !s.Spend() {
 		return outcome.OpenNumber
 	}
-	// adds has for each possible device how many values it has that no chosen one has.
+	// adds is the number of values of each possible device that no chosen device has.
 	adds := make([]int, s.Universe())
 	chosen, others := 0, 0
 	for _, with := range groups.Members {
@@ -108,7 +106,7 @@ func (n unionSize) Number(s *propagate.State) outcome.Number {
 	slices.Sort(joining)
 	least, most := chosen, chosen
 	if m.fewest > 0 {
-		// Whichever join, one of them adds as much as that.
+		// In any choice of devices at least one adds this number of values.
 		least += joining[m.fewest-1]
 	}
 	for _, count := range joining[len(joining)-m.most:] {
@@ -117,5 +115,5 @@ func (n unionSize) Number(s *propagate.State) outcome.Number {
 	return outcome.Number{Least: int64(least), Most: int64(min(most, chosen+others))}
 }
 
-// NewUnionSize is the size of list.map(x, values).flatten().distinct(), the values being those of a leaf.
+// NewUnionSize returns the size of list.map(x, values).flatten().distinct() for the values of a leaf.
 func NewUnionSize(of *propagate.Leaf, list DeviceList) propagate.Quantity { return unionSize{of, list} }

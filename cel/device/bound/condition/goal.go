@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// Above is the condition that a quantity is greater than the value.
+// Above returns the condition that a quantity is greater than the value.
 func Above(q propagate.Quantity, value int64) propagate.Condition {
 	c := Comparison{outcome.Less, Constant{value}, q}
 	switch q := q.(type) {
@@ -19,7 +19,7 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 	case Constant:
 		return verdict{outcome.Compare(outcome.Less, outcome.Exactly(value), outcome.Exactly(q.Value))}
 	case conditionalNumber:
-		// What chooses between two numbers can be propagated, a comparison can't.
+		// The condition of a choice between two numbers can be propagated, but a comparison of the choice can't.
 		yes, no := Above(q.Yes, value), Above(q.No, value)
 		switch {
 		case isVerdict(yes, outcome.True) && isVerdict(no, outcome.False):
@@ -29,9 +29,9 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 		}
 		return c
 	case arithmetic:
-		// The fewer there are of something the better: a value with a minus, or what is left of a constant.
+		// Fewer are better: the quantity is a constant, such as zero, minus a count.
 		if of, constantLeft := q.left.(Constant); constantLeft && q.operation.Name == outcome.Subtraction.Name && isCount(q.right) {
-			// Far from where a difference is more than an int64 has room for.
+			// The constant is far enough from the smallest int64, so a difference can't overflow.
 			if most, ok := outcome.Subtract(of.Value, value); ok && of.Value > math.MinInt64/2 {
 				return ofSearch.WithLimits(Comparison{outcome.Less, q.right, Constant{most}}, q.right, outcome.LimitsOf(outcome.Less, most, false))
 			}
@@ -45,7 +45,7 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 // ofSearch makes conditions that belong to one search.
 var ofSearch *Builder
 
-// isCount reports whether a quantity is a number of devices or of values, so that it may be subtracted from any other.
+// isCount reports whether a quantity is a number of devices or values, so that it may be subtracted from any other.
 func isCount(q propagate.Quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:

@@ -10,13 +10,13 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// onGraph is a function of package library that asks which devices of a list are joined: connected,
-// clique, ring or path. What a partial set can still become is a question of its graph.
+// onGraph is a function of package library on the graph of a list's devices: connected, clique, ring or path. Its bounds follow
+// from the graph of the chosen and possible devices.
 //
 //	devices.connected(a, b, linked(a, b))
 type onGraph struct {
 	list DeviceList
-	// joins reports whether the second variable's device is joined to the first one's.
+	// joins is true if the second variable's device is joined to the first one's.
 	joins *propagate.Predicate
 	shape graphShape
 }
@@ -47,7 +47,7 @@ func (n onGraph) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// graph is false if a relation may fail, or is not known.
+// graph returns false if the relation or a membership may fail or is not decided.
 func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	m, ok := membersOf(s, n.list)
 	g := &graph{members: m, state: s, rows: s.Rows()}
@@ -67,7 +67,7 @@ func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	return g, true
 }
 
-// joinsOf finds what a device is joined to, in whichever order the relation holds.
+// joinsOf finds the devices that are joined to a device, in either direction.
 func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) bool {
 	into.Clear()
 	for over := range propagate.MaxArity {
@@ -80,12 +80,12 @@ func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) b
 	return true
 }
 
-// graphShapes are the functions of a relation.
+// graphShapes maps the functions to their shapes.
 var graphShapes = map[string]graphShape{
 	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
 }
 
-// NewOnGraph is one of the functions Connected, Clique, Ring and Path of package library.
+// NewOnGraph returns one of the functions Connected, Clique, Ring and Path of package library.
 func NewOnGraph(function string, list DeviceList, joins *propagate.Predicate) propagate.Condition {
 	return onGraph{list, joins, graphShapes[function]}
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// A graphShape is a property of a graph, such as that it is connected.
+// A graphShape is a property of a graph, such as being connected.
 type graphShape interface {
-	// find reports whether the chosen devices and some of the possible ones have the shape.
+	// find reports whether the chosen devices and some of the possible devices have the shape.
 	find(g *graph) matches
-	// narrow removes possible devices from keep that are in no such set. find was not none.
+	// narrow removes possible devices from keep that are in no set with the shape. find must not have returned none.
 	narrow(g *graph, keep bitset.Set)
 }
 
-// graph says which members of a list are joined.
+// graph holds the members of a list and their connections.
 type graph struct {
 	members
 	state *propagate.State
-	// rows have for each member those that it is joined to, but for itself.
+	// rows has the devices that each member is joined to, except itself.
 	rows []bitset.Set
 }
 
-// library is the graph of the chosen devices, which are all there will be.
+// library returns the graph of the chosen devices, if no device is added.
 func (g *graph) library() library.Graph {
 	number := make(map[int]int, g.chosen.Count())
 	for i := range g.chosen.All() {
@@ -41,20 +41,20 @@ func (g *graph) library() library.Graph {
 	return result
 }
 
-// matches tells whether a pattern was found.
+// matches is the result of a search for a pattern.
 type matches int
 
 const (
 	none matches = iota
-	// some: with devices that are to be added, or it is not known.
+	// some means that a match needs devices that are not chosen, or that the search gave up.
 	some
-	// surely: with chosen devices only.
+	// surely means that the chosen devices are enough.
 	surely
-	// fails: a relation may fail.
+	// fails means that a relation may fail.
 	fails
 )
 
-// outcomesOf returns the results that a function may have if m was found.
+// outcomesOf returns the outcome of a function for the result of its search.
 func outcomesOf(m matches) outcome.Outcome {
 	switch m {
 	case none:

@@ -8,7 +8,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// join makes one constraint of two that must both hold, on the bounding box or on a sum. It is false for anything else.
+// join replaces two constraints on the bounding box, on gaps or on a sum by one. It returns false for other conditions.
 func (b *Builder) join(left, right propagate.Condition) (propagate.Condition, bool) {
 	if joined, ok := b.joinBoxes(left, right); ok {
 		return joined, true
@@ -36,7 +36,7 @@ func (b *Builder) join(left, right propagate.Condition) (propagate.Condition, bo
 	return joinSums(left, right)
 }
 
-// WithConjunct adds a conjunct: what it says of the bounding box or of a sum is joined with what others say of it.
+// WithConjunct adds a conjunct. If possible, it joins the conjunct with an earlier one on the bounding box, gaps or a sum.
 func (b *Builder) WithConjunct(conjuncts []propagate.Condition, c propagate.Condition) []propagate.Condition {
 	for i := range conjuncts {
 		if joined, ok := b.join(conjuncts[i], c); ok {
@@ -47,7 +47,7 @@ func (b *Builder) WithConjunct(conjuncts []propagate.Condition, c propagate.Cond
 	return append(conjuncts, c)
 }
 
-// NewAnd makes a conjunction: one constraint of two where it can, and nothing of what is constant.
+// NewAnd returns a conjunction. It simplifies constants, and joins two constraints into one if possible.
 func (b *Builder) NewAnd(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) && propagate.IsOpen(right):
@@ -63,7 +63,7 @@ func (b *Builder) NewAnd(left, right propagate.Condition) propagate.Condition {
 	return and{left, right}
 }
 
-// NewOr makes a disjunction, without what is constant.
+// NewOr returns a disjunction. It simplifies constants.
 func (b *Builder) NewOr(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) && propagate.IsOpen(right):

@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// linear is a sum of quantities, each times a factor, and a constant. Comparisons of such sums are written in one way, with all
-// quantities on one side, whichever way people write them:
+// linear is a constant plus a sum of quantities with factors. Comparisons of such sums are normalized: all quantities are on one
+// side, for all of these spellings:
 //
 //	devices.map(d, d.row).max() == devices.map(d, d.row).min() + 3
 //	devices.map(d, d.row).max() - devices.map(d, d.row).min() + 1 == devices.size()
@@ -25,14 +25,14 @@ type term struct {
 }
 
 const (
-	// maxFactor and maxTerms are how large factors may be, and how many terms are read, so that nothing overflows unless a
-	// value is far from zero ([outcome.IsFar]).
+	// maxFactor limits factors, and maxTerms the number of terms. So no sum overflows unless a value is far from zero
+	// ([outcome.IsFar]).
 	maxFactor, maxTerms = 1 << 10, 4
-	// MaxConstant is how large a constant may be.
+	// MaxConstant limits the absolute value of constants.
 	MaxConstant = 1 << 60
 )
 
-// linearOf reads a quantity. It is false if factors or constants are too large.
+// linearOf reads a quantity. It returns false if a factor or a constant is too large.
 func linearOf(q propagate.Quantity) (linear, bool) {
 	switch q := q.(type) {
 	case Constant:
@@ -88,7 +88,7 @@ func (l *linear) add(added term) {
 	l.terms = append(l.terms, added)
 }
 
-// isSame reports whether two quantities are surely the same: extremes or sums of the same column, or the same value.
+// isSame reports whether two quantities are the same: extremes or sums of one column, or one value.
 func isSame(a, b propagate.Quantity) bool {
 	switch a := a.(type) {
 	case greatest:

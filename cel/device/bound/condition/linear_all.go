@@ -10,19 +10,19 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// A condition on all devices, or on all pairs of devices, may be one on the distance between the greatest and the smallest number.
-// It has the places of a [box] then:
+// A condition on all devices or all pairs may limit the distance between the greatest and the smallest number. Then it becomes a
+// [box]:
 //
 //	devices.all(a, devices.all(b, a.row - b.row < 4))
 //	devices.all(d, d.row < devices.map(o, o.row).min() + 4)
 
-// distance is that of the greatest and the smallest number in a column, and what it may be at most.
+// distance limits the distance between the greatest and the smallest number of a column.
 type distance struct {
 	leaf *propagate.Leaf
 	most int64
 }
 
-// DistancesOfAll reads devices.all(x, holds), x being in the slot. It is false if that is no condition on distances.
+// DistancesOfAll reads devices.all(x, holds) for the slot of x. It returns false if this is no condition on distances.
 func (b *Builder) DistancesOfAll(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	slots, negated := []int{slot}, false
 	if c, ok := holds.(*cardinality); ok && c.Limits == (outcome.Limits{Least: 0, Most: 0}) {
@@ -43,7 +43,7 @@ func (b *Builder) DistancesOfAll(slot int, holds, general propagate.Condition) (
 	return assuming{near, result, general}, true
 }
 
-// distancesIn are those in what holds for all devices in the slots, or does not hold if it is negated.
+// distancesIn returns the distances in a condition on all devices in the slots. If negated is set, its negation must hold.
 func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distance, bool) {
 	switch holds := holds.(type) {
 	case *propagate.Predicate:
@@ -63,10 +63,10 @@ func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distan
 	}
 }
 
-// distancesInBoth are those in two conditions of which both must hold, or either.
+// distancesInBoth returns the distances in two conditions. Both must hold, or one of them if either is set.
 func distancesInBoth(slots []int, left, right propagate.Condition, negated, either bool) ([]distance, bool) {
 	if either && isIdentity(left, negated, slots...) {
-		// What is the same device is at no distance.
+		// The distance of a device from itself is zero.
 		distances, ok := distancesIn(slots, right, negated)
 		return distances, ok && !slices.ContainsFunc(distances, func(d distance) bool { return d.most < 0 })
 	}
@@ -75,7 +75,7 @@ func distancesInBoth(slots []int, left, right propagate.Condition, negated, eith
 	return append(of, and...), ok && too && !either
 }
 
-// distancesInComparison: of some numbers each is at most something if the greatest is.
+// distancesInComparison reads a comparison. Several numbers are within an upper limit if the greatest number is.
 func distancesInComparison(slots []int, c Comparison, negated bool) ([]distance, bool) {
 	if negated {
 		opposite, ok := c.Negation().(Comparison)
@@ -105,7 +105,7 @@ func distancesInComparison(slots []int, c Comparison, negated bool) ([]distance,
 	return distances, ok
 }
 
-// distancesAtMost are those in a sum that is at most zero for all devices in the slots.
+// distancesAtMost returns the distances in a sum that is at most zero for all devices in the slots.
 func distancesAtMost(slots []int, sum linear) ([]distance, bool) {
 	terms := linear{constant: sum.constant}
 	for _, t := range sum.terms {

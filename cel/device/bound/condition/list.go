@@ -8,15 +8,13 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// DeviceList is a part whose value is a list of devices of the set: "devices", or
-// what filters leave of it.
+// A DeviceList is a part whose value is a list of devices of the set: "devices", or a filter of such a list.
 type DeviceList interface {
-	// membership reports whether a device is in the list if it is in the set: True,
-	// False or an error of the filter, or several of these.
+	// membership returns whether the device is in the list if it is in the set: the possible results of the filter.
 	membership(s *propagate.State, device int) outcome.Outcome
 }
 
-// AllDevices is "devices".
+// AllDevices is the list "devices".
 type AllDevices struct{}
 
 func (AllDevices) membership(*propagate.State, int) outcome.Outcome { return outcome.True }
@@ -43,8 +41,7 @@ func (f filtered) membership(s *propagate.State, device int) outcome.Outcome {
 	return result
 }
 
-// count bounds the number of devices in the list for which the condition, if any,
-// holds.
+// count bounds the number of devices in the list that satisfy the condition, if any.
 func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condition) propagate.Counts {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return p.Row(s, over).Counts(s)
@@ -60,8 +57,7 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 		}
 		t.Fails = t.Fails || o.May(outcome.Error)
 	}
-	// Of the possible devices as many as are left join the set: those that are not
-	// counted first, or those that are.
+	// s.Left possible devices join the set. The fewest count if the others join first, the most if they join last.
 	surely, maybe, others := 0, 0, 0
 	for i := range s.Domain.All() {
 		o := memberThat(s, list, slot, holds, i)
@@ -80,9 +76,8 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 	return t
 }
 
-// predicateOver returns the predicate that decides which devices of the whole set are
-// counted, and the slot of its variable that goes over them: as a filter, or as the
-// condition.
+// predicateOver returns the predicate that decides which devices of the whole set count, as a filter or as the condition. over is
+// the slot of its variable for these devices.
 func predicateOver(list DeviceList, slot int, holds propagate.Condition) (p *propagate.Predicate, over int, ok bool) {
 	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
 		list, slot, holds = f.list, f.slot, f.keeps
@@ -94,7 +89,7 @@ func predicateOver(list DeviceList, slot int, holds propagate.Condition) (p *pro
 	return p, slot, ok && p.SpeaksOf(slot)
 }
 
-// memberThat is the membership of a device in list.filter(slot, holds).
+// memberThat returns the membership of a device in list.filter(slot, holds).
 func memberThat(s *propagate.State, list DeviceList, slot int, holds propagate.Condition, device int) outcome.Outcome {
 	if holds == nil {
 		return list.membership(s, device)
@@ -110,10 +105,10 @@ func (n size) Number(s *propagate.State) outcome.Number {
 	return outcome.Number{Least: int64(t.Fewest), Most: int64(t.Most), Fails: t.Fails}
 }
 
-// NewFiltered is list.filter(x, keeps), the slot being that of x.
+// NewFiltered returns list.filter(x, keeps) for the slot of x.
 func NewFiltered(list DeviceList, slot int, keeps propagate.Condition) DeviceList {
 	return filtered{list, slot, keeps}
 }
 
-// NewSize is list.size().
+// NewSize returns list.size().
 func NewSize(list DeviceList) propagate.Quantity { return size{list} }

@@ -9,10 +9,10 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// Constant is a number that does not depend on devices.
+// A Constant is a number that does not depend on devices.
 type Constant struct{ Value int64 }
 
-// Number is the constant.
+// Number returns the constant.
 func (c Constant) Number(*propagate.State) outcome.Number { return outcome.Exactly(c.Value) }
 
 type verdict struct{ Outcome outcome.Outcome }
@@ -56,9 +56,9 @@ func (n and) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// Propagate: a device is removed if it makes both sides surely false. With fewer devices a side removes no
-// less. So what a side at its fixpoint has kept it keeps beside the devices that only the other has kept, and
-// removes these again.
+// Propagate propagates each side alone and joins the domains. A device is removed if both sides remove it. Propagation is
+// monotonic: removing devices never makes a side keep more. So a side at its fixpoint keeps its devices in the joined domain, and
+// again removes devices that only the other side kept.
 func (n or) Propagate(s *propagate.State) propagate.Status {
 	before := s.Borrow(s.Domain)
 	removed, hypothetical := s.Removed, s.Hypothetical
@@ -94,8 +94,8 @@ func (n or) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// propagateSide is propagate for what need not hold. What is subsumed only without the devices that it has
-// removed is true for some completions, not for all.
+// propagateSide propagates a side that need not hold. If a side is subsumed only because it removed devices, it is true for some
+// completions, but not for all.
 func propagateSide(s *propagate.State, c propagate.Condition, before bitset.Set) propagate.Status {
 	switch was := s.Propagate(c); {
 	case was == propagate.Failed || s.Domain.Count() < s.Left:
@@ -113,10 +113,10 @@ func (n conditional) Bound(s *propagate.State) outcome.Outcome {
 	return n.when.Bound(s).Choose(n.yes.Bound(s), n.no.Bound(s))
 }
 
-// biconditional is an equality of bools.
+// A biconditional is an equality of bools.
 type biconditional struct{ left, right propagate.Condition }
 
-// NewBiconditional is an equality of bools, without what is constant.
+// NewBiconditional returns an equality of bools. It simplifies equalities with constants.
 func NewBiconditional(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) || propagate.IsOpen(right):
@@ -136,7 +136,7 @@ func (n biconditional) Bound(s *propagate.State) outcome.Outcome {
 
 func (n biconditional) Negation() propagate.Condition { return biconditional{n.left, NewNot(n.right)} }
 
-// NewConditional is CEL's conditional, without what is constant.
+// NewConditional returns CEL's conditional. It simplifies conditionals with constants.
 func NewConditional(when, yes, no propagate.Condition) propagate.Condition {
 	switch {
 	case isVerdict(when, outcome.True):
@@ -149,16 +149,15 @@ func NewConditional(when, yes, no propagate.Condition) propagate.Condition {
 	return conditional{when, yes, no}
 }
 
-// negator is a condition that knows one for its negation which propagates better than [not].
+// A negator is a condition with a negation that propagates better than [not].
 type negator interface {
 	propagate.Condition
-	// Negation is true where the condition is false, false where it is true, and fails where it
-	// does.
+	// Negation returns a condition that is true where this one is false, false where it is true, and fails where it fails.
 	Negation() propagate.Condition
 }
 
-// NewNot moves a negation inwards, where it does no harm to propagating: CEL's errors
-// follow de Morgan's laws.
+// NewNot returns the negation. It moves the negation inwards unless this harms propagation. De Morgan's laws also hold for CEL's
+// errors.
 func NewNot(operand propagate.Condition) propagate.Condition {
 	if n, ok := operand.(negator); ok {
 		return n.Negation()
@@ -166,19 +165,19 @@ func NewNot(operand propagate.Condition) propagate.Condition {
 	return not{operand}
 }
 
-// NewAnd is a conjunction as it is written.
+// NewAnd returns the conjunction without simplifying it.
 func NewAnd(left, right propagate.Condition) propagate.Condition { return and{left, right} }
 
-// NewOr is a disjunction as it is written.
+// NewOr returns the disjunction without simplifying it.
 func NewOr(left, right propagate.Condition) propagate.Condition { return or{left, right} }
 
-// NewChoice is CEL's conditional as it is written.
+// NewChoice returns CEL's conditional without simplifying it.
 func NewChoice(when, yes, no propagate.Condition) propagate.Condition {
 	return conditional{when, yes, no}
 }
 
-// NewVerdict is a condition that does not depend on devices.
+// NewVerdict returns a condition that does not depend on devices.
 func NewVerdict(is outcome.Outcome) propagate.Condition { return verdict{is} }
 
-// IsTrue reports whether a condition is true whatever devices are chosen.
+// IsTrue reports whether a condition is true for all sets of devices.
 func IsTrue(c propagate.Condition) bool { return isVerdict(c, outcome.True) }

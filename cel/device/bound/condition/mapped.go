@@ -15,7 +15,7 @@ type Mapped struct {
 	Value propagate.Quantity
 }
 
-// of returns what the device contributes, and whether it is in the list.
+// of returns the value of a device, and whether the device is in the list.
 func (m Mapped) of(s *propagate.State, device int) (value outcome.Number, within outcome.Outcome) {
 	if !s.Spend() {
 		return outcome.OpenNumber, outcome.Open
@@ -31,7 +31,7 @@ func (m Mapped) of(s *propagate.State, device int) (value outcome.Number, within
 	return value, within
 }
 
-// Column is the leaf whose values for all devices of the set are in the list.
+// Column returns the leaf of the values if the list has all devices of the set.
 func (m Mapped) Column() (l *propagate.Leaf, ok bool) {
 	if _, all := m.List.(AllDevices); !all {
 		return nil, false
@@ -39,7 +39,7 @@ func (m Mapped) Column() (l *propagate.Leaf, ok bool) {
 	return m.LeafOf()
 }
 
-// LeafOf is the leaf whose values for devices are in the list.
+// LeafOf returns the leaf of the values.
 func (m Mapped) LeafOf() (*propagate.Leaf, bool) {
 	v, tabulated := m.Value.(propagate.Value)
 	if !tabulated || !v.IsColumn(m.Slot) {
@@ -48,7 +48,7 @@ func (m Mapped) LeafOf() (*propagate.Leaf, bool) {
 	return v.Leaf, true
 }
 
-// CountedBy recognizes, for each device of the set, the number of devices for which a predicate holds.
+// CountedBy recognizes, for each device of the set, the number of devices that satisfy a predicate.
 func CountedBy(m Mapped) (*propagate.Predicate, bool) {
 	number, ok := m.Value.(size)
 	if _, all := m.List.(AllDevices); !ok || !all {

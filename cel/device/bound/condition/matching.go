@@ -10,25 +10,24 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// matching is list.paired(other, a, b, joined). How long the two lists will be is not known as long as
-// devices are to be added; for each pair of lengths that is possible, those that are chosen must find
-// partners, and so must each that is possible.
+// matching is list.paired(other, a, b, joined). The lengths of the two lists are open while devices are added. For each possible
+// pair of lengths, the chosen devices must find partners, and each possible device must have enough partners.
 type matching struct {
 	lists [2]DeviceList
 	joins *propagate.Predicate
 }
 
-// couples are the members of both lists, and which are joined.
+// couples holds the members of both lists and the relation that joins them.
 type couples struct {
 	state *propagate.State
 	sides [2]members
-	// all are the members of a list that are chosen or possible.
+	// all has the chosen and possible members of each list.
 	all   [2]bitset.Set
 	joins *propagate.Predicate
 }
 
-// couples is false if a relation may fail, or is not known, or a device is in both lists. It is to be
-// given back in any case.
+// couples returns false if the relation or a membership may fail or is not decided, or if a device is in both lists. The caller
+// must call giveBack in any case.
 func (n matching) couples(s *propagate.State) (c *couples, ok bool) {
 	c, ok = &couples{state: s, joins: n.joins}, true
 	for side, list := range n.lists {
@@ -55,13 +54,13 @@ func (c *couples) giveBack() {
 	}
 }
 
-// row has what a member of one list is joined to in the other.
+// row returns the devices of the other list that a member is joined to.
 func (c *couples) row(side, device int) *propagate.Row { return c.joins.RowAt(c.state, 1-side, device) }
 
-// lengths are those that the two lists may have.
+// lengths are possible lengths of the two lists.
 type lengths [2]int
 
-// lengths calls f with all that are possible: one is a multiple of the other.
+// lengths calls f for all possible lengths. One length must be a multiple of the other.
 func (c *couples) lengths(f func(lengths)) {
 	s := c.state
 	left := max(0, s.Left)
@@ -82,7 +81,7 @@ func (c *couples) lengths(f func(lengths)) {
 	}
 }
 
-// takes is how many partners a member of a list has.
+// takes returns the number of partners of each member of a list.
 func (l lengths) takes(side int) int {
 	if l[side] == 0 {
 		return 0
@@ -90,7 +89,7 @@ func (l lengths) takes(side int) int {
 	return max(1, l[1-side]/l[side])
 }
 
-// there are the members of a list for a length: nobody joins those that are as many already.
+// there returns the possible members of a list of the given length. No device joins a list that already has this length.
 func (c *couples) there(side int, l lengths) bitset.Set {
 	if l[side] == c.sides[side].chosen.Count() {
 		return c.sides[side].chosen
@@ -98,13 +97,13 @@ func (c *couples) there(side int, l lengths) bitset.Set {
 	return c.all[side]
 }
 
-// partners are how many partners a member of a list may have.
+// partners returns the number of possible partners of a member.
 func (c *couples) partners(side, device int, l lengths) int {
 	return c.row(side, device).Yes.CountAnd(c.there(1-side, l))
 }
 
-// fits reports whether enough members of both lists can have as many partners as they take, and the chosen
-// ones at the same time. That is too little to be sure, but for lists to which nothing is added.
+// fits reports whether enough members of both lists have enough partners, and the chosen members have them at the same time. This
+// is sufficient only if no device is added.
 func (c *couples) fits(l lengths) bool {
 	for side := range c.sides {
 		able := 0
@@ -120,12 +119,12 @@ func (c *couples) fits(l lengths) bool {
 	return true
 }
 
-// suffices reports whether each chosen member of a list can have as many partners as it takes.
+// suffices reports whether all chosen members of a list can have their partners at the same time.
 func (c *couples) suffices(side int, l lengths) bool {
 	takes, given := l.takes(side), l.takes(1-side)
 	var chosen, partners []int
 	for i := range c.sides[side].chosen.All() {
-		// One that takes several stands for several.
+		// A member is repeated for each of its partners.
 		for range takes {
 			chosen = append(chosen, i)
 		}
@@ -159,7 +158,7 @@ func (c *couples) find() matches {
 	return found
 }
 
-// Propagate keeps the possible devices that have as many partners as they would take.
+// Propagate keeps the possible devices with enough partners for some lengths.
 func (n matching) Propagate(s *propagate.State) propagate.Status {
 	c, ok := n.couples(s)
 	defer c.giveBack()
@@ -196,7 +195,7 @@ func (n matching) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// NewMatching is the function Paired of package library.
+// NewMatching returns the function Paired of package library.
 func NewMatching(list, other DeviceList, joins *propagate.Predicate) propagate.Condition {
 	return matching{[2]DeviceList{list, other}, joins}
 }

@@ -9,15 +9,14 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// members are the devices that are or may come into a list.
+// members are the devices that are in a list or may join it.
 type members struct {
 	chosen, possible bitset.Set
-	// fewest and most of the possible ones join the set.
+	// fewest and most limit how many of the possible devices join the set.
 	fewest, most int
 }
 
-// membersOf looks at a list, in sets to be given back. ok is false if it is not known of each device
-// whether it is in the list.
+// membersOf returns the members of a list in borrowed sets. ok is false if it is not decided whether a device is in the list.
 func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	m = members{chosen: s.Borrow(s.Chosen), possible: s.Borrow(s.Domain)}
 	if s.Left <= 0 {
@@ -39,7 +38,7 @@ func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	if s.Left > 0 {
 		count := m.possible.Count()
 		m.most = min(s.Left, count)
-		// Where fewer devices are possible than are to be added there is no completion.
+		// If too few devices are possible, there is no completion.
 		m.fewest = min(m.most, max(0, s.Left-(s.Domain.Count()-count)))
 	}
 	if m.most == 0 {
@@ -53,7 +52,7 @@ func (m members) giveBack(s *propagate.State) {
 	s.GiveBack(m.possible)
 }
 
-// remove leaves possible devices only that are to be kept.
+// remove removes the possible devices that are not in keep.
 func (m members) remove(s *propagate.State, keep bitset.Set) {
 	gone := s.Borrow(m.possible)
 	gone.Drop(keep)

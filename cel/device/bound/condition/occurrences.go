@@ -9,30 +9,30 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// occurrences is the global cardinality constraint: each value that a device of the set has occurs so often among the devices of
-// the set. Conditions on all devices are read so that count the devices with the same value:
+// occurrences is the global cardinality constraint: it limits how often each value occurs among the devices of the set. It
+// represents conditions on all devices that count the devices with the same value:
 //
 //	devices.all(d, devices.filter(o, o.tray == d.tray).size() == 4)
 //	devices.all(a, devices.all(b, a == b || a.tray != b.tray))        once
 //
 // Steps:
 //
-//  1. A value that occurs too often, or can't occur often enough, fails if a device with it is chosen. Otherwise the possible
-//     devices with the value are removed.
-//  2. The values of chosen devices need some more devices. If that are all that are to be added, other values are removed.
-//  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated: if none is the number of
-//     devices to be added, the constraint fails.
+//  1. If a value of a chosen device occurs too often or can't occur often enough, the constraint fails. Possible devices
+//     are removed if their value would do so.
+//  2. The values of chosen devices need further devices. If these are all devices to add, other values are removed.
+//  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated. If none of the sums
+//     is the number of devices to add, the constraint fails.
 //
-// The cost is a look at each value.
+// Each value is visited once.
 type occurrences struct {
 	leaf *propagate.Leaf
-	// Limits are for the devices with the value of a device, the device included.
+	// Limits are for the number of devices with the value of a device, including the device.
 	outcome.Limits
-	// general is the condition as it is written, for values that are not known.
+	// general is the condition as written. It is used if values can't be compared.
 	general propagate.Condition
 }
 
-// newOccurrences recognizes a count of the devices with the same value as each device. It is false for anything else.
+// newOccurrences recognizes a count of the devices with the same value as each device. It returns false for other conditions.
 func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := holds.(*cardinality)
 	if !ok || !c.predicate.SpeaksOf(slot) || !c.predicate.SpeaksOf(c.slot) {
@@ -46,11 +46,11 @@ func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Con
 	if others {
 		l = outcome.Limits{Least: outcome.Saturated(l.Least, 1), Most: outcome.Saturated(l.Most, 1)}
 	}
-	// Numbers of devices are not below zero.
+	// Numbers of devices are not negative.
 	return occurrences{leaf, outcome.Limits{Least: max(0, l.Least), Most: max(-1, l.Most)}, general}, true
 }
 
-// sameValueIn recognizes that two devices have the same value, and be it that they are two different devices.
+// sameValueIn recognizes that two devices have the same value. others means that they must also be different devices.
 func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others, ok bool) {
 	switch c := c.(type) {
 	case *propagate.Predicate:
@@ -81,7 +81,7 @@ func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others
 
 func (n occurrences) Negation() propagate.Condition { return NewNot(n.general) }
 
-// groups are the devices by value, nil if some value is not known.
+// groups returns the devices by value, or nil if values can't be compared.
 func (n occurrences) groups(s *propagate.State) []bitset.Set {
 	c := s.Column(n.leaf)
 	if c == nil || !s.AreWithin(c.Groups.Known) {
@@ -133,7 +133,7 @@ func (n occurrences) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// need is how many devices the values of chosen devices need. It is false if a value can't occur as often as it must.
+// need returns how many devices the values of chosen devices need. It returns false if a value can't be within the limits.
 func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, ok bool) {
 	for _, with := range groups {
 		chosen, possible := s.CountsOf(with)
@@ -148,8 +148,8 @@ func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, 
 	return needed, true
 }
 
-// isReachable reports whether the values may add as many devices as are to be added. The sums are a set of bits, and those with
-// one more value are the same, shifted by each number of devices that the value may add.
+// isReachable reports whether the values may add exactly s.Left devices. The sums are a set of bits. Each value shifts the set by
+// each number of devices that the value may add.
 func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	words := s.Left/64 + 1
 	memory := s.Words(2 * words)
@@ -178,7 +178,7 @@ func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	return bitset.Set(reached).Has(s.Left)
 }
 
-// joinShifted adds to a set of bits the bits of another set, or of the same, shifted up by a number. What goes beyond is lost.
+// joinShifted shifts the bits of one set up and adds them to another set, or to the same set. Bits beyond the end are lost.
 func joinShifted(to, from []uint64, by int) {
 	words, rest := by/64, uint(by%64)
 	for w := len(to) - 1; w >= words; w-- {

@@ -18,14 +18,14 @@ func (n identity) Bound(s *propagate.State) outcome.Outcome {
 	return outcome.Of(s.Slots[n.left] == s.Slots[n.right])
 }
 
-// localComparison compares something about two devices or more.
+// localComparison compares values of two or more devices.
 type localComparison struct {
 	Comparison
-	// whole asks CEL.
+	// whole evaluates the comparison with CEL.
 	whole propagate.Condition
 }
 
-// Negation is not that of the comparison, which knows nothing of the whole.
+// Negation does not negate the embedded Comparison, because that would lose whole.
 func (n localComparison) Negation() propagate.Condition { return not{n} }
 
 func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
@@ -39,7 +39,7 @@ func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
 	return n.whole.Bound(s)
 }
 
-// keyOf is equal for equal values of the quantity, nil if that can't be told.
+// keyOf returns the key of the quantity's value, or nil. Keys are equal for equal values.
 func keyOf(s *propagate.State, q propagate.Quantity) any {
 	if v, ok := q.(propagate.Value); ok {
 		return v.Entry(s).Key
@@ -47,8 +47,7 @@ func keyOf(s *propagate.State, q propagate.Quantity) any {
 	return nil
 }
 
-// listRelations are functions on two lists, on the different values in them in order. They are asked for each pair of devices, and
-// nobody is charged.
+// listRelations are functions on two sorted lists without duplicates. They run for each pair of devices and are not charged.
 var listRelations = map[string]func(left, right []any) bool{
 	"sets.contains":   func(left, right []any) bool { return common(left, right) == len(right) },
 	"sets.equivalent": func(left, right []any) bool { return slices.Equal(left, right) },
@@ -75,7 +74,7 @@ func common(left, right []any) (count int) {
 type listRelation struct {
 	left, right propagate.Value
 	holds       func(left, right []any) bool
-	// whole asks CEL.
+	// whole evaluates the function with CEL.
 	whole propagate.Condition
 }
 
@@ -86,8 +85,8 @@ func (n listRelation) Bound(s *propagate.State) outcome.Outcome {
 	return n.whole.Bound(s)
 }
 
-// isIdentity reports whether a condition is that two variables stand for the same device. If slots are given, the variables are
-// among them.
+// isIdentity reports whether a condition requires that two variables have the same device. If slots are given, they must include
+// both variables.
 func isIdentity(c propagate.Condition, negated bool, slots ...int) bool {
 	switch c := c.(type) {
 	case identity:
@@ -100,10 +99,10 @@ func isIdentity(c propagate.Condition, negated bool, slots ...int) bool {
 	}
 }
 
-// NewIdentity is the condition that two variables stand for the same device.
+// NewIdentity returns the condition that two variables have the same device.
 func NewIdentity(left, right int) propagate.Condition { return identity{left, right} }
 
-// NewLocalComparison compares something about two devices, with whole where the two sides are not known.
+// NewLocalComparison compares values of devices. It uses whole if the values of the two sides are not available.
 func NewLocalComparison(c Comparison, whole propagate.Condition) propagate.Condition {
 	return localComparison{c, whole}
 }
@@ -111,7 +110,7 @@ func NewLocalComparison(c Comparison, whole propagate.Condition) propagate.Condi
 // IsListRelation reports whether a function compares the lists of two devices.
 func IsListRelation(function string) bool { return listRelations[function] != nil }
 
-// NewListRelation is a function on the lists of two devices, with whole where the lists are not known.
+// NewListRelation returns a function on the lists of two devices. It uses whole if the lists are not available.
 func NewListRelation(function string, left, right propagate.Value, whole propagate.Condition) propagate.Condition {
 	return listRelation{left, right, listRelations[function], whole}
 }

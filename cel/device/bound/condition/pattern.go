@@ -11,27 +11,26 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// pattern is a condition that some devices of the set stand in given relations to each other, and
-// to those that outer variables stand for: a chain, a square, a way over a third device.
+// pattern is a condition that some devices of the set have given relations to each other and to the devices of outer variables: a
+// chain, a square, a path over a third device.
 //
 //	devices.exists(a, devices.exists(b, devices.exists(c, linked(a, b) && linked(b, c))))
 //
-// Devices are looked for one variable after the other, among those that the relations with the ones
-// before leave. What is found must not need more devices than are to be added.
+// The search assigns one variable after the other. Candidates must satisfy the relations with earlier variables. A match must not
+// add more than s.Left devices.
 type pattern struct {
 	// variables are the slots of the variables.
 	variables []int
 	parts     []*propagate.Predicate
-	// general is the condition as it is written, for relations that may fail.
+	// general is the condition as written. It is used if relations may fail.
 	general propagate.Condition
 }
 
-// maxTries is how many devices are looked at for one pattern. It may be found or not if that is
-// not enough.
+// maxTries limits the devices that are tried for one pattern. After that the search gives up and returns some.
 const maxTries = 1 << 12
 
-// newPattern joins exists over all devices with a conjunction of relations, which may have such
-// quantifiers in it. It is general if it is anything else.
+// newPattern recognizes exists over all devices with a conjunction of relations, which may contain more such quantifiers. It
+// returns general for other conditions.
 func newPattern(slot int, holds, general propagate.Condition) propagate.Condition {
 	p := &pattern{variables: []int{slot}, general: general}
 	if !p.collect(holds) || len(p.variables)+len(p.parts) < 3 {
@@ -40,7 +39,7 @@ func newPattern(slot int, holds, general propagate.Condition) propagate.Conditio
 	return p
 }
 
-// collect adds what a condition says. It is false if that is something else.
+// collect adds the variables and relations of a condition. It returns false for other conditions.
 func (n *pattern) collect(c propagate.Condition) bool {
 	switch c := c.(type) {
 	case and:
@@ -78,8 +77,8 @@ func (n *pattern) Bound(s *propagate.State) outcome.Outcome {
 	}
 }
 
-// mayFail reports whether a relation may fail for devices of the set: what was found tells nothing of those that
-// were not looked at. The set need not have the devices of the pattern, and then nothing absorbs the failure.
+// mayFail reports whether a relation may fail for devices of the set. find does not evaluate all devices. If the set lacks the
+// devices of the pattern, nothing absorbs a failure.
 func (n *pattern) mayFail(s *propagate.State) bool {
 	all := s.Borrow(s.Chosen)
 	defer s.GiveBack(all)
@@ -89,10 +88,10 @@ func (n *pattern) mayFail(s *propagate.State) bool {
 
 func (n *pattern) Negation() propagate.Condition { return NewNot(n.general) }
 
-// find looks for the pattern with so many devices at most that are not chosen.
+// find searches for the pattern with at most left devices that are not chosen.
 func (n *pattern) find(s *propagate.State, left int) matches {
 	for _, p := range n.parts {
-		// What speaks of outer variables only holds or not.
+		// A relation on outer variables only does not depend on the search.
 		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.variables, slot) }) {
 			continue
 		}
@@ -108,16 +107,16 @@ func (n *pattern) find(s *propagate.State, left int) matches {
 	return m.from(0)
 }
 
-// patternSearch looks for a pattern.
+// A patternSearch is a search for a pattern.
 type patternSearch struct {
 	*pattern
 	*propagate.State
-	// left devices may be added. tries counts those that were looked at.
+	// left is the number of devices that may be added. tries counts the tried devices.
 	left, tries int
 	added       []int
 }
 
-// from looks for the variables from a place on.
+// from assigns the variables from an index on.
 func (m *patternSearch) from(place int) matches {
 	if place == len(m.variables) {
 		if len(m.added) == 0 {
@@ -152,7 +151,7 @@ func (m *patternSearch) from(place int) matches {
 	return best
 }
 
-// with looks for the variables after the place, a device standing for the one there.
+// with assigns a device to the variable at the index, and searches for the later variables.
 func (m *patternSearch) with(place, device int, there bool) matches {
 	if !there && len(m.added) >= m.left {
 		return none
@@ -165,8 +164,8 @@ func (m *patternSearch) with(place, device int, there bool) matches {
 	return m.from(place + 1)
 }
 
-// candidates are the devices that the relations with the variables before the place leave, in a set
-// to be given back. It is false if a relation may fail.
+// candidates returns the devices that satisfy the relations with earlier variables, in a borrowed set. It returns false if a
+// relation may fail.
 func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	candidates := m.Borrow(m.Chosen)
 	if m.left > 0 {

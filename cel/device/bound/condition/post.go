@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// WithLimits replaces a comparison of a quantity with a constant by a condition that
-// can be propagated, where there is one. The builder is nil for a condition of one search.
+// WithLimits replaces a comparison of a quantity with a constant by a condition that propagates, if there is one. The builder is
+// nil for a condition of one search.
 func (b *Builder) WithLimits(c Comparison, of propagate.Quantity, l outcome.Limits) propagate.Condition {
 	switch of := of.(type) {
 	case size:
@@ -48,7 +48,7 @@ func (b *Builder) WithLimits(c Comparison, of propagate.Quantity, l outcome.Limi
 	return c
 }
 
-// ofEach is the condition that as many devices satisfy a condition as a set has: all of them do.
+// ofEach recognizes that the number of devices with a property is the size of the set, so all devices have the property.
 func (b *Builder) ofEach(f filtered, l outcome.Limits, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := f.keeps.(*cardinality)
 	if !ok || b == nil || b.SetSize == 0 || l.Least != int64(b.SetSize) || l.Most < l.Least {
@@ -57,17 +57,17 @@ func (b *Builder) ofEach(f filtered, l outcome.Limits, general propagate.Conditi
 	return assuming{exact{c.predicate}, NewForAll(AllDevices{}, f.slot, f.keeps), general}, true
 }
 
-// A condition on the greatest or the smallest of some numbers of devices is one on each of them, or on one of them:
+// A condition on the greatest or smallest of some numbers of devices is a condition on each number or on one of them:
 //
 //	devices.map(d, devices.filter(o, linked(d, o)).size()).min() >= 2    devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 
-// extreme reads limits of the greatest or the smallest number of devices. It is c for other quantities.
+// extreme reads limits of the greatest or smallest number of devices. It returns c for other quantities.
 func (b *Builder) extreme(c Comparison, of greatest, l outcome.Limits) propagate.Condition {
 	p, ok := CountedBy(of.Mapped)
 	if !ok || b == nil {
 		return c
 	}
-	// For all devices the number is on the near side of one limit, for one device on the far side of the other.
+	// All numbers must keep one of the limits, and one number must reach the other limit.
 	each, one := outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}, outcome.Limits{Least: l.Least, Most: outcome.Unlimited}
 	if of.Negated {
 		each, one = outcome.Limits{Least: l.Least, Most: outcome.Unlimited}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}
@@ -82,7 +82,7 @@ func (b *Builder) extreme(c Comparison, of greatest, l outcome.Limits) propagate
 	return assuming{exact{p}, result, c}
 }
 
-// sizeWithin is the condition that a number of devices is within limits.
+// sizeWithin returns the condition that a number of devices is within limits.
 func (b *Builder) sizeWithin(q propagate.Quantity, l outcome.Limits) propagate.Condition {
 	var general propagate.Condition = verdict{outcome.True}
 	if l.Least != outcome.UnlimitedBelow {
@@ -95,7 +95,7 @@ func (b *Builder) sizeWithin(q propagate.Quantity, l outcome.Limits) propagate.C
 	return b.WithLimits(c, q, l)
 }
 
-// quotient reads a comparison of a sum that is divided by a constant above zero, or of its remainder. It is c for anything else.
+// quotient reads a comparison of a sum's quotient or remainder by a positive constant. It returns c for other quantities.
 func (b *Builder) quotient(c Comparison, of arithmetic, l outcome.Limits) propagate.Condition {
 	by, ok := of.right.(Constant)
 	sum, linear := linearOf(of.left)
@@ -109,7 +109,7 @@ func (b *Builder) quotient(c Comparison, of arithmetic, l outcome.Limits) propag
 		}
 		m, l = modulus{by.Value, l.Least}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}
 		if m.remainder > 0 {
-			// That of a number below zero is not above zero.
+			// The remainder of a negative number is not positive.
 			l.Least = 1
 		}
 	} else {

@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// LinearComparison reads a comparison of two linear sums as limits of one quantity, or of a distance. It is false if it knows
-// none of the quantities.
+// LinearComparison reads a comparison of two linear sums as limits of one quantity, of a distance, or of a sum. It returns false
+// for other comparisons.
 func (b *Builder) LinearComparison(c Comparison) (propagate.Condition, bool) {
 	terms, l, ok := linearLimits(c)
 	if !ok {
@@ -34,7 +34,7 @@ func (b *Builder) LinearComparison(c Comparison) (propagate.Condition, bool) {
 	return is, ok
 }
 
-// valuesOfAll recognizes the size of a list with a value of each device: it is a constant unless a value fails.
+// valuesOfAll recognizes the size of a list with one value for each device. It is constant unless a value fails.
 func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
 	n, ok := q.(size)
 	if !ok {
@@ -47,7 +47,7 @@ func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
 	return values.Column()
 }
 
-// ofTerms is the condition that a sum of terms is within limits. It is false if it knows none of the quantities.
+// ofTerms returns the condition that a sum of terms is within limits. It returns false if it does not support the terms.
 func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propagate.Condition, bool) {
 	if len(terms) == 1 && isCount(terms[0].of) {
 		return b.WithLimits(c, terms[0].of, l.Divide(terms[0].factor)), true
@@ -58,7 +58,7 @@ func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propaga
 	return b.newSum(terms, l, modulus{}, c)
 }
 
-// oneValueIn is the condition that the greatest and the smallest value are the same, of any type that has an order.
+// oneValueIn returns the condition that the greatest and the smallest value are equal, for any ordered type.
 func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general propagate.Condition) propagate.Condition {
 	if distance != (outcome.Limits{Least: 0, Most: 0}) {
 		return general

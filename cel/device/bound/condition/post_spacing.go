@@ -8,8 +8,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// SortedDistance reads a condition on two members of a sorted list that follow each other, or of which one is the first and
-// one the last:
+// SortedDistance reads a condition on two members of a sorted list that are neighbours, or the first and the last member:
 //
 //	devices.map(d, d.index).sort()[1] == devices.map(d, d.index).sort()[0] + 1
 //	devices.sortBy(d, d.index)[7].index - devices.sortBy(d, d.index)[0].index == 7
@@ -36,7 +35,7 @@ func (b *Builder) SortedDistance(members []SomeMember, holds, general propagate.
 	}
 }
 
-// distanceBetween is that of the numbers by which two members are sorted.
+// distanceBetween returns the limits for the distance between the numbers that sort the two members.
 func distanceBetween(first, last SomeMember, holds propagate.Condition) (outcome.Limits, bool) {
 	p, ok := holds.(*propagate.Predicate)
 	if !ok || p.Negated {

@@ -9,15 +9,14 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// forAll is list.all(x, holds). One device for which it is false decides, whatever
-// fails for others.
+// forAll is list.all(x, holds). One device that makes holds false decides, even if holds fails for other devices.
 type forAll struct {
 	list  DeviceList
 	slot  int
 	holds propagate.Condition
 }
 
-// NewForAll is list.all(x, holds), the slot being that of x. It counts, or is a global constraint, where there is one.
+// NewForAll returns list.all(x, holds) for the slot of x. It returns a cardinality or a global constraint if possible.
 func NewForAll(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := forAll{list, slot, holds}
 	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewForAll(list, slot, then) }); ok {
@@ -51,7 +50,7 @@ func (n forAll) Bound(s *propagate.State) outcome.Outcome {
 	default:
 		result = result.And(n.ofDomain(s))
 	}
-	// Where the list itself fails no verdict absorbs it.
+	// No verdict absorbs a failure of the list itself.
 	return result | failure(s, n.list)
 }
 
@@ -65,8 +64,8 @@ func (n forAll) ofChosen(s *propagate.State) outcome.Outcome {
 	return result
 }
 
-// ofDomain returns the contribution of the devices that are yet to join the set. If too
-// few are acceptable, each completion has one for which the condition is false.
+// ofDomain returns the contribution of the devices that will join the set. If fewer acceptable devices than needed are possible,
+// each completion has a device that makes the condition false.
 func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	acceptable := 0
 	var any outcome.Outcome
@@ -83,8 +82,7 @@ func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	return any
 }
 
-// of returns the contribution of the device if it is in the set: true if it is not in the
-// list.
+// of returns the contribution of the device if it is in the set. It is true if the device is not in the list.
 func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	if !s.Spend() {
 		return outcome.Open
@@ -100,8 +98,7 @@ func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	return within.Choose(holds, outcome.True)
 }
 
-// Propagate asks for each chosen device in the list that the condition holds, and
-// removes possible ones for which it can't.
+// Propagate propagates the condition for each chosen device in the list, and removes possible devices that can't satisfy it.
 func (n forAll) Propagate(s *propagate.State) propagate.Status {
 	if c := n.counting(); c != nil {
 		if result, ok := c.propagateEach(s, n.slot); ok {
@@ -118,7 +115,7 @@ func (n forAll) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// counting is the condition if it counts devices for each device of the set, else nil.
+// counting returns the condition if it counts devices for each device of the set, or nil.
 func (n forAll) counting() *cardinality {
 	if _, all := n.list.(AllDevices); !all {
 		return nil
@@ -155,7 +152,7 @@ func (n forAll) removeFromDomain(s *propagate.State) {
 	s.GiveBack(possible)
 }
 
-// failure is Error if the list may fail.
+// failure returns Error if the list may fail, otherwise no result.
 func failure(s *propagate.State, list DeviceList) outcome.Outcome {
 	if _, never := list.(AllDevices); never {
 		return 0
@@ -175,15 +172,14 @@ func failure(s *propagate.State, list DeviceList) outcome.Outcome {
 	return result
 }
 
-// exists is list.exists(x, holds): by de Morgan, which holds in CEL for errors
-// too.
+// exists is list.exists(x, holds). It uses de Morgan's law, which also holds for CEL's errors.
 type exists struct {
 	list  DeviceList
 	slot  int
 	holds propagate.Condition
 }
 
-// NewExists is list.exists(x, holds), the slot being that of x.
+// NewExists returns list.exists(x, holds) for the slot of x.
 func NewExists(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := exists{list, slot, holds}
 	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExists(list, slot, then) }); ok {
@@ -202,14 +198,14 @@ func (n exists) Bound(s *propagate.State) outcome.Outcome {
 	return forAll{n.list, n.slot, NewNot(n.holds)}.Bound(s).Not()
 }
 
-// existsOne is list.exists_one(x, holds). It fails if it fails for any device.
+// existsOne is list.exists_one(x, holds). It fails if holds fails for any device.
 type existsOne struct {
 	list  DeviceList
 	slot  int
 	holds propagate.Condition
 }
 
-// NewExistsOne is list.exists_one(x, holds), the slot being that of x.
+// NewExistsOne returns list.exists_one(x, holds) for the slot of x.
 func NewExistsOne(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := existsOne{list, slot, holds}
 	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExistsOne(list, slot, then) }); ok {

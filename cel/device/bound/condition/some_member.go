@@ -12,21 +12,21 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// SomeMember is a condition on one device of the set, at some place.
+// SomeMember is a condition on one device of the set at a position.
 type SomeMember struct {
 	Slot  int
 	Order *propagate.Leaf
 	Place int64
 	Size  int
-	// Sorted: it is known which devices may be at the place.
+	// Sorted means that the candidates for the position can be determined.
 	Sorted bool
-	// Others are members too. Those in the same order are other devices.
+	// Others are other members. Members in the same order are different devices.
 	Others []SomeMember
 	Holds  propagate.Condition
 }
 
-// each calls f for the devices that it may be until f returns false. The device is
-// chosen meanwhile. It is false if that is not known.
+// each calls f for each candidate until f returns false. The candidate is chosen during the call. each returns false if the
+// candidates are not known.
 func (n SomeMember) each(s *propagate.State, f func(device int) bool) bool {
 	candidates, ok := n.candidates(s)
 	if !ok {
@@ -54,7 +54,7 @@ func (n SomeMember) each(s *propagate.State, f func(device int) bool) bool {
 	return true
 }
 
-// Bound is the union of the outcomes for the devices that it may be.
+// Bound returns the union of the outcomes for all candidates.
 func (n SomeMember) Bound(s *propagate.State) outcome.Outcome {
 	var result outcome.Outcome
 	known := n.each(s, func(int) bool {
@@ -67,8 +67,7 @@ func (n SomeMember) Bound(s *propagate.State) outcome.Outcome {
 	return result
 }
 
-// Propagate removes the devices that make the condition surely false whichever device it
-// speaks of.
+// Propagate removes the devices that make the condition false for every candidate.
 func (n SomeMember) Propagate(s *propagate.State) propagate.Status {
 	before, reached := s.Borrow(s.Domain), s.Borrow(s.Domain)
 	reached.Clear()
@@ -100,11 +99,10 @@ func (n SomeMember) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// A device may be at a place if there can be as many before it, and as many behind it, as the
-// set will have there: not too many are chosen, and enough are possible.
+// A device is a candidate if the right numbers of devices can be before and behind it: not too many are chosen, and enough are
+// possible.
 
-// candidates are the devices that may be at the place, in a set to be given back. It is false if
-// the devices can't be put in order.
+// candidates returns the devices that may be at the position, in a borrowed set. It returns false if the devices can't be sorted.
 func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
 	if !n.Sorted {
 		candidates := s.Borrow(s.Chosen)
@@ -123,15 +121,15 @@ func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
 	return n.byValue(s, &c.Groups), true
 }
 
-// room counts devices that are chosen, and that are possible.
+// room counts the chosen and the possible devices on one side.
 type room struct{ chosen, possible int }
 
-// holds reports whether count devices can be there, if left devices are to be added.
+// holds reports whether count devices can be there if left devices are added to the set.
 func (r room) holds(count, left int) bool {
 	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
 }
 
-// byPosition: no two devices are at the same position.
+// byPosition returns the candidates in the order of positions. No two devices have the same position.
 func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
@@ -167,7 +165,7 @@ func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	return candidates
 }
 
-// besides leaves out the devices on the wrong side of another member.
+// besides removes the devices on the wrong side of another member.
 func (n SomeMember) besides(candidates bitset.Set, other int, place int64) {
 	for i := range candidates.All() {
 		if i < other != (n.Place < place) {
@@ -176,7 +174,7 @@ func (n SomeMember) besides(candidates bitset.Set, other int, place int64) {
 	}
 }
 
-// byValue: of devices with the same value any may come first.
+// byValue returns the candidates in the order of values. Devices with the same value may have any order.
 func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set {
 	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
@@ -207,8 +205,8 @@ func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set 
 	return candidates
 }
 
-// isPossible reports whether a device with a value may be at the place, with those that have
-// smaller ones, the same, and greater ones.
+// isPossible reports whether a device with a value may be at the position. before, here and behind count devices with smaller,
+// equal and greater values.
 func (n SomeMember) isPossible(before, here, behind room, left int) bool {
 	place, rest := int(n.Place), n.Size-1-int(n.Place)
 	most := func(there room) int { return there.chosen + here.chosen + min(left, there.possible+here.possible) - 1 }

@@ -9,8 +9,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// sortable is a condition that says the same as another one as long as the values of the lists can
-// be sorted.
+// sortable is a condition that is valid only if the values of the lists can be sorted. It is open otherwise.
 type sortable struct {
 	lists []Mapped
 	then  propagate.Condition
@@ -51,7 +50,7 @@ func (n sortable) Propagate(s *propagate.State) propagate.Status {
 	return s.Propagate(n.then)
 }
 
-// NewSortable is then as long as the values of the lists can be sorted, and open otherwise.
+// NewSortable returns then if the values of the lists can be sorted, and open otherwise.
 func NewSortable(lists []Mapped, then propagate.Condition) propagate.Condition {
 	return sortable{lists, then}
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// maxPlacesOfSet is how many devices a set has at most: more is not searched.
+// maxPlacesOfSet is the maximum number of devices in a set for this search.
 const maxPlacesOfSet = 256
 
-// placeSet are places in a sorted list.
+// A placeSet is a set of positions in a sorted list.
 type placeSet [maxPlacesOfSet / 64]uint64
 
 func (p placeSet) meets(other placeSet) bool {
@@ -38,13 +38,13 @@ func (p *placeSet) keep(other placeSet) {
 	}
 }
 
-// next are the places after these.
+// next returns the positions after these.
 func (p placeSet) next() (result placeSet) {
 	joinShifted(result[:], p[:], 1)
 	return result
 }
 
-// last are the places before these.
+// last returns the positions before these.
 func (p placeSet) last() (result placeSet) {
 	for w := range p {
 		result[w] = p[w] >> 1
@@ -60,17 +60,17 @@ func placeAt(place int) (result placeSet) {
 	return result
 }
 
-// sortedPlaces are the places that devices may have.
+// sortedPlaces computes the possible positions of devices.
 type sortedPlaces struct {
 	*propagate.State
 	entries []propagate.Entry
-	// order has the devices that are chosen or possible by their numbers. before are the places of each with the devices before
-	// it, and behind with those behind it.
+	// order has the chosen and possible devices sorted by number. For each of them, before has the positions allowed by devices
+	// before it, and behind the positions allowed by devices behind it.
 	order          []int32
 	before, behind []placeSet
-	// firstChosen and lastChosen are the first and the last in the order that are chosen.
+	// firstChosen and lastChosen are the indexes in order of the first and the last chosen device.
 	firstChosen, lastChosen int
-	// kinds are the different gaps, and the places that have each. longest is the longest gap.
+	// kinds are the different gaps with their positions. longest is the longest gap.
 	kinds   []gapKind
 	longest int64
 	size    int
@@ -81,7 +81,7 @@ type gapKind struct {
 	at placeSet
 }
 
-// newSortedPlaces is false if a number is not known, or too far from zero.
+// newSortedPlaces returns false if a number is not known or too far from zero.
 func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
 	c := s.Column(of)
 	size := s.Chosen.Count() + max(0, s.Left)
@@ -119,7 +119,7 @@ func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
 
 func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].Number.Least }
 
-// find is false if there is no set.
+// find computes before and behind. It returns false if no set is possible.
 func (p *sortedPlaces) find() bool {
 	p.firstChosen, p.lastChosen = len(p.order), -1
 	for i, device := range p.order {
@@ -144,7 +144,7 @@ func (p *sortedPlaces) find() bool {
 	return found
 }
 
-// findBefore finds the places of a device with those before it.
+// findBefore finds the positions of a device that devices before it allow.
 func (p *sortedPlaces) findBefore(i int) {
 	for j := i - 1; j >= 0; j-- {
 		distance := p.number(p.order[i]) - p.number(p.order[j])
@@ -161,7 +161,7 @@ func (p *sortedPlaces) findBefore(i int) {
 	}
 }
 
-// findBehind finds the places of a device with those behind it.
+// findBehind finds the positions of a device that devices behind it allow.
 func (p *sortedPlaces) findBehind(i int) {
 	for j := i + 1; j < len(p.order); j++ {
 		distance := p.number(p.order[j]) - p.number(p.order[i])
@@ -178,7 +178,7 @@ func (p *sortedPlaces) findBehind(i int) {
 	}
 }
 
-// allowed are those of the places after which the distance to the next number is right.
+// allowed returns the positions that may have this distance to the next number.
 func (p *sortedPlaces) allowed(distance int64, of placeSet) (result placeSet) {
 	for _, kind := range p.kinds {
 		if kind.Least <= distance && distance <= kind.Most {

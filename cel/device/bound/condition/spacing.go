@@ -10,30 +10,30 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// spacing is a condition on the distances of numbers that follow each other when they are sorted, by their places:
+// spacing is a condition on the distances between neighbours in a sorted list of numbers, by position:
 //
 //	cel.bind(s, devices.map(d, d.index).sort(), lists.range(3).all(i, s[i + 1] == s[i] + 1))
 //
-// A set is a subsequence of the possible devices in the order of their numbers, and has all chosen ones.
+// A set is a subsequence of the possible devices sorted by number, and has all chosen devices.
 //
-//  1. The places that a device may have are found from those of the devices before, as a set of bits: place k+1, if a device at place
-//     k is at a right distance and no chosen device is passed over.
+//  1. The possible positions of each device follow from the devices before it, as a set of bits. Position k+1 is possible
+//     if a device at position k has the right distance and no chosen device is between them.
 //  2. The same is done from the other end.
-//  3. What has a place from both ends is in a set. Other devices are removed.
+//  3. A device with a position that is possible from both ends is in some set. Other devices are removed.
 //
-// The cost is a look at each pair of devices at a right distance.
+// The cost is one step for each pair of devices at a right distance.
 type spacing struct {
 	leaf *propagate.Leaf
-	// gaps are the distances of the numbers at each place and the next one.
+	// gaps[i] limits the distance between the numbers at positions i and i+1.
 	gaps []outcome.Limits
-	// general is the condition as it is written.
+	// general is the condition as written.
 	general propagate.Condition
 }
 
-// anyGap is the distance of two numbers in order.
+// anyGap allows any distance between two sorted numbers.
 var anyGap = outcome.Limits{Least: 0, Most: outcome.Unlimited}
 
-// newSpacing is the condition for two members of a sorted list that follow each other.
+// newSpacing returns the condition on the distance between the members at place and place+1 of a sorted list.
 func (b *Builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &spacing{leaf: order, gaps: make([]outcome.Limits, b.SetSize-1), general: general}
 	for i := range n.gaps {
@@ -43,7 +43,7 @@ func (b *Builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Lim
 	return n
 }
 
-// joinSpacings makes one condition of two on the same sorted list. It is false for anything else.
+// joinSpacings replaces two conditions on the same sorted list by one. It returns false for other conditions.
 func joinSpacings(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*spacing)
 	r, too := right.(*spacing)

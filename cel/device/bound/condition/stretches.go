@@ -10,35 +10,35 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// stretches is a condition on the number of devices that have no successor in the set:
+// stretches is a condition on the number of devices without a successor in the set:
 //
 //	devices.filter(d, !devices.exists(o, follows(o, d))).size() == 1
 //	devices.filter(d, devices.exists(o, follows(o, d))).size() == devices.size() - 1
 //
-// The successors form a graph of all devices that are chosen or possible. If each device has at most one successor,
-// and is the successor of at most one, the graph consists of paths and circles ([successors]). A set lacks one
-// successor for each stretch of a path that is in it. A circle that is in the set as a whole lacks none.
+// The successors form a graph of all chosen and possible devices. If each device has at most one successor and at most one
+// predecessor, the graph consists of paths and circles ([successors]). A stretch is a run of devices of the set that follow each
+// other. Its last device lacks its successor. In a whole circle no device lacks its successor.
 //
-// With at most one device that lacks a successor, a set is one stretch, and any number of whole circles:
+// If at most one device may lack its successor, a set is one stretch and any number of whole circles:
 //
-//  1. The chosen devices must be in one path, at a distance that the stretch can span.
-//  2. What is too far from the chosen devices, or in a path that is too short, is removed.
-//  3. What lies between the chosen devices is required.
+//  1. The chosen devices must be in one path, and near enough for one stretch.
+//  2. Devices too far from the chosen devices, and devices of paths that are too short, are removed.
+//  3. Devices between the chosen devices are required.
 //
-// If no circle fits into the set, each device that is left is in some stretch with all chosen devices. The cost is a look at
-// each device. Other numbers, and other graphs, are left to [generalCardinality].
+// If no circle fits into the set, each remaining device is in a stretch with all chosen devices. Each device is visited once.
+// [generalCardinality] handles other numbers and graphs.
 type stretches struct {
-	// follows holds for a device and its successor, and over is the place of the successor's variable.
+	// follows is true for a device and its successor. over is the index of the successor's variable.
 	follows *propagate.Predicate
 	over    int
-	// lacking reports whether the limits are for the devices without successor, or for those with one.
+	// lacking means that the limits are for the devices without a successor, otherwise for the devices with one.
 	lacking bool
 	outcome.Limits
-	// general is the condition as it is written, for other graphs and numbers.
+	// general is the condition as written. It is used for other graphs and numbers.
 	general propagate.Condition
 }
 
-// newStretches recognizes a count of the devices that have, or lack, a successor. It is general if there are none.
+// newStretches recognizes a count of the devices that have or lack a successor. It returns general for other counts.
 func newStretches(slot int, holds, fails propagate.Condition, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	for _, lacking := range [2]bool{true, false} {
 		of := holds
@@ -56,8 +56,8 @@ func newStretches(slot int, holds, fails propagate.Condition, l outcome.Limits, 
 	return general
 }
 
-// newPairs recognizes a count of pairs of a device and its successor, as the sum of one number for each device. It is general for
-// anything else.
+// newPairs recognizes a count of pairs of a device and its successor, written as a sum over devices. It returns general for other
+// sums.
 func newPairs(of total, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	number, ok := of.Value.(size)
 	if _, all := of.List.(AllDevices); !ok || !all {
@@ -71,11 +71,11 @@ func newPairs(of total, l outcome.Limits, general propagate.Condition) propagate
 	return general
 }
 
-// newFirst recognizes that all devices but the one with the least, or the greatest, value have another one with them:
+// newFirst recognizes that each device, except the one with the least or greatest value, has another device with it:
 //
 //	cel.bind(least, devices.map(d, d.index).min(), devices.all(d, d.index == least || devices.exists(o, follows(d, o))))
 //
-// It is false for anything else.
+// It returns false for other conditions.
 func newFirst(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	either, ok := holds.(or)
 	if !ok {
@@ -99,7 +99,7 @@ func newFirst(slot int, holds, general propagate.Condition) (propagate.Condition
 	return nil, false
 }
 
-// isExtreme recognizes a value of the device in the slot, and the greatest or smallest one of all devices.
+// isExtreme recognizes a value of the device in the slot and the greatest or smallest such value of all devices.
 func isExtreme(slot int, own, of propagate.Quantity) (*propagate.Leaf, bool) {
 	v, ok := own.(propagate.Value)
 	g, too := of.(greatest)
@@ -110,7 +110,7 @@ func isExtreme(slot int, own, of propagate.Quantity) (*propagate.Leaf, bool) {
 	return leaf, ok && leaf == v.Leaf
 }
 
-// successorOf returns the place of the successor's variable in a predicate of a device and its successor.
+// successorOf returns the index of the successor's variable in a predicate on a device and its successor.
 func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bool) {
 	if len(p.Slots) != propagate.MaxArity || !p.SpeaksOf(device) || !p.SpeaksOf(successor) || device == successor {
 		return 0, false
@@ -121,7 +121,7 @@ func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bo
 func (n stretches) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 func (n stretches) Negation() propagate.Condition            { return NewNot(n.general) }
 
-// ends are the numbers of devices without successor that are right for a set of the size.
+// ends returns the allowed numbers of devices without a successor, for sets of the size.
 func (n stretches) ends(size int) outcome.Limits {
 	if n.lacking {
 		return n.Limits
@@ -153,7 +153,7 @@ func (n stretches) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// propagate looks for the path that has the stretch. It is false if there is none.
+// propagate finds the path with the chosen devices and narrows it. It returns false if no stretch is possible.
 func (g *successors) propagate() bool {
 	g.findPaths()
 	touched := path{head: -1}
@@ -189,7 +189,7 @@ func (g *successors) propagate() bool {
 	return g.Left >= 0
 }
 
-// narrow drops what is too far from the chosen devices of the path.
+// narrow removes devices that are too far from the chosen devices of the path.
 func (g *successors) narrow(p path) {
 	place := 0
 	for d := p.head; d >= 0; d = g.next[d] {
@@ -200,9 +200,8 @@ func (g *successors) narrow(p path) {
 	}
 }
 
-// requireCommon requires what is in all stretches that have the chosen devices of the path: what is between the chosen devices,
-// and more where the path is short on one side. A circle that is in the set as a whole may stand in for any device but those
-// between.
+// requireCommon requires the devices in all stretches with the chosen devices of the path: the devices between them, and more if
+// the path is short on one side. A whole circle in the set may replace any device that is not between chosen devices.
 func (g *successors) requireCommon(p path) {
 	if g.Hypothetical || p.first < 0 || p.circular {
 		return

@@ -3,18 +3,17 @@
 
 package condition
 
-// A stretch of a circle leaves out a part of the circle, which has no chosen device. The part lies in one of the gaps between
-// chosen devices. If one gap only is large enough, what is outside of the gap is in the stretch, and so is what any part
-// of the right size must leave.
+// A stretch of a circle omits a part of the circle without chosen devices. The part lies in a gap between chosen devices. If only
+// one gap is large enough, the stretch has all devices outside of the gap, and no device that every possible part covers.
 
-// gap is what is between two chosen devices of a circle that follow each other, or between the only one and itself: the place
-// after the first of them, and the number of devices.
+// A gap lies between two neighbouring chosen devices of a circle, or from the only chosen device back to itself. from is the
+// position after the first of them, length the number of devices.
 type gap struct{ from, length int }
 
-// narrowCircle drops what is too far from the chosen devices of a circle, of which the head is one, and requires what is in all
-// stretches. It is false if there is none.
+// narrowCircle removes and requires devices of a circle that begins at a chosen device. It returns false if no stretch is
+// possible.
 func (g *successors) narrowCircle(p path) bool {
-	// Whole circles may stand in for devices of the stretch, so that more of the circle is left out.
+	// Whole circles may replace devices of the stretch. Then the stretch omits a longer part.
 	without := max(1, p.length-g.size)
 	open, count := g.openGap(p, without)
 	if count == 0 {
@@ -44,7 +43,7 @@ func (g *successors) narrowCircle(p path) bool {
 	return true
 }
 
-// openGap counts the gaps that are large enough to have a number of devices left out, and returns the last of them.
+// openGap counts the gaps that have at least without devices, and returns the last of them.
 func (g *successors) openGap(p path, without int) (open gap, count int) {
 	current := gap{}
 	end := func() {

@@ -8,26 +8,26 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// successors is the graph of the devices that are chosen or possible, and their successors.
+// successors is the graph of the chosen and possible devices and their successors.
 type successors struct {
 	*propagate.State
-	// size is that of a complete set. mayBeCircle: a set may be a circle as a whole.
+	// size is the number of devices in a complete set. mayBeCircle means that a set may be one whole circle.
 	size        int
 	mayBeCircle bool
 
-	// Step 1, link: all devices, heads, which follow no device, and the successor of each device, or -1.
+	// Step 1, link: all devices, the devices without a predecessor (heads), and the successor of each device or -1 (next).
 	all, heads bitset.Set
 	next       []int
 
-	// Step 2, findPaths: the paths, and the number of devices in circles that may be in the set as a whole.
+	// Step 2, findPaths: the paths, and the number of devices in circles that fit into the set.
 	paths    []path
 	circling int
 
-	// Step 3, propagate: the devices that are kept.
+	// Step 3, propagate: the devices to keep.
 	keep bitset.Set
 }
 
-// successorsOf returns memory for a graph, until it is called again.
+// successorsOf returns memory for a graph. It is valid until the next call.
 func successorsOf(s *propagate.State) *successors {
 	if known, ok := s.SpareGraph.(*successors); ok {
 		return known
@@ -39,7 +39,7 @@ func successorsOf(s *propagate.State) *successors {
 	return g
 }
 
-// link finds the successors. It is false if the devices don't form paths and circles.
+// link finds the successors. It returns false if the devices don't form paths and circles.
 func (g *successors) link(follows *propagate.Predicate, over int) bool {
 	g.heads.SetTo(g.all)
 	made := follows.RowsOver(g.State, over)
@@ -73,8 +73,8 @@ func (g *successors) link(follows *propagate.Predicate, over int) bool {
 	return true
 }
 
-// path is a path, or a circle that may not be in the set as a whole: some of its devices are not in the set. first
-// and last are the places of the chosen devices, or -1. A circle begins at a chosen device, if it has one.
+// A path is a path of the graph, or a circle that can't be in the set as a whole. first and last are the positions of the first
+// and last chosen device, or -1. A circle begins at a chosen device if it has one.
 type path struct {
 	head, length, first, last int
 	circular                  bool
@@ -99,7 +99,7 @@ func (g *successors) pathFrom(head int) path {
 	return p
 }
 
-// longest is the length of the longest stretch. In a circle one device at least is left out.
+// longest returns the length of the longest possible stretch. A stretch of a circle omits at least one device.
 func (p path) longest() int {
 	if p.circular {
 		return p.length - 1
@@ -107,7 +107,7 @@ func (p path) longest() int {
 	return p.length
 }
 
-// findPaths follows the heads, and counts what is in circles that fit into the set. What is left are circles that don't.
+// findPaths collects the paths, the circles that don't fit into the set, and the number of devices in other circles.
 func (g *successors) findPaths() {
 	g.paths, g.circling = g.paths[:0], 0
 	rest := g.Borrow(g.all)
@@ -117,7 +117,7 @@ func (g *successors) findPaths() {
 		g.paths = append(g.paths, p)
 		g.removePath(rest, p)
 	}
-	// What is in a circle is removed on the way, so the rest is looked at as it is.
+	// The loop skips the other devices of a circle, because removePath removes them from rest.
 	for head := rest.Next(0); head >= 0; head = rest.Next(head + 1) {
 		p := g.pathFrom(head)
 		g.removePath(rest, p)

@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// sum is a linear constraint: the sum of a weight of each device in the set is within limits, or leaves a remainder.
+// sum is a linear constraint: each device has a weight, and the sum over the set is within limits or leaves a remainder.
 //
 //	devices.map(d, memory(d)).sum() >= 640
 //	devices.map(d, d.row).sum() == 4 * devices.map(d, d.col).sum()
@@ -18,28 +18,27 @@ import (
 //
 // Steps:
 //
-//  1. The weights of all devices are computed once, and the devices are put in the order of their weights ([weights]).
-//  2. The sum of the chosen devices is kept from one partial set to the next ([running]): devices that were chosen or given back
-//     since then are added or subtracted.
+//  1. The weights of all devices are computed once, and the devices are sorted by weight ([weights]).
+//  2. The sum of the chosen devices is updated from the previous partial set ([running]).
 //  3. The smallest and the greatest weights of the possible devices bound the sum.
-//  4. The weights differ by multiples of their greatest common divisor, and so do sums ([residues]). This tells that a sum of even
-//     numbers is not odd.
-//  5. If that does not decide, the sums of as many devices as are to be added are enumerated, as long as these are few ([reachable]).
-//  6. A possible device is removed if the sum with it is too small or too large, whatever else is chosen.
+//  4. The sums differ by multiples of the greatest common divisor of the weights' differences ([residues]). So a sum of
+//     even numbers is not odd.
+//  5. If this does not decide, the sums of the devices to add are enumerated, unless there are too many ([reachable]).
+//  6. A possible device is removed if every sum with it is too small or too large.
 //
-// The invariant: what is removed is in no completion for which the constraint holds. Where a weight is not known, or so large
-// that a sum might overflow, the condition is taken as it is written.
+// Invariant: a removed device is in no completion that satisfies the constraint. If a weight is not exact, or so large that a sum
+// might overflow, the condition as written is used.
 type sum struct {
 	terms []term
 	outcome.Limits
 	modulus
-	// Derivation has the weights, and the running sum of a search.
+	// Derivation stores the weights, and the running sum of a search.
 	propagate.Derivation
-	// general is the condition as it is written.
+	// general is the condition as written.
 	general propagate.Condition
 }
 
-// newSum is false if the terms are no sums of one number for each device. Without a builder the condition belongs to one search.
+// newSum returns false unless each term sums a number of each device. With a nil builder the condition belongs to one search.
 func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)
@@ -54,7 +53,7 @@ func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general prop
 	return &sum{terms: terms, Limits: l, modulus: m, general: general, Derivation: b.NewDerivation()}, true
 }
 
-// asTotal reads the size of a list as the sum of one for each device in it.
+// asTotal converts the size of a list to the sum of 1 for each of its devices.
 func asTotal(q propagate.Quantity) (total, bool) {
 	switch q := q.(type) {
 	case total:
@@ -66,7 +65,7 @@ func asTotal(q propagate.Quantity) (total, bool) {
 	}
 }
 
-// joinSums makes one constraint of two on the same sum. It is false for anything else.
+// joinSums replaces two constraints on the same sum by one. It returns false for other conditions.
 func joinSums(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*sum)
 	r, too := right.(*sum)
@@ -121,7 +120,7 @@ func (n *sum) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// bounds is false if a weight is not known.
+// bounds returns the bounds of the sum. It returns false if a weight is not known.
 func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
 	w, r := weightsOf(s, n.terms, n.Derivation)
 	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.AreWithin(w.known) || !s.Spend() {
@@ -164,7 +163,7 @@ func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
 	return outcome.True | outcome.False
 }
 
-// removeExtremes removes the devices that make the sum too small or too large, whatever else is chosen.
+// removeExtremes removes a device if every sum with it is too small or too large.
 func (n *sum) removeExtremes(s *propagate.State, b sumBounds) {
 	if n.Least != outcome.UnlimitedBelow {
 		lowest := outcome.Saturated(n.Least, b.smallest-b.most)

@@ -11,10 +11,10 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// residues are the sums that a partial set may have: all differ from first by a multiple of unit. unit is 0 if there is one sum.
+// residues are the possible sums of a partial set: first plus multiples of unit. With unit 0 there is one sum.
 type residues struct{ unit, first int64 }
 
-// residues looks at what the weights of the possible devices differ by.
+// residues computes the greatest common divisor of the differences of the possible devices' weights.
 func (b sumBounds) residues(s *propagate.State) residues {
 	r := residues{first: b.chosen + int64(s.Left)*b.smallest}
 	for i := range s.Domain.All() {
@@ -32,7 +32,7 @@ func gcd(a, b int64) int64 {
 	return max(a, -a)
 }
 
-// meet reports whether some sum from least to most may leave the remainder.
+// meet reports whether a sum from least to most may leave the remainder.
 func (r residues) meet(least, most int64, m modulus) bool {
 	if m.by > 0 && (r.first-m.remainder)%gcd(r.unit, m.by) != 0 {
 		return false
@@ -46,19 +46,18 @@ func (r residues) meet(least, most int64, m modulus) bool {
 // maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.
 const maxReached = 1 << 16
 
-// reachable enumerates the sums of some devices: of so many devices those that one device less has, with the weight of one
-// more. The sums are bits, as multiples of a step from a base.
+// reachable enumerates the sums of n devices from the sums of n-1 devices. Bit i is the sum base + i*step.
 type reachable struct {
 	words      int
 	sums       []uint64
 	base, step int64
 }
 
-// isReachable reports whether as many of the possible devices as are to be added may have a sum from least to most that leaves the
-// remainder. It is true if there are too many sums to tell.
+// isReachable reports whether s.Left possible devices may have a sum from least to most that leaves the remainder. It returns
+// true if there are too many sums to enumerate.
 func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most int64) bool {
 	if m.by == 0 && (least == b.least || most == b.most) {
-		// The extreme is the sum of some devices.
+		// An extreme is the sum of some devices.
 		return true
 	}
 	unlimited := least == b.least && most == b.most
@@ -68,7 +67,7 @@ func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most 
 	var shift func(weight int64) int64
 	switch down := (b.chosen + int64(s.Left)*greatest - least) / r.step; {
 	case unlimited:
-		// Only the remainder matters, and what is enumerated are sums of remainders.
+		// Only the remainder matters, so the sums of remainders are enumerated.
 		r.base, r.step, width = b.chosen, 1, int64(s.Left)*(m.by-1)
 		shift = func(weight int64) int64 { return ((weight % m.by) + m.by) % m.by }
 	case down < width:
@@ -96,7 +95,7 @@ func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most 
 	return false
 }
 
-// extremes are the smallest and the greatest weight of the possible devices, of which there is one at least.
+// extremes returns the smallest and the greatest weight of the possible devices. The domain must not be empty.
 func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	for i := 0; ; i++ {
 		if s.Domain.Has(int(b.order[i])) {
@@ -111,7 +110,7 @@ func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	}
 }
 
-// begin has the sum of no devices, and memory for sums of so many steps.
+// begin allocates sums of up to width steps, and enters the sum of no devices.
 func (r *reachable) begin(s *propagate.State, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words
@@ -121,14 +120,14 @@ func (r *reachable) begin(s *propagate.State, width int) {
 	s.AddWork(count)
 }
 
-// add has each sum with one more device, up to a number of devices.
+// add adds sums with one more device, for sums of up to the number of devices.
 func (r *reachable) add(shift int64, devices int) {
 	for j := devices; j > 0; j-- {
 		joinShifted(r.sums[j*r.words:(j+1)*r.words], r.sums[(j-1)*r.words:j*r.words], int(shift))
 	}
 }
 
-// of has the sums of so many devices.
+// of returns the sums of the number of devices.
 func (r *reachable) of(devices int) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for w, word := range r.sums[devices*r.words : (devices+1)*r.words] {
@@ -141,16 +140,16 @@ func (r *reachable) of(devices int) iter.Seq[int64] {
 	}
 }
 
-// modulus asks for the remainder of a division by a number above zero. It is zero if nothing is asked.
+// modulus is the required remainder of a division by a positive number. by is zero if any remainder is allowed.
 type modulus struct{ by, remainder int64 }
 
-// sumBounds are those of the sum of a partial set.
+// sumBounds are the bounds of the sum of a partial set.
 type sumBounds struct {
 	*weights
 	// chosen is the sum of the chosen devices.
 	chosen int64
-	// least and most bound the sum. smallest is the smallest weight of those possible devices that most has, greatest the
-	// greatest of those that least has.
+	// least and most bound the sum. smallest is the smallest weight that most includes for a possible device, and greatest the
+	// greatest weight that least includes.
 	least, most        int64
 	smallest, greatest int64
 }

@@ -14,22 +14,22 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// weights are what each device adds to a sum, of all devices that were tabulated.
+// weights holds the amount that each tabulated device adds to a sum.
 type weights struct {
 	of []int64
-	// known are the devices of which the weight is surely the one, and so small that sums don't overflow.
+	// known has the devices with an exact weight that is so small that sums don't overflow.
 	known bitset.Set
-	// order has the devices that are known by their weight, the smallest first.
+	// order has the devices of known by ascending weight.
 	order []int32
 }
 
-// running is the sum of the devices that were chosen when it was last asked for.
+// running is the sum of the devices that were chosen at the last call.
 type running struct {
 	chosen bitset.Set
 	sum    int64
 }
 
-// to is the sum for chosen devices, from that for others.
+// to updates the sum for the chosen devices and returns it.
 func (r *running) to(w *weights, chosen bitset.Set) int64 {
 	if r.chosen == nil {
 		r.chosen = bitset.New(len(w.of))
@@ -48,7 +48,7 @@ func (r *running) to(w *weights, chosen bitset.Set) int64 {
 	return r.sum
 }
 
-// weightsOf returns the weights, and the sum of those that were chosen last. It is nil if CEL could not be asked.
+// weightsOf returns the weights and the running sum. The weights are nil if CEL could not be called.
 func weightsOf(s *propagate.State, terms []term, d propagate.Derivation) (*weights, *running) {
 	w, ok := d.Derived(s).(*weights)
 	if !ok {
@@ -66,7 +66,7 @@ func weightsOf(s *propagate.State, terms []term, d propagate.Derivation) (*weigh
 	return w, r
 }
 
-// newWeights computes the weights.
+// newWeights computes the weights, or returns nil if the results are not sound.
 func newWeights(s *propagate.State, terms []term) *weights {
 	devices := s.Universe()
 	w := &weights{of: make([]int64, devices), known: bitset.New(devices)}
@@ -93,7 +93,7 @@ func newWeights(s *propagate.State, terms []term) *weights {
 	return w
 }
 
-// isLocal reports whether what a device adds depends on the device alone.
+// isLocal reports whether the amount of a device depends only on the device.
 func (n total) isLocal() bool { return isLocalList(n.List) && isLocalNumber(n.Value, n.Slot) }
 
 func isLocalList(list DeviceList) bool {

@@ -8,16 +8,14 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// valued is a list of values as a list of the devices that have them. It fails where a
-// value does.
+// valued is a list of values, treated as a list of the devices that have them. It fails if a value fails.
 type valued struct{ Mapped }
 
 func (v valued) membership(s *propagate.State, device int) outcome.Outcome {
 	return filtered{v.List, v.Slot, present{v.Value}}.membership(s, device)
 }
 
-// ofDevices is the size of a list of values of all devices, chosen by a condition, as that of a list of devices. It is right as long
-// as no value fails.
+// ofDevices converts the size of a filtered list of values to the size of a list of devices. They are equal if no value fails.
 func (n size) ofDevices() (l *propagate.Leaf, simpler size, ok bool) {
 	values, ok := n.list.(valued)
 	if !ok {
@@ -36,12 +34,12 @@ func (n size) ofDevices() (l *propagate.Leaf, simpler size, ok bool) {
 	return l, size{filtered{AllDevices{}, chosen.slot, chosen.keeps}}, ok && same && of == l
 }
 
-// present is true for the devices that have a value, and fails for others.
+// present is true if a device has a value, and fails otherwise.
 type present struct{ value propagate.Quantity }
 
 func (p present) Bound(s *propagate.State) outcome.Outcome { return presence(s, p.value) }
 
-// presence is True if there is a value, and Error if it fails.
+// presence returns True if there is a value, and Error if it fails.
 func presence(s *propagate.State, q propagate.Quantity) outcome.Outcome {
 	if v, tabulated := q.(propagate.Value); tabulated {
 		if v.Entry(s).Outcome == outcome.Error {
@@ -59,5 +57,5 @@ func presence(s *propagate.State, q propagate.Quantity) outcome.Outcome {
 	}
 }
 
-// NewValued is a list of values.
+// NewValued returns a list of values.
 func NewValued(m Mapped) DeviceList { return valued{m} }

@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package key makes Go values of CEL values that are equal in Go if they are equal in CEL, so that they can be keys of maps.
-//
-// Ints, strings and bools have a key, and lists of them. Keys are put in the order in which CEL sorts them.
+// Package key converts CEL values to Go values that are comparable: two keys are equal in Go if the values are equal in CEL. So
+// keys can be used in maps. Ints, strings, bools and lists of them have a key. Compare orders keys as CEL sorts values.
 package key
 
 import (
@@ -26,7 +25,7 @@ func IsOrdered(value any) bool {
 	}
 }
 
-// Compare orders keys. It compares two ints or two strings as CEL sorts them.
+// Compare orders keys. It orders two ints or two strings as CEL sorts them.
 func Compare(a, b any) int {
 	switch a := a.(type) {
 	case types.Int:
@@ -45,7 +44,7 @@ func Compare(a, b any) int {
 	return cmp.Compare(kindOf(a), kindOf(b))
 }
 
-// kindOf is another number for each type of a key.
+// kindOf returns a different number for each type of key.
 func kindOf(key any) int {
 	switch key.(type) {
 	case types.Bool:
@@ -57,10 +56,10 @@ func kindOf(key any) int {
 	}
 }
 
-// maxKeys is how long a list may be of which the values are known: as long as an attribute may be.
+// maxKeys is the maximum length of a list with keys. It is the maximum length of an attribute.
 const maxKeys = 64
 
-// In are the values in a list, nil if they are not all ints, strings or bools.
+// In returns the keys of the values in a list, or nil if they are not all ints, strings or bools.
 func In(list traits.Lister) []any {
 	size, ok := list.Size().(types.Int)
 	if !ok || size > maxKeys {
@@ -77,13 +76,13 @@ func In(list traits.Lister) []any {
 	return keys
 }
 
-// List is equal for equal lists of ints, strings and bools, and no longer than that for long ones.
+// A List is the key of a list of ints, strings and bools. It is a hash, so that long lists have short keys.
 type List [sha256.Size]byte
 
-// OfList is the key of a list with these elements.
+// OfList returns the key of a list with the elements.
 func OfList(elements []any) List { return sha256.Sum256(fmt.Appendf(nil, "%#v", elements)) }
 
-// isKey reports whether equal values are equal in Go, too.
+// isKey reports whether a value is comparable in Go.
 func isKey(value ref.Val) bool {
 	switch value.(type) {
 	case types.Bool, types.Int, types.String:

@@ -15,15 +15,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Bounds rely on "false && error" being false. There are errors that CEL does not
-// absorb: some functions panic when an argument has failed or is of an unexpected
-// type, and the whole evaluation fails then, whatever stands beside it. So an
-// expression has bounds only if nothing in it can panic: because all functions are
-// known to fail as they should (absorbed), or because it was tried with each device
-// (propagate.Guard).
+// Bounds rely on "false && error" being false, but CEL does not absorb all errors. Some functions panic if an argument has failed
+// or has an unexpected type, and then the whole evaluation fails. So an expression has bounds only if no part of it can panic.
+// Either the functions are known to return errors (absorbed), or the part is evaluated for each device first (propagate.Guard).
 
-// absorbed are the functions that fail as they should, whatever their operands are.
-// A test tries all functions of the environment.
+// absorbed are the functions that never panic, for any operands, but return errors. A test checks all functions of the
+// environment.
 var absorbed = sets.New(
 	operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
 	operators.Equals, operators.NotEquals, operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals,
@@ -60,8 +57,7 @@ var absorbed = sets.New(
 	"format.qualifiedName", "format.uri", "format.uuid", "validate",
 )
 
-// mayAbort reports whether an operation, not its operands, may end the evaluation of
-// the whole expression.
+// mayAbort reports whether an operation itself, apart from its operands, may end the evaluation of the whole expression.
 func (n *Normalizer) mayAbort(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.StructKind:
@@ -85,8 +81,7 @@ func (n *Normalizer) mayAbort(expr ast.Expr) bool {
 	}
 }
 
-// isHashable reports whether a value is known to be of a type that maps can look up:
-// others, versions for example, panic.
+// isHashable reports whether a value surely has a type that works as a key of maps. Other values, such as versions, panic.
 func (n *Normalizer) isHashable(expr ast.Expr) bool {
 	if expr.Kind() == ast.CallKind {
 		switch call := expr.AsCall(); call.FunctionName() {
@@ -104,8 +99,7 @@ func (n *Normalizer) isHashable(expr ast.Expr) bool {
 	}
 }
 
-// MayBeInt reports whether a value is an int, or of a type that CEL does not know before it is
-// computed. nil is of any type.
+// MayBeInt reports whether a value is an int or has a type that CEL only knows at run time. It is false for nil.
 func (n *Normalizer) MayBeInt(expr ast.Expr) bool {
 	if expr == nil {
 		return false
@@ -114,8 +108,7 @@ func (n *Normalizer) MayBeInt(expr ast.Expr) bool {
 	return t == types.IntKind || t == types.DynKind
 }
 
-// isComputedList recognizes lists whose elements are compared one by one. Those of a
-// list that is written out may be looked up.
+// isComputedList recognizes lists whose elements CEL compares one by one. CEL may turn a literal list into a lookup.
 func (n *Normalizer) isComputedList(expr ast.Expr) bool {
 	if expr.Kind() == ast.ListKind {
 		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
@@ -125,7 +118,7 @@ func (n *Normalizer) isComputedList(expr ast.Expr) bool {
 	return n.IsList(expr)
 }
 
-// Require notes what may abort in a part of the expression. It is to be guarded.
+// Require records the operations of a part that may abort, unless they have a guard.
 func (n *Normalizer) Require(expr ast.Expr, s Scope) {
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		if n.mayAbort(e) && !n.guard(e, s.without(hidden)) {

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// notAbsorbed are the functions that bounds must not find in an expression.
+// notAbsorbed maps functions that an expression with bounds must not contain to the reason.
 var notAbsorbed = map[string]string{
 	"flatten":       "its cost is counted with a depth that may have failed",
 	"lists.range":   "it is not made if it is too long",
@@ -29,8 +29,8 @@ var notAbsorbed = map[string]string{
 	operators.OldIn: "values that can't be hashed are not looked up but panic",
 }
 
-// unreachable are functions that no expression over devices can call: there is no
-// authorizer, or the parser does not know the name.
+// unreachable are functions that no expression over devices can call, because there is no authorizer or the parser rejects the
+// name.
 var unreachable = []string{
 	"allowed", "check", "error", "errored", "fieldSelector", "group", "labelSelector", "name", "namespace", "path", "reason",
 	"resource", "serviceAccount", "subresource", "in", operators.OldIn, "__not_strictly_false__",
@@ -43,8 +43,8 @@ func environment(t *testing.T) *device.Environment {
 	return e
 }
 
-// Every function of the environment is either known to fail as it should, whatever
-// its operands are, or known not to.
+// TestEveryFunctionIsKnown checks that each function of the environment is listed as absorbed, notAbsorbed or unreachable, and
+// behaves so.
 func TestEveryFunctionIsKnown(t *testing.T) {
 	e := environment(t)
 	for name, declaration := range e.Functions() {
@@ -65,7 +65,7 @@ func TestEveryFunctionIsKnown(t *testing.T) {
 	require.Empty(t, absorbed.Difference(sets.KeySet(e.Functions())), "these are not declared any more")
 }
 
-// What is evaluated besides calls, with $ for the operands.
+// TestSyntaxFailsAsItShould checks syntax other than calls. $ is an operand.
 func TestSyntaxFailsAsItShould(t *testing.T) {
 	e := environment(t)
 	for _, text := range []string{
@@ -92,7 +92,7 @@ var kinds = []string{
 	"duration('1s')", "optional.none()", "optional.of(1)", "int", "ip('10.0.0.1')", "cidr('10.0.0.0/8')", "url('https://a.b/c')", "format.uuid()",
 }
 
-// literals are values by the name of their type.
+// literals maps the name of a type to a value.
 var literals = map[string]string{
 	"int": "1", "uint": "1u", "double": "1.5", "bool": "true", "string": "'a'", "bytes": "b'a'",
 	"google.protobuf.Duration": "duration('1s')", "google.protobuf.Timestamp": "timestamp('2026-01-01T00:00:00Z')",
@@ -100,7 +100,7 @@ var literals = map[string]string{
 	"kubernetes.NamedFormat": "format.uuid()", "net.IP": "ip('10.0.0.1')", "net.CIDR": "cidr('10.0.0.0/8')",
 }
 
-// literal writes a value of a type.
+// literal returns a value of a type.
 func literal(t *types.Type) string {
 	switch t.Kind() {
 	case types.ListKind:
@@ -116,7 +116,7 @@ func literal(t *types.Type) string {
 	return literals[t.TypeName()]
 }
 
-// macros are calls of what only macros of package library are expanded to.
+// macros maps functions that only macros of package library call to calls of these macros.
 var macros = map[string][]string{
 	"connected": {"$.connected(a, b, a == b)", "[1, 2].connected(a, b, $)", "[1].connected(a, b, [true][devices.size()])"},
 	"clique":    {"$.clique(a, b, a == b)", "[1, 2].clique(a, b, $)", "[1].clique(a, b, [true][devices.size()])"},
@@ -129,13 +129,12 @@ var macros = map[string][]string{
 	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
 }
 
-// extremes are the names under which macros of math call what nobody can write.
+// extremes maps functions that only macros of math call to these macros.
 var extremes = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
 
-// calls writes calls of a function, with $ for an operand of any kind: for each
-// declaration with all of them, with one of them and the others as declared, and
-// with operands that fail although they have the declared type. What macros make is
-// called by macros only.
+// calls returns calls of a function, with $ for an operand of any kind. All operands of a declaration are $, or one operand is $
+// and the others have declared types. Other calls have failing operands of the declared types. Functions that can't be called by
+// name are called by their macros.
 func calls(name string, f *decls.FunctionDecl) []string {
 	switch name {
 	case operators.NotStrictlyFalse, "cel.@mapInsert":
@@ -190,9 +189,8 @@ func call(name string, member bool, args []string) string {
 	}
 }
 
-// countAborts evaluates each text with operands of all kinds, beside what absorbs
-// any failure, and counts the evaluations that fail nevertheless. With more than two
-// operands not all combinations are tried.
+// countAborts evaluates each text with operands of all kinds, together with operators that absorb every error. It counts the
+// evaluations that still fail. With more than two operands it skips some combinations.
 func countAborts(t *testing.T, e *device.Environment, texts ...string) int {
 	t.Helper()
 	aborts := 0
@@ -216,8 +214,7 @@ func countAborts(t *testing.T, e *device.Environment, texts ...string) int {
 	return aborts
 }
 
-// anyKind writes the choice of an operand among the kinds. It fails if it is none of
-// them.
+// anyKind returns the text of an operand that is chosen among the kinds. It fails if the choice is out of range.
 func anyKind(operand int) string {
 	return fmt.Sprintf("[dyn(%s)][devices[0].attributes['d'].k%d]", strings.Join(kinds, "), dyn("), operand)
 }
@@ -230,7 +227,7 @@ func choosing(choice []int) *device.Device {
 	return device.New("d", &resourceapi.Device{Name: "0", Attributes: attributes})
 }
 
-// next goes on to another choice of kinds. It is false after the last one.
+// next advances to another choice of kinds. It returns false after the last choice.
 func next(choice []int) bool {
 	for i := range choice {
 		step := 1

@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxRange is how many numbers of lists.range are constants.
+// maxRange is the largest argument of lists.range that counts as a list of constants.
 const maxRange = 64
 
-// constants recognizes a list of at least one constant. Among large numbers CEL finds
-// some that are not there.
+// constants recognizes a list of at least one constant. Large numbers are excluded, because CEL's "in" finds numbers that are not
+// in the list.
 func (n *Normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
 	if count, ok := rangeOf(list); ok {
 		return n.numbersTo(count), count > 0
@@ -49,7 +49,7 @@ func (n *Normalizer) numbersTo(count int) []ast.Expr {
 	return result
 }
 
-// isLarge reports whether a number may be another one if it is converted.
+// isLarge reports whether the conversion of a number to another type may change it.
 func isLarge(value ref.Val) bool {
 	const exact = 1 << 53
 	switch value := value.(type) {
@@ -64,7 +64,7 @@ func isLarge(value ref.Val) bool {
 	}
 }
 
-// IsList reports whether a value is a list if it can be gone over at all.
+// IsList reports whether an expression is a list, or an attribute, which can only be iterated if it is a list.
 func (n *Normalizer) IsList(expr ast.Expr) bool {
 	return n.Write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.Write.AST(), expr)
 }

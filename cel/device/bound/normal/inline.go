@@ -12,16 +12,13 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// cel.bind(x, init, body) gives a name to something that may speak of the set. It is
-// read as what it means: the body with init in the place of x. CEL evaluates init when x
-// is first asked for, so that the two fail alike.
+// cel.bind(x, init, body) names a value that may refer to the set. It is read as body with init in place of x. CEL evaluates init
+// when x is first used, so both fail for the same sets.
 
-// maxCopies limits the parts that one analysis makes: bindings in bindings grow
-// exponentially.
+// maxCopies limits the parts that one analysis creates, because nested bindings grow exponentially.
 const maxCopies = 1 << 14
 
-// Reduce replaces bindings at the top of an expression by what they mean, if that can
-// be written down.
+// Reduce replaces bindings at the top of an expression by their values, if possible.
 func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
 	if reduced, known := n.reduced[expr.ID()]; known {
 		return reduced
@@ -38,14 +35,13 @@ func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
 	return result
 }
 
-// Replace notes that one part takes the place of another, and with it what has to be
-// guarded.
+// Replace records that one part replaces another, and updates the parts that need a guard.
 func (n *Normalizer) Replace(old, by ast.Expr, s Scope) {
 	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.Unguarded.Delete(e.ID()) })
 	n.Require(by, s)
 }
 
-// Again copies a part that is to stand in several places.
+// Again copies a part that is used in several places.
 func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
 	result, ok := n.SubstituteParts(expr, nil)
 	if !ok {
@@ -54,9 +50,8 @@ func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
 	return result
 }
 
-// Substitute copies an expression, with another expression in the place of a variable.
-// It is false if that would mean something else, or become too large. bound tells that
-// the variable is one of cel.bind.
+// Substitute copies an expression with another expression in place of a variable. It returns false if this would change the value
+// or become too large. bound means that the variable is declared by cel.bind.
 func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
 	if bound && n.mayBeList(by) && n.isAppendedTo(expr, name) {
 		return expr, false
@@ -80,8 +75,7 @@ func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound b
 	return result, true
 }
 
-// SubstituteParts copies an expression, with other expressions in the place of parts by
-// their number.
+// SubstituteParts copies an expression with other expressions in place of some parts. parts maps IDs to the replacements.
 func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
 	if n.Copies += NodesOf(expr); n.Copies > maxCopies {
 		return expr, false
@@ -106,8 +100,8 @@ func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (a
 	return result, true
 }
 
-// put copies an expression to the place of a part, with its type and what it refers to. Its own variables
-// are those of another place, and stay what they are.
+// put copies an expression into the place of a part, with its type and its reference. Names in the expression keep the meaning
+// they had.
 func (n *Normalizer) put(place, by ast.Expr) bool {
 	copied, ok := n.SubstituteParts(by, nil)
 	if !ok {
@@ -123,8 +117,8 @@ func (n *Normalizer) put(place, by ast.Expr) bool {
 	return true
 }
 
-// rename gives other names to the variables of comprehensions that would hide the given ones. The
-// iteration variables are not known in the result.
+// rename renames variables of comprehensions that would hide the given names. The result has no references for iteration
+// variables.
 func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind {
@@ -155,7 +149,7 @@ func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	}))
 }
 
-// mayBeList reports whether the value of an expression may be a list. Lists have no order.
+// mayBeList reports whether an expression may be a list. max and min never return lists.
 func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
@@ -165,8 +159,8 @@ func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
-// isAppendedTo reports whether a list that has the name may be appended to: CEL appends to the list itself
-// if it is empty, and the name stands for the longer one from then on.
+// isAppendedTo reports whether CEL may append to a named list. CEL appends in place if the list is empty, so the name then refers
+// to the longer list.
 func (n *Normalizer) isAppendedTo(expr ast.Expr, name string) bool {
 	found := false
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// The names of the rules that [Normalizer.Rewrite] does not apply.
+// The names of the rules that are applied outside of [Normalizer.Rewrite].
 const (
 	inlineBinding  = "inline-binding"
 	UnrollConjunct = "unroll-conjunct"
@@ -21,28 +21,26 @@ const (
 	CompareAll     = "compare-all"
 )
 
-// Normalizer writes parts of an expression in their normal form. The reader tells it whether a part
-// is guarded.
+// A Normalizer rewrites parts of an expression into their normal form. The reader supplies the guards.
 type Normalizer struct {
-	// Write makes parts. Those that took the place of others are in reduced, by the number
-	// of what they replaced; copies counts them.
+	// Write creates parts. reduced maps the ID of a part to the part that replaces it. Copies counts the created parts.
 	Write   *tree.Builder
 	reduced map[int64]ast.Expr
 	Copies  int
-	// Unguarded are the parts, by their number, that may abort the evaluation and that
-	// no guard looks after. guard reports whether one could be found for a part.
+	// Unguarded has the IDs of parts that may abort the evaluation and have no guard. guard reports whether it found a guard for
+	// a part.
 	Unguarded sets.Set[int64]
 	guard     func(ast.Expr, Scope) bool
-	// Trace is told of each rule that was applied, if it is not nil.
+	// Trace, unless nil, is called for each applied rule.
 	Trace func(rule string, before, after ast.Expr)
 }
 
-// New returns a normalizer for an expression. guard reports whether it found something that makes sure that a part does not abort.
+// New returns a normalizer for an expression. guard reports whether it found a guard that detects when a part would abort.
 func New(expression *device.Expression, guard func(ast.Expr, Scope) bool) *Normalizer {
 	return &Normalizer{Write: tree.NewBuilder(expression.AST()), reduced: make(map[int64]ast.Expr), Unguarded: sets.New[int64](), guard: guard}
 }
 
-// Traced tells the trace, if there is one, that a rule was applied.
+// Traced calls Trace, unless it is nil, for an applied rule.
 func (n *Normalizer) Traced(rule string, before, after ast.Expr) {
 	if n.Trace != nil {
 		n.Trace(rule, before, after)
@@ -54,8 +52,7 @@ func (n *Normalizer) IsBool(expr ast.Expr) bool {
 	return n.Write.TypeOf(expr).Kind() == types.BoolKind
 }
 
-// TypeOf is the type of a comprehension's variable where it is used, dyn if it is not
-// used.
+// TypeOf returns the type of a comprehension's variable, or dyn if the variable is not used.
 func (n *Normalizer) TypeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	result := types.DynType
 	for _, part := range []ast.Expr{of.LoopCondition(), of.LoopStep(), of.Result()} {
@@ -68,7 +65,7 @@ func (n *Normalizer) TypeOf(name string, of ast.ComprehensionExpr) *types.Type {
 	return result
 }
 
-// NodesOf is the number of nodes of a syntax tree.
+// NodesOf returns the number of nodes of a syntax tree.
 func NodesOf(expr ast.Expr) int {
 	nodes := 0
 	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(ast.Expr) { nodes++ }))

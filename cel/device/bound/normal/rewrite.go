@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// isIn writes "k in list".
+// isIn rewrites "k in list".
 func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.elementsOf(list, s)
 	if !ok || !n.isComputedList(list) {
@@ -22,12 +22,12 @@ func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
 	if _, isDevice := DeviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
-	// Nobody looks at k if the list is empty. It may fail nevertheless.
+	// k is not evaluated if the list is empty, but must fail all the same.
 	fails := n.Write.Conditional(types.BoolType, n.Write.Equals(n.Again(k), n.Again(k)), n.Write.Literal(types.False), n.Write.Literal(types.False))
 	return n.Write.Or(found, fails), true
 }
 
-// containsAll writes sets.contains(list, wanted).
+// containsAll rewrites sets.contains(list, wanted).
 func (n *Normalizer) containsAll(list, wanted ast.Expr, s Scope) (ast.Expr, bool) {
 	if elements, ok := n.constants(wanted); ok {
 		list, ok := n.elementsOf(list, s)
@@ -51,7 +51,7 @@ func (n *Normalizer) containsAll(list, wanted ast.Expr, s Scope) (ast.Expr, bool
 	return n.Write.And(n.Write.All(wanted, func(x ast.Expr) ast.Expr { return n.isElement(x, list, s) }), n.IsFound(list)), true
 }
 
-// intersects writes sets.intersects(left, right).
+// intersects rewrites sets.intersects(left, right).
 func (n *Normalizer) intersects(left, right ast.Expr, s Scope) (ast.Expr, bool) {
 	if _, ok := n.constants(left); ok || IsOfDevice(left, s) {
 		left, right = right, left
@@ -70,7 +70,7 @@ func (n *Normalizer) intersects(left, right ast.Expr, s Scope) (ast.Expr, bool) 
 		n.Write.Not(n.IsFound(right))), true
 }
 
-// isElement writes "k in list".
+// isElement writes "k in list" for a list of one device, and an exists for any other list.
 func (n *Normalizer) isElement(k, list ast.Expr, s Scope) ast.Expr {
 	if IsOfDevice(list, s) {
 		return n.Write.Call(operators.In, overloads.InList, types.BoolType, k, n.Again(list))
@@ -78,12 +78,12 @@ func (n *Normalizer) isElement(k, list ast.Expr, s Scope) ast.Expr {
 	return n.Write.Exists(n.Again(list), func(x ast.Expr) ast.Expr { return n.Write.Same(k, x) })
 }
 
-// IsFound is true, but fails if the list does.
+// IsFound writes a condition that is true, unless the list fails.
 func (n *Normalizer) IsFound(list ast.Expr) ast.Expr {
 	return n.Write.All(n.Again(list), func(ast.Expr) ast.Expr { return n.Write.Literal(types.True) })
 }
 
-// forgetOrder writes all and exists over elements in any order.
+// forgetOrder removes functions that only change the order or repetitions of a list below all or exists.
 func forgetOrder(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 	if expr.Kind() != ast.ComprehensionKind {
 		return nil, false
@@ -100,8 +100,8 @@ func forgetOrder(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
-// unordered is a list without functions that change its order or the repetitions only, at the end or before map. It is false if
-// there are none.
+// unordered returns a list without functions that only change its order or its repetitions, at the end or before map. It returns
+// false if there are no such functions.
 func (n *Normalizer) unordered(list ast.Expr, s Scope) (ast.Expr, bool) {
 	if list.Kind() == ast.CallKind {
 		elements, ok := n.elementsOf(list, s)
@@ -122,8 +122,8 @@ func (n *Normalizer) unordered(list ast.Expr, s Scope) (ast.Expr, bool) {
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
-// elementsOf recognizes a list that can be gone over: of the set, device by device, or
-// of a single device. The order and repetitions are lost.
+// elementsOf removes distinct and reverse from the end of a list. It returns false unless the result is iterated device by
+// device, or is a list of one device.
 func (n *Normalizer) elementsOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.Without(list, s, "distinct", "reverse")
 	if !ok {
@@ -135,7 +135,7 @@ func (n *Normalizer) elementsOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
 }
 
-// Without leaves out functions that a list goes through at the end.
+// Without removes calls of the functions from the end of a list expression.
 func (n *Normalizer) Without(list ast.Expr, s Scope, functions ...string) (ast.Expr, bool) {
 	list = n.Reduce(list, s)
 	for tree.IsCall(list, functions...) {
@@ -157,7 +157,7 @@ func (n *Normalizer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	})
 }
 
-// Sameness recognizes "left in [right]", right not being a constant.
+// Sameness recognizes "left in [right]" if right is not a constant.
 func Sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	if !tree.IsCall(expr, operators.In) {
 		return nil, nil, false
@@ -166,12 +166,12 @@ func Sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
 }
 
-// WriteSizeIs compares the size of a list with a number.
+// WriteSizeIs writes a comparison of the size of a list with a number.
 func (n *Normalizer) WriteSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
 	return n.Write.Call(operator, overload, types.BoolType, n.Write.Size(n.Again(list)), n.Write.Literal(types.Int(number)))
 }
 
-// HasGuarded reports whether anything in a comprehension may abort.
+// HasGuarded reports whether an operation in a comprehension may abort.
 func (n *Normalizer) HasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
@@ -180,8 +180,7 @@ func (n *Normalizer) HasGuarded(c ast.ComprehensionExpr) bool {
 	return found
 }
 
-// ValuesOf is a list made with map, in any order and with any repetitions, from one of which the
-// same is true.
+// ValuesOf recognizes a list made with map. The result has the same values, in another order and with other repetitions.
 func (n *Normalizer) ValuesOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.elementsOf(list, s)
 	if !ok || list.Kind() != ast.ComprehensionKind {

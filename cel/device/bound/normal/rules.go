@@ -10,25 +10,23 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// rule is one way to write a condition nearer to its normal form. The two must fail alike, and
-// mean the same for every set: x - y == 0 is not x == y, for the difference may overflow. Where the
-// type matters n.write.TypeOf tells it, and a part that is written twice is copied (n.again).
+// A rule rewrites a condition towards its normal form. Both conditions must have the same value for every set, and fail for the
+// same sets. x - y == 0 can't become x == y, because the difference may overflow. n.Write.TypeOf returns types. A part that is
+// used twice must be copied (n.Again).
 //
-// To add one: write its function, add it to rules, and an expression to the file of its family
-// in testdata/rules. What it writes may be rewritten again, so it must come to an end.
+// To add a rule, write its function, add it to rules, and add an expression to the file of its family in testdata/rules. Rules
+// are applied to the results of rules, so rewriting must terminate.
 type rule struct {
-	// name is how the rule is called in testdata.
+	// name is the name of the rule in testdata.
 	name string
-	// setOnly: it is for conditions that speak of the set, not for those that speak of single
-	// devices, which CEL is asked about.
+	// setOnly limits the rule to conditions that refer to the set. CEL evaluates the other conditions.
 	setOnly bool
-	// apply returns the other way to write it, and false if the rule does not fit.
+	// apply returns the rewritten condition. It returns false if the rule does not match.
 	apply func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool)
 }
 
-// rules are tried in this order. inline-binding is applied elsewhere, by reduce, and so are
-// unroll-conjunct to whole conjuncts, unroll-count to numbers, and compare-sorted and compare-all to
-// comparisons.
+// rules are tried in this order. The following rules are applied elsewhere: inline-binding by Reduce, unroll-conjunct to whole
+// conjuncts, unroll-count to numbers, compare-sorted and compare-all to comparisons.
 var rules = []rule{
 	// [1, 2].all(n, p(n))            p(1) && p(2)
 	{"unroll-quantifier", false, unrollQuantifier},
@@ -69,7 +67,7 @@ func membershipInList(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 	return n.isIn(expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
 }
 
-// onTwoLists is a rule for a function of two lists.
+// onTwoLists returns a rule for a function of two lists.
 func onTwoLists(function string, apply func(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool)) func(*Normalizer, ast.Expr, Scope) (ast.Expr, bool) {
 	return func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 		if !tree.IsCall(expr, function) {
@@ -88,7 +86,7 @@ func equivalent(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool) {
 	return n.Write.And(there, back), true
 }
 
-// Rewrite writes a condition another way. It is false if there is none.
+// Rewrite applies a rule to a condition. It returns false if no rule matches.
 func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	if n.Copies++; n.Copies > maxCopies {
 		return nil, false
@@ -100,13 +98,13 @@ func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	}
 	n.Replace(expr, result, s)
 	if before {
-		// What CEL evaluates is the expression, after all.
+		// CEL still evaluates the original expression.
 		n.Unguarded.Insert(expr.ID())
 	}
 	return result, true
 }
 
-// rewritten applies the first rule that fits.
+// rewritten applies the first rule that matches.
 func (n *Normalizer) rewritten(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	_, single := References(expr, s)
 	for _, r := range rules {

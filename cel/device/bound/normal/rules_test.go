@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEachRuleHasAnExpression looks for the names of all rules in the transcripts of the rules that were applied.
+// TestEachRuleHasAnExpression searches the transcripts for the name of each rule.
 func TestEachRuleHasAnExpression(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "rules", "*.txt"))
 	require.NoError(t, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Variable is an iteration variable that stands for a device.
+// A Variable is an iteration variable over devices.
 type Variable struct {
 	Name string
 	Slot int
@@ -25,11 +25,10 @@ type meaning struct {
 	slot     int
 }
 
-// DeviceIn is the device in a slot.
+// DeviceIn returns the meaning of an identifier for the device in a slot.
 func DeviceIn(slot int) meaning { return meaning{true, slot} }
 
-// Scope has what the identifiers stand for. One that it does not have is declared by the
-// environment.
+// A Scope maps identifiers to their meanings. Other identifiers are declared by the environment.
 type Scope map[string]meaning
 
 // With returns the scope with one more name.
@@ -40,8 +39,8 @@ func (s Scope) With(name string, is meaning) Scope {
 	return result
 }
 
-// References finds the variables that a part of the expression has from outside.
-// single is false if it speaks of the set or of something that is not a device.
+// References returns the free variables of a part that are devices. single is false if the part refers to the set, or to a
+// variable that is no device.
 func References(expr ast.Expr, s Scope) (free []Variable, single bool) {
 	single = true
 	seen := make(map[string]bool)
@@ -64,7 +63,7 @@ func References(expr ast.Expr, s Scope) (free []Variable, single bool) {
 	return free, single
 }
 
-// VariablesOf are the free variables of an expression.
+// VariablesOf returns the free variables of an expression.
 func VariablesOf(expr ast.Expr) sets.Set[string] {
 	result := sets.New[string]()
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
@@ -75,17 +74,17 @@ func VariablesOf(expr ast.Expr) sets.Set[string] {
 	return result
 }
 
-// Within is the scope inside a loop over devices.
+// Within returns the scope inside a loop over devices.
 func (s Scope) Within(c ast.ComprehensionExpr, slot int) Scope {
 	return s.Inside(c).With(tree.ElementVar(c), DeviceIn(slot))
 }
 
-// Inside is the scope inside a loop over anything.
+// Inside returns the scope inside a loop over any values.
 func (s Scope) Inside(c ast.ComprehensionExpr) Scope {
 	return s.With(c.AccuVar(), meaning{}).With(c.IterVar(), meaning{}).With(tree.ElementVar(c), meaning{})
 }
 
-// without has something else for the names of variables.
+// without returns the scope with other meanings than devices for the names.
 func (s Scope) without(names tree.Names) Scope {
 	for name := range names {
 		if names.Has(name) {
@@ -95,7 +94,7 @@ func (s Scope) without(names tree.Names) Scope {
 	return s
 }
 
-// DeviceOf is the slot of a variable that stands for a device.
+// DeviceOf returns the slot of a variable for a device.
 func DeviceOf(expr ast.Expr, s Scope) (slot int, ok bool) {
 	if expr.Kind() != ast.IdentKind {
 		return 0, false
@@ -104,7 +103,7 @@ func DeviceOf(expr ast.Expr, s Scope) (slot int, ok bool) {
 	return is.slot, is.isDevice
 }
 
-// IsOfDevice reports whether an expression speaks of one device at most.
+// IsOfDevice reports whether an expression refers to at most one device, and not to the set.
 func IsOfDevice(expr ast.Expr, s Scope) bool {
 	free, single := References(expr, s)
 	return single && len(free) <= 1

@@ -12,8 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// ShapeOf writes a part of an expression such that two parts which differ in the
-// names of their free variables only are written the same way.
+// ShapeOf writes a part of an expression. Two parts have the same shape if they differ only in the names of free variables.
 func ShapeOf(expr ast.Expr, free []Variable) string {
 	w := &shapeWriter{numbers: make(tree.Scope[int], len(free))}
 	for i, v := range free {
@@ -27,7 +26,7 @@ const ofLoop = -1
 
 type shapeWriter struct {
 	strings.Builder
-	// numbers has the free variables by their order, and those of loops as ofLoop.
+	// numbers maps a free variable to its index, and a variable of a loop to ofLoop.
 	numbers tree.Scope[int]
 }
 
@@ -57,8 +56,7 @@ func (w *shapeWriter) write(expr ast.Expr) {
 	case ast.ComprehensionKind:
 		w.comprehension(expr.AsComprehension())
 	default:
-		// Maps and structs are rare enough to be kept apart, by their place in the
-		// expression.
+		// Maps and structs are rare, so each has its own shape, made from its ID.
 		fmt.Fprintf(w, "expression[%d]", expr.ID())
 	}
 }
@@ -78,8 +76,7 @@ func (w *shapeWriter) name(name string) {
 	fmt.Fprintf(w, "%q", name)
 }
 
-// comprehension leaves free variables alone that a variable of the comprehension
-// hides.
+// comprehension writes a comprehension. Its variables hide free variables with the same name.
 func (w *shapeWriter) comprehension(c ast.ComprehensionExpr) {
 	fmt.Fprintf(w, "loop[%q %q %q](", c.IterVar(), c.IterVar2(), c.AccuVar())
 	w.all(c.IterRange(), c.AccuInit())

@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// part draws a part of an expression over the devices d and o, written as <d> and <o>
-// where they are not hidden by a variable of the same name.
+// part draws a part of an expression over the devices d and o. They are written as <d> and <o>, unless a variable of the same
+// name hides them.
 func part(t *rapid.T, depth int, hidden ...string) string {
 	variable := func() string {
 		name := rapid.SampledFrom(append([]string{"d", "o"}, hidden...)).Draw(t, "variable")
@@ -63,7 +63,7 @@ func part(t *rapid.T, depth int, hidden ...string) string {
 
 func source(part string) string { return strings.NewReplacer("<", "", ">", "").Replace(part) }
 
-// numbered replaces the devices by their number in the order in which they appear.
+// numbered replaces the devices by their number, in the order of their first appearance.
 func numbered(part string) string {
 	if d, o := strings.Index(part, "<d>"), strings.Index(part, "<o>"); o >= 0 && (d < 0 || o < d) {
 		return strings.NewReplacer("<o>", "$0", "<d>", "$1").Replace(part)
@@ -71,7 +71,7 @@ func numbered(part string) string {
 	return strings.NewReplacer("<d>", "$0", "<o>", "$1").Replace(part)
 }
 
-// shapesIn are those of the operands of the one "<" in an expression.
+// shapesIn returns the shapes of the operands of the only "<" in an expression.
 func shapesIn(expression *device.Expression) []string {
 	var result []string
 	ast.PreOrderVisit(expression.AST().Expr(), ast.NewExprVisitor(func(e ast.Expr) {
@@ -86,8 +86,7 @@ func shapesIn(expression *device.Expression) []string {
 	return result
 }
 
-// Parts share a table if they have the same shape, so the shapes of two parts are the
-// same only if the parts are, but for which device is which.
+// Parts with the same shape share a table. So two parts may have the same shape only if they are equal after exchanging devices.
 func TestShapesTellPartsApart(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -114,7 +113,7 @@ func TestShapesTellPartsApart(t *testing.T) {
 			different++
 			require.NotEqual(rt, shapes[0], shapes[1], "%s\n%s", one, other)
 		case strings.Contains(one, "{"):
-			// Maps are never the same.
+			// Two maps never have the same shape.
 		default:
 			same++
 			require.Equal(rt, shapes[0], shapes[1], "%s\n%s", one, other)

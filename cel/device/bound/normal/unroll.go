@@ -12,9 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// What goes over constants is written out for each of them.
-
-// Unrolled writes a quantifier over constants.
+// Unrolled writes out a quantifier over constants.
 func (n *Normalizer) Unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	elements, ok := n.constants(c.IterRange())
 	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
@@ -23,8 +21,7 @@ func (n *Normalizer) Unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	return n.ConditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
 }
 
-// ConditionOnEach writes a quantifier over elements that are given one by one. only may
-// limit what must hold for an element to a condition.
+// ConditionOnEach writes out a quantifier over the given elements. only may restrict the condition on an element.
 func (n *Normalizer) ConditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
 	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true
@@ -51,7 +48,7 @@ func (n *Normalizer) ConditionOnEach(c ast.ComprehensionExpr, elements []ast.Exp
 	return result, ok
 }
 
-// CountOfConstants writes the size of constants.filter(x, keeps).
+// CountOfConstants writes the size of constants.filter(x, keeps) as a sum.
 func (n *Normalizer) CountOfConstants(list ast.Expr) (ast.Expr, bool) {
 	if list.Kind() != ast.ComprehensionKind {
 		return nil, false

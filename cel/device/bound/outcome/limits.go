@@ -5,17 +5,16 @@ package outcome
 
 import "math"
 
-// Limits are the numbers, from least to most, for which a comparison with a constant
-// is true.
+// Limits are the numbers, from Least to Most, that satisfy a comparison with a constant.
 type Limits struct{ Least, Most int64 }
 
-// Limits that are not there.
+// The values of Least and Most without a limit.
 const (
 	UnlimitedBelow = math.MinInt64
 	Unlimited      = math.MaxInt64
 )
 
-// LimitsOf reads "x relation value", or with flipped "value relation x".
+// LimitsOf returns the limits of x in "x relation value", or in "value relation x" if flipped is set.
 func LimitsOf(r Relation, value int64, flipped bool) Limits {
 	switch {
 	case r == Equal:
@@ -31,7 +30,7 @@ func LimitsOf(r Relation, value int64, flipped bool) Limits {
 	}
 }
 
-// Verdict is the outcome for a number from fewest to most.
+// Verdict returns the outcome for a number between fewest and most.
 func (l Limits) Verdict(fewest, most int64) Outcome {
 	switch {
 	case most < l.Least || fewest > l.Most:
@@ -43,8 +42,8 @@ func (l Limits) Verdict(fewest, most int64) Outcome {
 	}
 }
 
-// Opposite are the other numbers, if they are without a gap. Numbers here are not
-// negative.
+// Opposite returns the numbers outside of the limits. It returns false if they have a gap. It ignores negative numbers, because
+// the numbers are counts.
 func (l Limits) Opposite() (Limits, bool) {
 	switch {
 	case l.Most == Unlimited && l.Least > UnlimitedBelow:
@@ -56,8 +55,7 @@ func (l Limits) Opposite() (Limits, bool) {
 	}
 }
 
-// Negate are the limits of the number with the other sign. One that has none with the other sign is not among
-// them.
+// Negate returns the limits of -x for x within the limits. The smallest int64 is left out, because it has no negative.
 func (l Limits) Negate() Limits {
 	result := Limits{UnlimitedBelow, Unlimited}
 	if l.Most != Unlimited {
@@ -69,7 +67,7 @@ func (l Limits) Negate() Limits {
 	return result
 }
 
-// OrUnlimited are limits that are unlimited where others are.
+// OrUnlimited removes each limit that other does not have.
 func (l Limits) OrUnlimited(other Limits) Limits {
 	if other.Least == UnlimitedBelow {
 		l.Least = UnlimitedBelow
@@ -80,7 +78,7 @@ func (l Limits) OrUnlimited(other Limits) Limits {
 	return l
 }
 
-// Divide are the limits of a number of which the multiple is within the limits. The factor is not zero, and small.
+// Divide returns the limits of x if factor*x is within the limits. The factor must be small.
 func (l Limits) Divide(factor int64) Limits {
 	if factor < 0 {
 		return l.Negate().Divide(-factor)
@@ -100,7 +98,7 @@ func (l Limits) Divide(factor int64) Limits {
 	return l
 }
 
-// Times are the limits of a number of which the quotient, rounded towards zero, is within the limits.
+// Times returns the limits of x if x/by, rounded towards zero, is within the limits.
 func (l Limits) Times(by int64) Limits {
 	if l.Least != UnlimitedBelow {
 		if l.Least = saturatedProduct(l.Least, by); l.Least <= 0 {
@@ -115,7 +113,7 @@ func (l Limits) Times(by int64) Limits {
 	return l
 }
 
-// Saturated adds, but not beyond what an int64 has room for.
+// Saturated adds two numbers. A sum outside of int64 becomes the nearest int64.
 func Saturated(x, y int64) int64 {
 	switch sum, ok := Add(x, y); {
 	case ok:
@@ -138,7 +136,7 @@ func saturatedProduct(x, by int64) int64 {
 	}
 }
 
-// FloorOf is the quotient rounded down. The divisor is above zero.
+// FloorOf returns the quotient rounded down. The divisor must be positive.
 func FloorOf(x, by int64) int64 {
 	quotient := x / by
 	if x%by < 0 {

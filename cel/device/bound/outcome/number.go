@@ -9,33 +9,33 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// Number has the results that an expression of type int may have: a value from least to most,
-// or an error. If it is open it may be a value of another type as well.
+// A Number holds the results that an expression of type int may have: a value from Least to Most, or an error if Fails is set. If
+// Open is set, the value may also have another type.
 type Number struct {
 	Least, Most int64
 	Fails       bool
 	Open        bool
 }
 
-// OpenNumber may be anything.
+// OpenNumber may be any value or an error.
 var OpenNumber = Number{Open: true, Fails: true}
 
-// Exactly is one value, and never an error.
+// Exactly returns the number with one value and no error.
 func Exactly(value int64) Number { return Number{Least: value, Most: value} }
 
-// IsNever tells that there is no value: it fails for sure.
+// IsNever reports whether the number has no value, so that the expression fails in any case.
 func (n Number) IsNever() bool { return !n.Open && n.Least > n.Most }
 
-// IsExact tells that there is one value only, besides failing.
+// IsExact reports whether the number has exactly one value. It may also fail.
 func (n Number) IsExact() bool { return !n.Open && n.Least == n.Most }
 
-// AnyNumber is an int or an error.
+// AnyNumber is any int or an error.
 var AnyNumber = Number{Least: math.MinInt64, Most: math.MaxInt64, Fails: true}
 
-// Never is the number that fails for sure.
+// Never is the number without a value.
 var Never = Number{Least: 1, Most: 0, Fails: true}
 
-// Either may become what a or b may.
+// Either returns the number that includes the results of a and b.
 func Either(a, b Number) Number {
 	switch {
 	case a.Open || b.Open:
@@ -50,11 +50,11 @@ func Either(a, b Number) Number {
 	return Number{Least: min(a.Least, b.Least), Most: max(a.Most, b.Most), Fails: a.Fails || b.Fails}
 }
 
-// Operation is one of CEL's on two ints. The result is false where CEL has an error.
+// An Operation is an operation of CEL on two ints. apply returns false if CEL returns an error.
 type Operation struct {
 	Name  string
 	apply func(x, y int64) (int64, bool)
-	// monotonic in each operand: the extremes are at the corners.
+	// monotonic means that the operation is monotonic in each operand, so the extremes are at the corners.
 	monotonic bool
 }
 
@@ -67,7 +67,7 @@ var (
 	Remainder      = Operation{"modulo", modulo, false}
 )
 
-// OperationOf returns the operation of an operator.
+// OperationOf returns the operation for an operator of CEL.
 func OperationOf(function string) (o Operation, known bool) {
 	switch function {
 	case operators.Add:
@@ -85,7 +85,7 @@ func OperationOf(function string) (o Operation, known bool) {
 	}
 }
 
-// Combine applies an operation.
+// Combine applies an operation to two numbers.
 func Combine(a, b Number, o Operation) Number {
 	switch {
 	case a.Open || b.Open:
@@ -115,19 +115,19 @@ func Combine(a, b Number, o Operation) Number {
 	return result
 }
 
-// Add returns the sum. It is false if the sum overflows.
+// Add returns the sum, and false if it overflows.
 func Add(x, y int64) (int64, bool) {
 	sum := x + y
 	return sum, (sum > x) == (y > 0)
 }
 
-// Subtract returns the difference. It is false if the difference overflows.
+// Subtract returns the difference, and false if it overflows.
 func Subtract(x, y int64) (int64, bool) {
 	difference := x - y
 	return difference, (difference < x) == (y > 0)
 }
 
-// Multiply returns the product. It is false if the product overflows.
+// Multiply returns the product, and false if it overflows.
 func Multiply(x, y int64) (int64, bool) {
 	if x == 0 || y == 0 {
 		return 0, true
@@ -151,17 +151,17 @@ func modulo(x, y int64) (int64, bool) {
 	return x % y, true
 }
 
-// Relation is a comparison of two numbers.
+// A Relation is a comparison of two numbers.
 type Relation int
 
-// The comparisons. Others are these with the sides exchanged, or negated.
+// The comparisons. Others are written by exchanging the sides or by negation.
 const (
 	Equal Relation = iota
 	Less
 	LessOrEqual
 )
 
-// Compare returns what a comparison of two numbers may become.
+// Compare returns the possible results of a comparison.
 func Compare(r Relation, a, b Number) Outcome {
 	if a.Open || b.Open {
 		return Open
@@ -199,7 +199,7 @@ func Compare(r Relation, a, b Number) Outcome {
 	return result
 }
 
-// Negate returns the number with the other sign.
+// Negate returns the number with the opposite sign.
 func (n Number) Negate() Number {
 	if n.Open || n.IsNever() {
 		return n
@@ -210,11 +210,11 @@ func (n Number) Negate() Number {
 	return Number{Least: -n.Most, Most: -n.Least, Fails: n.Fails}
 }
 
-// farthest is how far from zero numbers may be so that no sum of those of as many devices as a set may have is more than
-// an int64 has room for, in whatever order they are added.
+// farthest limits the distance of numbers from zero, so that the sum for the largest set stays within int64 in any order of
+// addition.
 const farthest = 1 << 47
 
-// IsFar reports whether a number may be farther than that. Which sums fail then depends on the order.
+// IsFar reports whether a number may exceed farthest. Whether its sums overflow may depend on the order of addition.
 func IsFar(n Number) bool {
 	return !n.Open && !n.IsNever() && (n.Least < -farthest || n.Most > farthest)
 }

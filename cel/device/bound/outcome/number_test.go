@@ -95,7 +95,7 @@ func TestFailureAndOpenNumbers(t *testing.T) {
 	require.Equal(t, Number{Least: math.MinInt64, Most: math.MaxInt64, Fails: true}, overflowing)
 }
 
-// Limits say of the numbers of devices what the comparison does.
+// TestLimits checks that limits and comparisons give the same outcome for numbers of devices.
 func TestLimits(t *testing.T) {
 	values := []int64{math.MinInt64, -1, 0, 1, 2, 3, 4, math.MaxInt64}
 	numbers := []int64{0, 1, 2, 3, 4}
@@ -121,7 +121,7 @@ func TestLimits(t *testing.T) {
 					}
 				}
 				if value == math.MinInt64 || value == math.MaxInt64 {
-					continue // everything and nothing need none
+					continue // limits with all numbers or none may lack an opposite
 				}
 				require.Equal(t, r != Equal || value <= 0, hasOpposite, "relation %d, %d, flipped %t", r, value, flipped)
 			}

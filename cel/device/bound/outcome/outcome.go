@@ -5,18 +5,18 @@ package outcome
 
 import "strings"
 
-// Outcome is the set of results that a boolean expression may have.
+// An Outcome is the set of results that a boolean expression may have.
 type Outcome uint8
 
 const (
 	// True means that the expression may become true.
 	True Outcome = 1 << iota
-	// False means that it may become false.
+	// False means that the expression may become false.
 	False
-	// Error means that it may fail.
+	// Error means that the expression may fail.
 	Error
 
-	// Open is all of them: nothing is known.
+	// Open includes all results.
 	Open = True | False | Error
 )
 
@@ -34,10 +34,10 @@ func (o Outcome) String() string {
 	return strings.Join(names, "|")
 }
 
-// May reports whether one of the results is possible.
+// May reports whether a result is possible.
 func (o Outcome) May(result Outcome) bool { return o&result != 0 }
 
-// Of is the outcome that is surely the value.
+// Of returns the outcome with the value as the only result.
 func Of(value bool) Outcome {
 	if value {
 		return True
@@ -45,7 +45,7 @@ func Of(value bool) Outcome {
 	return False
 }
 
-// Not is CEL's negation.
+// Not returns the outcome of CEL's negation.
 func (o Outcome) Not() Outcome {
 	result := o & Error
 	if o.May(True) {
@@ -57,7 +57,7 @@ func (o Outcome) Not() Outcome {
 	return result
 }
 
-// And is CEL's: false absorbs errors, on either side.
+// And returns the outcome of CEL's conjunction. False absorbs errors on either side.
 func (o Outcome) And(other Outcome) Outcome {
 	var result Outcome
 	if o.May(False) || other.May(False) {
@@ -72,12 +72,12 @@ func (o Outcome) And(other Outcome) Outcome {
 	return result
 }
 
-// Or is CEL's: true absorbs errors, on either side.
+// Or returns the outcome of CEL's disjunction. True absorbs errors on either side.
 func (o Outcome) Or(other Outcome) Outcome {
 	return o.Not().And(other.Not()).Not()
 }
 
-// Choose is CEL's conditional.
+// Choose returns the outcome of CEL's conditional.
 func (o Outcome) Choose(yes, no Outcome) Outcome {
 	result := o & Error
 	if o.May(True) {

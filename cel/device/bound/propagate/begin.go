@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Begin prepares for looking at a partial set. It is false if nothing can be told.
+// Begin sets the partial set for a call. It returns false if there are no bounds for the set.
 func (s *State) Begin(p Partial) bool {
 	s.Partial, s.work, s.aborted, s.fixpoint = p, 0, false, -1
 	if p.AtFixpoint {
@@ -19,8 +19,7 @@ func (s *State) Begin(p Partial) bool {
 	return s.Problem.Usable && !s.Exhausted && s.Err == nil && !s.mayAbort()
 }
 
-// mayAbort reports whether a leaf misbehaves that guards something, for a device that is
-// or may come into the set.
+// mayAbort reports whether the leaf of a guard misbehaves for a chosen or possible device, or could not be evaluated.
 func (s *State) mayAbort() bool {
 	for _, g := range s.Problem.Guards {
 		c := s.Column(g.Leaf)
@@ -31,7 +30,7 @@ func (s *State) mayAbort() bool {
 	return s.aborted || s.Err != nil
 }
 
-// Start begins a search. What CEL has to be asked for is interrupted by ctx and charged to the budget.
+// Start begins a search. Calls of CEL end with ctx and are charged to the budget.
 func (s *State) Start(ctx context.Context, budget *cel.Budget, p *Problem, t *Tables) {
 	sets := bitset.NewList(2+len(s.lent.sets), len(t.devices))
 	for i := range s.lent.sets {

@@ -9,10 +9,10 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// A predicate that takes only columns from its two devices says the same of devices for which these
-// are the same: of 5,000 nodes in 280 racks 280 rows are different, and in each of them 280 verdicts.
+// If a predicate reads only columns of its two devices, devices with the same values have the same verdicts. With 5,000 nodes in
+// 280 racks there are 280 different rows, and 280 verdicts in each.
 
-// Reads notes that the predicate that is being read, if any, has a leaf.
+// Reads records that the current predicate reads a leaf. Outside of a predicate t is nil.
 func (t *Tabulated) Reads(v Value) {
 	switch {
 	case t == nil || len(v.Slots) == 0:
@@ -27,15 +27,15 @@ func (t *Tabulated) Reads(v Value) {
 	}
 }
 
-// ReadsPair notes that the predicate that is being read, if any, compares the two devices.
+// ReadsPair records that the current predicate compares the two devices themselves. Outside of a predicate t is nil.
 func (t *Tabulated) ReadsPair() {
 	if t != nil {
 		t.Pairwise = true
 	}
 }
 
-// classesOf sorts the devices by columns. A value that can't be compared is like no other. nil if too few are alike to
-// be worth it, or CEL could not be asked.
+// classesOf groups devices with equal values in all columns. Each value without a key forms its own class. The result is nil if
+// there are more than half as many classes as devices, or if CEL could not be called.
 func (s *State) classesOf(columns []*Leaf) *classes {
 	n := len(s.tables.devices)
 	type place struct {
@@ -74,8 +74,8 @@ func (s *State) classesOf(columns []*Leaf) *classes {
 	return c
 }
 
-// classesAt are those of the devices that one of the variables stands for, nil if there are none to speak of. They are
-// made once, while the mutex is held.
+// classesAt returns the classes of the devices for one variable, or nil if there are no useful classes. The first call computes
+// them. The caller holds the mutex.
 func (t *predicateTable) classesAt(s *State, variable int) *classes {
 	if t.Pairwise || len(t.Slots) < MaxArity {
 		return nil

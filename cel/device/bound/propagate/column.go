@@ -14,26 +14,26 @@ import (
 	"github.com/celset/celset/cel/device/bound/key"
 )
 
-// leafTable has what CEL says: all entries of a leaf of one variable or none, which
-// are published together, or those of a leaf of two as far as they were asked for.
+// A leafTable holds results of CEL. The entries of a leaf with at most one variable are published together, in column. Pairs are
+// filled one by one.
 type leafTable struct {
 	mutex  sync.Mutex
 	column atomic.Pointer[column]
 	pairs  []Entry
 }
 
-// column has a leaf of one variable for all devices.
+// A column holds the values of a leaf with at most one variable for all devices.
 type column struct {
 	Entries []Entry
-	// Ints are the devices for which it is a number.
+	// Ints has the devices with an int as value.
 	Ints bitset.Set
-	// Groups has the devices by value. elements by each value of a list, if the leaf is one for some device.
+	// Groups has the devices by value. Elements has the devices by each value in their lists, or is nil without lists.
 	Groups       Groups
 	Elements     *Groups
 	Misbehaviour misbehaviour
 }
 
-// size is the memory of the column in bytes.
+// size returns the memory of the column in bytes.
 func (c *column) size() int {
 	sets := 1 + len(c.Groups.Members) + 1 + len(c.Misbehaviour)
 	if c.Elements != nil {
@@ -46,17 +46,17 @@ func (c *column) size() int {
 	return bytes
 }
 
-// Groups has the devices by the value that a leaf is for them, or by each of several that it has in a list.
+// Groups holds sets of devices, one for each value of a leaf or each element of its lists.
 type Groups struct {
-	// Known are the devices of which the values are known, members those of each value.
+	// Known has the devices with comparable values. Members has one set of devices for each value.
 	Known   bitset.Set
 	Members []bitset.Set
-	// Sorted: all values are of one type that has an order, and members is in it.
+	// Sorted means that all values have the same ordered type, and that Members is sorted by value.
 	Sorted bool
 }
 
-// newGroups looks at the values that own has of an entry, nil if they are not known. With more than most different values none
-// counts as known.
+// newGroups groups the entries by the values that own returns. An entry is not in Known if own returns nil. If there are more
+// than most different values, Known is empty.
 func newGroups(entries []Entry, own func(*Entry) []any, most int) Groups {
 	g := Groups{Known: bitset.New(len(entries)), Sorted: true}
 	places := make(map[any]int)
@@ -91,7 +91,7 @@ func newGroups(entries []Entry, own func(*Entry) []any, most int) Groups {
 	return g
 }
 
-// wholeValue is the value of an entry, be it a list.
+// wholeValue returns the key of the entry. A list counts as one value.
 func wholeValue(e *Entry) []any {
 	if e.Key == nil {
 		return nil
@@ -99,7 +99,7 @@ func wholeValue(e *Entry) []any {
 	return []any{e.Key}
 }
 
-// eachValue are the values in a list, or the value.
+// eachValue returns the keys of the elements of a list, or the key of any other value.
 func eachValue(e *Entry) []any {
 	if e.Elements != nil {
 		return *e.Elements
@@ -107,13 +107,13 @@ func eachValue(e *Entry) []any {
 	return wholeValue(e)
 }
 
-// SetBytes is the memory of a set of devices in a list of sets.
+// SetBytes returns the memory of a set of devices in a list of sets, in bytes.
 func SetBytes(devices int) int { return int(unsafe.Sizeof(bitset.Set{})) + 8*bitset.Words(devices) }
 
-// misbehaviour has, for each way to misbehave, the devices for which a leaf does.
+// misbehaviour maps each kind of misbehaviour to the devices whose entry shows it.
 type misbehaviour [misbehaviours]bitset.Set
 
-// newMisbehaviour looks at the entries of a leaf: one for each device, or one for all.
+// newMisbehaviour checks the entries of a leaf: one entry for each device, or one entry for all.
 func newMisbehaviour(entries []Entry, devices int) misbehaviour {
 	var result misbehaviour
 	for how := range misbehaviours {

@@ -5,26 +5,26 @@ package propagate
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// demands are numbers of devices that are still needed, of sets that have no device in common: the sum must not exceed the number of
-// devices to be added. If it is this number, all other devices can be removed.
+// demands adds up the numbers of devices that are still needed from disjoint sets. The sum must not exceed the number of devices
+// to add. If both are equal, all other devices are removed.
 //
 //	lists.range(16).all(t, devices.exists(d, d.tray == t))
 //	devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 type demands struct {
 	*State
-	// of are the possible devices of which some are needed, and total is how many are.
+	// of has the possible devices that the demands are for. total is the sum of the demands.
 	of    bitset.Set
 	total int
 }
 
-// Demands returns no demands yet. They must be propagated, which gives back their memory.
+// Demands returns an empty sum. The caller must call Propagate, which frees its memory.
 func (s *State) Demands() *demands {
 	d := &demands{State: s, of: s.Borrow(s.Domain)}
 	d.of.Clear()
 	return d
 }
 
-// Add demands some possible devices of a set, unless another demand is for one of them.
+// Add adds a demand for count devices of a set, unless the set overlaps with an earlier demand.
 func (d *demands) Add(of bitset.Set, count int) {
 	possible := d.Borrow(of)
 	defer d.GiveBack(possible)
@@ -35,7 +35,7 @@ func (d *demands) Add(of bitset.Set, count int) {
 	}
 }
 
-// Propagate gives back the memory, and is false if more devices are needed than are to be added.
+// Propagate frees the memory and returns false if more devices are needed than may be added.
 func (d *demands) Propagate() bool {
 	defer d.GiveBack(d.of)
 	if d.total == d.Left && d.Left > 0 {
@@ -44,13 +44,13 @@ func (d *demands) Propagate() bool {
 	return d.total <= d.Left
 }
 
-// demander is a condition that needs devices of a set.
+// A demander is a condition that may need more devices of a set.
 type demander interface {
-	// Demand returns the set, and how many more of its devices are needed. There is none if the number is not above zero.
+	// Demand returns the set and the number of its devices that are still needed. Zero or less means no demand.
 	Demand(s *State) (of bitset.Set, count int)
 }
 
-// demandsOfConjuncts are those of conjuncts that count devices, each for itself.
+// demandsOfConjuncts adds up the demands of the active conjuncts. It returns false if they need too many devices.
 func (s *State) demandsOfConjuncts() bool {
 	var d *demands
 	for _, c := range s.active {

@@ -5,31 +5,30 @@ package propagate
 
 import "sync/atomic"
 
-// Derivation is the place for what a condition derives from the values of all devices, shared by searches, and for its
-// memory in one search.
+// A Derivation is the storage of a condition: data derived from all devices, which searches share, and memory for one search.
 type Derivation struct {
-	// index is the place in Tables.derived and in memory.ofConditions.
+	// index is the index in Tables.derived and in memory.ofConditions.
 	index int
-	// own is the place if the condition belongs to one search, otherwise nil.
+	// own is the storage of a condition that belongs to one search, otherwise nil.
 	own *ownDerivation
 }
 
-// Shared returns the place with an index.
+// Shared returns the derivation with the index.
 func Shared(index int) Derivation { return Derivation{index: index} }
 
-// Owned returns the place of a condition that belongs to one search.
+// Owned returns a derivation for a condition that belongs to one search.
 func Owned() Derivation { return Derivation{own: &ownDerivation{}} }
 
 // IsOwned reports whether the condition belongs to one search.
 func (d Derivation) IsOwned() bool { return d.own != nil }
 
-// ownDerivation is the place of a condition that belongs to one search.
+// ownDerivation is the storage of a condition that belongs to one search.
 type ownDerivation struct {
 	derived atomic.Value
 	memory  any
 }
 
-// Derived returns what was derived before, nil if nothing was.
+// Derived returns the data stored by Derive, or nil.
 func (d Derivation) Derived(s *State) any {
 	if d.IsOwned() {
 		return d.own.derived.Load()
@@ -37,7 +36,7 @@ func (d Derivation) Derived(s *State) any {
 	return s.tables.derived[d.index].Load()
 }
 
-// Derive stores what was derived, which takes some bytes. Two searches may both get here: they derive the same.
+// Derive stores derived data of the given size in bytes. If two searches call it at the same time, both derived the same data.
 func (d Derivation) Derive(s *State, what any, bytes int) {
 	if d.IsOwned() {
 		d.own.derived.Store(what)
@@ -48,7 +47,7 @@ func (d Derivation) Derive(s *State, what any, bytes int) {
 	}
 }
 
-// Memory returns the place for what the condition remembers from one call to the next.
+// Memory returns where the condition keeps data between calls of one search.
 func (d Derivation) Memory(s *State) *any {
 	if d.IsOwned() {
 		return &d.own.memory

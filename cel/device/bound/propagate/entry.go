@@ -15,25 +15,24 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// An Entry has the value of a leaf for one device or pair of devices.
+// An Entry holds the value of a leaf for one device or one pair.
 type Entry struct {
 	known bool
-	// aborts: the evaluation of the whole expression would end here, whatever else
-	// stands in it.
+	// aborts means that CEL ends the evaluation of the whole expression here. No other part absorbs the error.
 	aborts bool
-	// Outcome of a leaf of type bool, number of one of type int.
+	// Outcome is the value of a bool, Number the value of an int.
 	Outcome outcome.Outcome
 	Number  outcome.Number
-	// Key is equal for equal values, nil if that can't be told or the leaf fails.
+	// Key is equal for equal values. It is nil if the value can't be compared or the leaf fails.
 	Key any
-	// Elements are the keys of the different values in a list, in order, nil if it is none or one is not known.
+	// Elements are the sorted keys of a list without duplicates, or nil if the value is no list or an element has no key.
 	Elements *[]any
 }
 
-// openEntry may be anything.
+// openEntry is the entry of a value that may be anything.
 var openEntry = Entry{known: true, Outcome: outcome.Open, Number: outcome.OpenNumber}
 
-// entryOf classifies a value. What is neither bool nor int nor an error is open, but may have a key.
+// entryOf classifies a value. Values of other types than bool and int are open, but may have a key.
 func entryOf(value ref.Val) Entry {
 	switch value := value.(type) {
 	case types.Bool:
@@ -58,10 +57,10 @@ func entryOf(value ref.Val) Entry {
 	}
 }
 
-// smallText is the length of a text up to which it counts as a part of the entry.
+// smallText is the length of text that counts as part of the entry itself.
 const smallText = 16
 
-// textSize is the memory of the texts in the entry, and of the list of its elements.
+// textSize returns the memory of the entry's texts and of the list of its elements, in bytes.
 func (e *Entry) textSize() int {
 	size := sizeOfText(e.Key)
 	if e.Elements != nil {
@@ -84,7 +83,7 @@ func sizeOfText(of any) int {
 	return 0
 }
 
-// misbehaves reports whether the entry does what a guard forbids.
+// misbehaves reports whether the entry shows the kind of misbehaviour.
 func (e *Entry) misbehaves(how Against) bool {
 	switch how {
 	case Aborting:

@@ -31,8 +31,7 @@ func (s *State) entry(v Value) *Entry {
 	}
 }
 
-// Column returns a leaf of one variable or none for all devices. nil if it could not
-// be evaluated.
+// Column returns the values for all devices of a leaf with at most one variable, or nil if it could not be evaluated.
 func (s *State) Column(l *Leaf) *column {
 	t := &s.tables.leaves[l.Index]
 	if c := t.column.Load(); c != nil {
@@ -54,7 +53,7 @@ func (s *State) Column(l *Leaf) *column {
 	}
 	c.Ints, c.Groups, c.Misbehaviour = bitset.New(len(c.Entries)), newGroups(c.Entries, wholeValue, len(c.Entries)), newMisbehaviour(c.Entries, len(s.tables.devices))
 	if slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Elements != nil }) {
-		// Each device may have as many values of its own as fit into a list.
+		// Each device may have a long list of values that no other device has, so memory limits the number of groups.
 		elements := newGroups(c.Entries, eachValue, maxBytes/SetBytes(len(c.Entries)))
 		c.Elements = &elements
 	}
@@ -69,7 +68,7 @@ func (s *State) Column(l *Leaf) *column {
 	return c
 }
 
-// pair returns a leaf of two variables for two devices.
+// pair returns the entry of a leaf with two variables for two devices.
 func (s *State) pair(t *leafTable, l *Leaf, first, second int) *Entry {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -94,8 +93,7 @@ func (s *State) pair(t *leafTable, l *Leaf, first, second int) *Entry {
 	return e
 }
 
-// evaluate asks CEL. It is false if CEL could not be asked: nothing may be
-// remembered then.
+// evaluate fills an entry by calling CEL. It returns false if CEL could not be called. Then the entry must not be stored.
 func (s *State) evaluate(l *Leaf, e *Entry, devices [MaxArity]int) bool {
 	part := l.Part()
 	if part == nil {
@@ -125,27 +123,27 @@ func (s *State) evaluate(l *Leaf, e *Entry, devices [MaxArity]int) bool {
 	return true
 }
 
-// addToTables counts what is made for pairs. If it is too much nothing is looked at any more.
+// addToTables counts memory of pairs, rows and classes. Above maxBytes the bounds are exhausted.
 func (s *State) addToTables(bytes int) {
 	s.Exhausted = s.Exhausted || s.tables.ofPairs.Add(int64(bytes)) > maxBytes
 	s.tables.grow(bytes)
 }
 
-// isTransient reports whether CEL may be asked again later.
+// isTransient reports whether an evaluation may succeed if it is repeated later.
 func isTransient(err error) bool {
 	var failure *cel.Error
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
 }
 
-// Entry returns what the leaf is for the devices.
+// Entry returns the value of the leaf for the devices in its slots, and records whether it aborts the evaluation.
 func (v Value) Entry(s *State) *Entry {
 	e := s.entry(v)
 	s.aborted = s.aborted || e.aborts
 	return e
 }
 
-// Bound is the outcome of the entry.
+// Bound returns the outcome of the entry.
 func (v Value) Bound(s *State) outcome.Outcome { return v.Entry(s).Outcome }
 
-// Number is the number of the entry.
+// Number returns the number of the entry.
 func (v Value) Number(s *State) outcome.Number { return v.Entry(s).Number }

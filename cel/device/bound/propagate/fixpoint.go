@@ -7,20 +7,20 @@ import "slices"
 
 // Infeasible propagates the conjuncts of a problem to a fixpoint:
 //
-//  1. Each active conjunct is propagated in turn, until none of them changes anything (toFixpoint). A conjunct that is
-//     subsumed is no longer active.
-//  2. The devices that conjuncts still need, each for itself, are added up (demandsOfConjuncts).
-//  3. If the effort is Thorough, each possible device is tried with each conjunct that is no propagator (probe).
-//  4. If a device was removed or required, the steps start again.
+//   1. Each active conjunct is propagated in turn until none of them changes the state (toFixpoint). A subsumed conjunct
+//      becomes inactive.
+//   2. The numbers of devices that single conjuncts still need are added up (demandsOfConjuncts).
+//   3. If the effort is Thorough, each possible device is tried with each conjunct without a propagator (probe).
+//   4. If a device was removed or required, the steps start again.
 //
-// Invariant: a device that is removed is only in completions that are false, since false absorbs whatever the other conjuncts
-// become. A device that is forced is in all other completions.
+// Invariant: a removed device is only in completions that are false, because false absorbs the results of all other conjuncts. A
+// forced device is in all other completions.
 //
-// Every condition can be propagated by probing, that is by choosing each device and asking for the bound. A propagator does
-// better: it removes a part of what probing removes, and tells by the way whether the condition itself is surely false.
-// The cost of a call is limited to maxWork devices that are looked at.
+// Probing works for every condition: choose each device and compute the bound. A propagator is cheaper. It removes some of the
+// devices that probing removes, and also detects a condition that is false in every completion. A call visits at most maxWork
+// devices.
 
-// propagateAll takes the four steps. It is false if no completion is left.
+// propagateAll runs the four steps. It returns false if every completion is false.
 func (s *State) propagateAll(effort Effort) bool {
 	s.active = append(s.active[:0], s.Conjuncts...)
 	for {
@@ -47,10 +47,10 @@ func (s *State) propagateAll(effort Effort) bool {
 	}
 }
 
-// toFixpoint propagates one conjunct after the other until none of them changes anything. It is false
-// if one has failed, or too few devices are left. A conjunct that is subsumed leaves the round.
+// toFixpoint propagates the active conjuncts in turn until none of them changes the state. It returns false if a conjunct fails
+// or too few devices are left. Subsumed conjuncts are removed from active.
 func (s *State) toFixpoint() bool {
-	// unchanged counts the conjuncts that were propagated since something changed.
+	// unchanged counts the conjuncts that were propagated since the last change.
 	for next, unchanged := 0, 0; unchanged < len(s.active); next++ {
 		next %= len(s.active)
 		s.Removed = false
@@ -74,8 +74,7 @@ func (s *State) toFixpoint() bool {
 	return s.Left >= 0 && s.Domain.Count() >= s.Left
 }
 
-// probe chooses each possible device in turn and removes those that make the
-// condition surely false.
+// probe chooses each possible device in turn and removes it if the condition is then false in every completion.
 func (s *State) probe(c Condition) {
 	if s.Left == 0 || IsOpen(c) {
 		return
@@ -91,20 +90,18 @@ func (s *State) probe(c Condition) {
 	s.Shallow = false
 }
 
-// Effort is how much is done to find out that a partial set is infeasible.
+// Effort is the amount of work for detecting that a partial set is infeasible.
 type Effort int
 
 const (
-	// Quick looks at what can be told at low cost.
+	// Quick uses only the cheap methods.
 	Quick Effort = iota
-	// Thorough also tries each device of the domain with the conjuncts that don't know how to
-	// be propagated.
+	// Thorough also tries each device of the domain with the conjuncts without a propagator.
 	Thorough
 )
 
-// Infeasible reports whether no completion satisfies the expression and none makes it
-// fail. It removes devices from p.Domain that are in no other completions, and
-// enters those into p.Forced that are in all of them.
+// Infeasible reports whether all completions are false. It removes devices from p.Domain that are only in false completions, and
+// enters devices into p.Forced that are in all other completions.
 func (s *State) Infeasible(p Partial, effort Effort) bool {
 	if p.Forced != nil {
 		p.Forced.Clear()
@@ -115,7 +112,7 @@ func (s *State) Infeasible(p Partial, effort Effort) bool {
 	s.before.SetTo(p.Domain)
 	s.forced.Clear()
 	infeasible := !s.propagateAll(effort)
-	// What was forced was chosen to find out more. It is the caller's to choose it.
+	// Forced devices were chosen only for propagation. The caller decides whether to choose them.
 	p.Chosen.Drop(s.forced)
 	p.Domain.Join(s.forced)
 	if !s.IsSound() {

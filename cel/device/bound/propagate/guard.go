@@ -3,16 +3,15 @@
 
 package propagate
 
-// Guard is a leaf of at most one device that must be well-behaved for all devices that
-// are or may come into the set. There are no bounds otherwise.
+// A Guard is a leaf that must not misbehave for any chosen or possible device. If it does, there are no bounds. The leaf has at
+// most one variable.
 //
-// It is needed for what may abort the evaluation of the whole expression. Where such a
-// part stands in a leaf, it is enough to look whether the leaf aborts for any device:
+// Guards are needed for parts that may abort the evaluation of the whole expression. If such a part is inside a leaf, it is
+// enough that the leaf aborts for no device:
 //
 //	devices.all(d, d.attributes[x].model in ['a', 'b'])
 //
-// A function that panics if its operand has failed is asked about the whole set. It is enough to look
-// whether a value in the list fails for any device:
+// A function of the set may panic if its operand has failed. Then it is enough that no value of its list fails:
 //
 //	devices.map(d, d.attributes[x].rails).flatten().distinct().size() == 2
 type Guard struct {
@@ -20,17 +19,17 @@ type Guard struct {
 	Against
 }
 
-// Against is a behaviour that a guard forbids.
+// Against is a kind of misbehaviour.
 type Against int
 
 const (
 	// Aborting ends the evaluation of the whole expression.
 	Aborting Against = iota
-	// Failing is failing or aborting.
+	// Failing is an error, or aborting.
 	Failing
-	// NotBool is anything but true and false.
+	// NotBool is any value except true and false.
 	NotBool
-	// Far is anything but an int of which as many as a set has devices can be added.
+	// Far is any value except an int near enough to zero that a sum over a set can't overflow.
 	Far
 	misbehaviours
 )

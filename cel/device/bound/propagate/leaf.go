@@ -5,34 +5,32 @@ package propagate
 
 import "github.com/celset/celset/cel/device"
 
-// MaxArity is how many devices a part of an expression may speak of to be
-// tabulated.
+// MaxArity is the maximum number of devices that a tabulated part of an expression may refer to.
 const MaxArity = 2
 
-// Leaf is a part of an expression that does not speak of the set, only of the
-// devices that at most two variables stand for. It is evaluated by CEL, once for
-// each device or pair, and remembered ([leafTable]). Parts that differ in the names
-// of the variables only are one leaf.
+// A Leaf is a part of an expression that refers to at most two devices, by iteration variables, and not to the set. CEL evaluates
+// it once for each device or pair, and [leafTable] stores the result. Parts that differ only in the names of variables share a
+// leaf.
 type Leaf struct {
-	// Names are the variables, by their name in the expression.
+	// Names are the names of the variables in the expression.
 	Names []string
-	// Index is the place in Problem.Leaves.
+	// Index is the index in Problem.Leaves.
 	Index int
-	// Nodes is the number of nodes of its syntax tree.
+	// Nodes is the number of nodes of the syntax tree.
 	Nodes int
-	// Base is the leaf to which a constant is added, nil if that is not how the leaf is written.
+	// Base is the leaf to which this leaf adds the constant Added, or nil if the leaf has another form.
 	Base  *Leaf
 	Added int64
-	// Part plans the evaluation when it is first needed. nil if that is impossible.
+	// Part plans the evaluation on its first call. It returns nil if the part can't be planned.
 	Part func() *device.Part
 }
 
-// Value is a leaf for the devices that the slots have: a condition and a quantity.
+// A Value is a leaf for the devices in given slots. It is a condition and a quantity.
 type Value struct {
 	*Leaf
-	// Slots are those of the leaf's variables.
+	// Slots are the slots of the leaf's variables.
 	Slots []int
 }
 
-// IsColumn reports whether the value is that of one device, the one in the slot.
+// IsColumn reports whether the slot is the only variable of the value.
 func (v Value) IsColumn(slot int) bool { return len(v.Slots) == 1 && v.Slots[0] == slot }

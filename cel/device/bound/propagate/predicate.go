@@ -11,36 +11,34 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// Predicate is a condition on the devices that one or two variables stand for, such
-// as d != o && d.row == o.row. It does not speak of the set. Its verdicts are kept as
-// rows of bits: counting the devices for which it holds is counting bits.
+// A Predicate is a condition on one or two devices, such as d != o && d.row == o.row. It does not refer to the set. Its verdicts
+// are rows of bits, so counting the devices that satisfy it is counting bits.
 type Predicate struct {
-	// Holds is the condition that the rows are made from.
+	// Holds is the condition that computes the rows.
 	Holds Condition
-	// Slots are those of the variables.
+	// Slots are the slots of the variables.
 	Slots []int
-	// Index is the place in Problem.Predicates. Predicates that differ in their
-	// variables only share it.
+	// Index is the index in Problem.Predicates. Predicates that differ only in their variables share an index.
 	Index int
-	// Negated: it is the opposite that is meant.
+	// Negated means that this predicate is the negation of Holds.
 	Negated bool
 }
 
 // SpeaksOf reports whether the slot is one of the predicate's variables.
 func (p *Predicate) SpeaksOf(slot int) bool { return slices.Contains(p.Slots, slot) }
 
-// Negation is the opposite, which has rows as well.
+// Negation returns the negation as a condition.
 func (p *Predicate) Negation() Condition { return p.Negate() }
 
-// Negate returns the opposite.
+// Negate returns the negation. It also has rows.
 func (p *Predicate) Negate() *Predicate {
 	opposite := *p
 	opposite.Negated = !p.Negated
 	return &opposite
 }
 
-// Row returns the row over the devices that the slot may have, the other slots being
-// as they are. The predicate must speak of the slot.
+// Row returns the row over the devices of a slot. The other variable keeps its device. The slot must be a variable of the
+// predicate.
 func (p *Predicate) Row(s *State, slot int) *Row {
 	if len(p.Slots) == 1 {
 		return p.RowAt(s, 0, 0)
@@ -51,7 +49,7 @@ func (p *Predicate) Row(s *State, slot int) *Row {
 	return p.RowAt(s, 1, s.Slots[p.Slots[0]])
 }
 
-// RowAt returns the row over one of the two variables, the other standing for a device.
+// RowAt returns the row over one variable, 0 or 1. outer is the device of the other variable.
 func (p *Predicate) RowAt(s *State, over, outer int) *Row {
 	r := p.RowsOver(s, over)[outer].Load()
 	if r == nil {
@@ -63,7 +61,7 @@ func (p *Predicate) RowAt(s *State, over, outer int) *Row {
 	return r
 }
 
-// RowsOver has the rows over one of the two variables that were made before.
+// RowsOver returns the rows over one variable that were computed so far.
 func (p *Predicate) RowsOver(s *State, over int) rows {
 	if p.Negated {
 		return s.tables.predicates[p.Index].opposites[over]
@@ -71,7 +69,7 @@ func (p *Predicate) RowsOver(s *State, over int) rows {
 	return s.tables.predicates[p.Index].rows[over]
 }
 
-// fill makes a row, once for all searches.
+// fill computes a row and stores it for all searches.
 func (p *Predicate) fill(s *State, over, outer int) *Row {
 	t := &s.tables.predicates[p.Index]
 	t.mutex.Lock()
@@ -90,7 +88,7 @@ func (p *Predicate) fill(s *State, over, outer int) *Row {
 	return r
 }
 
-// filled is the row of a device, that of one like it if there is.
+// filled returns the row of a device. Devices of the same class share a row.
 func (p *Predicate) filled(s *State, over, outer int, t *predicateTable) *Row {
 	first := outer
 	if alike := t.classesAt(s, 1-over); alike != nil {
@@ -111,13 +109,12 @@ func (p *Predicate) filled(s *State, over, outer int, t *predicateTable) *Row {
 	return r
 }
 
-// IsExactFor reports whether the predicate is either true or false for the devices, whichever of them the variables
-// stand for.
+// IsExactFor reports whether the predicate is either true or false for every combination of the devices.
 func (p *Predicate) IsExactFor(s *State, devices bitset.Set) bool {
 	if len(p.Slots) == 1 {
 		return p.RowAt(s, 0, 0).IsExact(devices)
 	}
-	// To fill a row the other variable stands for its device.
+	// RowAt sets the slot of the other variable when it fills a row.
 	other := p.Slots[1]
 	before := s.Slots[other]
 	defer func() { s.Slots[other] = before }()
@@ -129,12 +126,12 @@ func (p *Predicate) IsExactFor(s *State, devices bitset.Set) bool {
 	return true
 }
 
-// IsSettled reports whether the predicate is either true or false for any two devices that are chosen or possible.
+// IsSettled reports whether the predicate is either true or false for any two chosen or possible devices.
 func (p *Predicate) IsSettled(s *State) bool {
 	if s.settled == nil {
 		s.settled = make([]bitset.Set, len(s.tables.predicates))
 	}
-	// Devices are mostly removed: what was found for more of them still holds.
+	// Devices are mostly removed, so a result for a larger set still holds.
 	known := s.settled[p.Index]
 	if known != nil && s.AreWithin(known) {
 		return true
@@ -150,7 +147,7 @@ func (p *Predicate) IsSettled(s *State) bool {
 	return true
 }
 
-// newRow asks once for devices that are alike.
+// newRow evaluates the predicate once for each class, or for each device if there are no classes.
 func (p *Predicate) newRow(s *State, slot int, alike *classes) *Row {
 	n := len(s.tables.devices)
 	r := &Row{Yes: bitset.New(n), no: bitset.New(n), maybe: bitset.New(n), maybeNot: bitset.New(n), fails: bitset.New(n)}
@@ -191,7 +188,7 @@ func (p *Predicate) newRow(s *State, slot int, alike *classes) *Row {
 	return r
 }
 
-// Bound looks the devices of the variables up in a row.
+// Bound reads the verdict for the devices of the variables from a row.
 func (p *Predicate) Bound(s *State) outcome.Outcome {
 	slot := p.Slots[len(p.Slots)-1]
 	r, device := p.Row(s, slot), s.Slots[slot]
@@ -208,10 +205,10 @@ func (p *Predicate) Bound(s *State) outcome.Outcome {
 	return result
 }
 
-// Propagate removes nothing: the verdict does not depend on what else is chosen.
+// Propagate removes no devices, because the verdict does not depend on the other devices of the set.
 func (p *Predicate) Propagate(s *State) Status { return StatusOf(p.Bound(s)) }
 
-// Counts is how many devices of the set for which the predicate holds.
+// Counts returns the range for the number of devices in the set that satisfy the predicate.
 func (r *Row) Counts(s *State) Counts {
 	others := s.Domain.Count() - s.Domain.CountAnd(r.Yes)
 	return Counts{

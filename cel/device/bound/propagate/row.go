@@ -11,25 +11,23 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Row has the verdicts for all devices that one of the variables may stand for, the
-// other, if any, standing for a certain device.
+// A Row holds the verdicts of a predicate for all devices of one variable. The other variable, if any, has a fixed device.
 type Row struct {
-	// Yes are the devices for which the predicate is surely true, no those for which it
-	// is surely false. It may be true for maybe, false for maybeNot and fail for fails.
+	// The predicate is true for the devices in Yes and false for the devices in no. It may be true for maybe, may be false for
+	// maybeNot, and may fail for fails.
 	Yes, no, maybe, maybeNot, fails bitset.Set
-	// Exact: it is either true or false for each.
+	// Exact means that the predicate is either true or false for each device.
 	Exact bool
-	// aborts: evaluating it would end the evaluation of the whole expression for some
-	// device.
+	// aborts means that some device ends the evaluation of the whole expression here.
 	aborts bool
-	// opposite has the verdicts for the negation.
+	// opposite holds the verdicts of the negation.
 	opposite *Row
 }
 
 type rows []atomic.Pointer[Row]
 
-// At is the row for a device, nil if that takes more than looking it up. Keep it short enough
-// to be inlined: loops over all devices call it for each of them.
+// At returns the row for a device, or nil if the caller must call RowAt. It must stay short enough to be inlined, because loops
+// call it for each device.
 func (m rows) At(outer int) *Row {
 	if r := m[outer].Load(); r != nil && !r.aborts {
 		return r
@@ -37,15 +35,15 @@ func (m rows) At(outer int) *Row {
 	return nil
 }
 
-// predicateTable has the rows that were asked for, and those for the negation: over the
-// first variable by the device that the second stands for, and the other way round.
+// A predicateTable holds the rows computed so far, and the rows of the negation. rows[0] is over the first variable, indexed by
+// the device of the second; rows[1] is the other way round.
 type predicateTable struct {
 	*Tabulated
 	rows, opposites [MaxArity]rows
 
-	// mutex guards what follows, and filling rows.
+	// mutex guards the fields below, and filling rows.
 	mutex sync.Mutex
-	// classes are of the devices that each of the variables may stand for, once they are classified.
+	// classes are the classes of the devices for each variable. They are valid if classified is set.
 	classes    [MaxArity]*classes
 	classified [MaxArity]bool
 }
@@ -60,7 +58,7 @@ func (t *predicateTable) init(of *Tabulated, devices int) {
 	}
 }
 
-// size is the memory of the table without rows.
+// size returns the memory of the table without rows, in bytes.
 func (t *predicateTable) size() int {
 	bytes := int(unsafe.Sizeof(*t))
 	for i := range t.rows {
@@ -71,15 +69,15 @@ func (t *predicateTable) size() int {
 
 // Tabulated lists the leaves that a predicate reads.
 type Tabulated struct {
-	// Slots are those of its variables.
+	// Slots are the slots of the predicate's variables.
 	Slots []int
-	// columns are the leaves that it reads of the device of each variable.
+	// columns are the leaves that the predicate reads for each variable.
 	columns [MaxArity][]*Leaf
-	// Pairwise: it asks whether the devices are the same, or has a leaf of both.
+	// Pairwise means that the predicate compares the devices themselves or reads a leaf of both.
 	Pairwise bool
 }
 
-// IsExact reports whether the verdict is known for each of the devices.
+// IsExact reports whether the predicate is either true or false for each of the devices.
 func (r *Row) IsExact(devices bitset.Set) bool {
 	if r.Exact {
 		return true
@@ -92,18 +90,18 @@ func (r *Row) IsExact(devices bitset.Set) bool {
 	return true
 }
 
-// classes are the devices for which columns are the same, a class for each value that they have.
+// classes groups devices that have the same values in some columns.
 type classes struct {
-	// of is the class of each device. first has a device of each class, members has all of them.
+	// of maps a device to its class. first has one device of each class, members all devices of each class.
 	of      []int32
 	first   []int
 	members []bitset.Set
 }
 
-// Counts is how many devices of a list.
+// Counts is a range for the number of devices in a list.
 type Counts struct {
-	// Fewest and most of them that the list may have.
+	// Fewest and Most are the limits of the number.
 	Fewest, Most int
-	// Fails: the list may fail.
+	// Fails means that the list may fail.
 	Fails bool
 }

@@ -12,61 +12,59 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// Condition is a part of type bool. What it says holds for every completion of the partial set
-// in a state: the package comment has the promise. Besides, it may know how it is propagated ([propagator])
-// and what its negation is (package condition).
+// A Condition is a part of an expression with type bool. Its results hold for every completion of the partial set in a state, as
+// the package comment promises. A condition may also implement propagation ([propagator]) and negation (package condition).
 type Condition interface {
-	// Bound has at least the results that are possible. It does not change the state.
+	// Bound returns the possible results, and perhaps more. It does not change the state.
 	Bound(s *State) outcome.Outcome
 }
 
-// Quantity is a part of type int.
+// A Quantity is a part of an expression with type int.
 type Quantity interface {
 	Number(s *State) outcome.Number
 }
 
-// Open is a part that is not understood.
+// Open is a part of an expression that the reader does not understand.
 type Open struct{}
 
-// Bound is open.
+// Bound returns the outcome that includes every result.
 func (Open) Bound(*State) outcome.Outcome { return outcome.Open }
 
-// Number is open.
+// Number returns the number that includes every value.
 func (Open) Number(*State) outcome.Number { return outcome.OpenNumber }
 
-// Negation is open, too.
+// Negation returns the same condition, because the negation is open, too.
 func (n Open) Negation() Condition { return n }
 
-// IsOpen reports whether a condition or a quantity was not understood.
+// IsOpen reports whether a condition or a quantity is open.
 func IsOpen(node any) bool {
 	_, is := node.(Open)
 	return is
 }
 
-// Status is the result of propagating a condition, in the words of Gecode.
+// Status is the result of propagating a condition. The names are Gecode's.
 type Status int
 
 const (
-	// Failed means that the condition is surely false.
+	// Failed means that the condition is false in every completion.
 	Failed Status = iota
-	// NoFix means that propagating once more might remove or require something.
+	// NoFix means that propagating once more might remove or require a device.
 	NoFix
-	// Fix means that propagating once more would change nothing, as long as nothing else changes.
+	// Fix means that propagating once more changes nothing, unless another condition changes the state first.
 	Fix
-	// Subsumed means that the condition is surely true, whichever devices of the domain are chosen.
+	// Subsumed means that the condition is true for every choice of devices from the domain.
 	Subsumed
 )
 
-// propagator is a condition that knows how to be propagated.
+// A propagator is a condition with its own algorithm for removing devices.
 type propagator interface {
 	Condition
-	// Propagate removes devices from s.Domain that would make the condition surely false
-	// if they were chosen. It may require devices that are in all completions for which the
-	// condition is true, unless s.Hypothetical: then the condition need not hold.
+	// Propagate removes devices from s.Domain that make the condition false if they are chosen. It may also require devices that
+	// are in every completion that satisfies the condition, unless s.Hypothetical is set: then the condition need not hold.
 	Propagate(s *State) Status
 }
 
-// StatusOf is the status of a condition that removes nothing.
+// StatusOf returns the status of a condition that removes no devices.
 func StatusOf(bound outcome.Outcome) Status {
 	switch bound {
 	case outcome.False:
@@ -78,54 +76,51 @@ func StatusOf(bound outcome.Outcome) Status {
 	}
 }
 
-// Partial is a set of which a part is chosen. Devices go by their positions in the list
-// that was tabulated.
+// A Partial is a set that is partly chosen. A device is its index in the tabulated list.
 type Partial struct {
-	// Chosen are the devices in the set. Domain are those that may be added; the two have
-	// no device in common.
+	// Chosen has the devices in the set. Domain has the devices that may be added. The two are disjoint.
 	Chosen, Domain bitset.Set
-	// Left is the number of devices to be added.
+	// Left is the number of devices that must still be added.
 	Left int
-	// Forced is where Infeasible puts those devices of the domain that are in every
-	// completion which is not false. It may be nil.
+	// Forced receives the devices of the domain that are in every completion that is not false. Infeasible fills it, unless it is
+	// nil.
 	Forced bitset.Set
-	// AtFixpoint says that the last devices were chosen from a partial set that Infeasible has
-	// looked at, and that it had the same devices: what each of them can have has not
-	// changed.
+	// AtFixpoint means that Infeasible has processed a partial set with the same devices, and that the latest devices were chosen
+	// from it. So the values that each device can have are the same as then.
 	AtFixpoint bool
 }
 
-// A Problem has the conjuncts that a set must satisfy, or the goal that it makes greater, and the parts that need tables.
+// A Problem holds the conjuncts that a set must satisfy, or the goal to maximize, and the parts that need tables.
 type Problem struct {
-	// Usable: all errors are absorbed as they should. Nothing can be told otherwise.
+	// Usable means that CEL absorbs every error as it should. There are no bounds otherwise.
 	Usable bool
-	// Conjuncts leaves out those that are true for every set. Provable: none of them is open.
+	// Conjuncts leaves out conjuncts that are true for every set. Provable means that no conjunct is open.
 	Conjuncts []Condition
 	Provable  bool
-	// Goal is the value of a preference, in place of conjuncts. Above returns the condition that it is above a number.
+	// Goal is the value of a preference. It replaces the conjuncts. Above returns the condition that Goal exceeds a value.
 	Goal  Quantity
 	Above func(value int64) Condition
 
-	// Leaves and predicates have a table each. Derivations counts the conditions that derive something.
+	// Leaves and Predicates each have a table. Derivations counts the conditions that have a [Derivation].
 	Leaves      []*Leaf
 	Predicates  []Tabulated
 	Derivations int
 	Guards      []Guard
-	// Slots is the number of iteration variables that stand for devices.
+	// Slots is the number of iteration variables over devices.
 	Slots int
 }
 
-// Fits reports whether the tables for that many devices are small enough to be begun.
+// Fits reports whether the initial tables for this number of devices fit into maxBytes.
 func (p *Problem) Fits(devices int) bool {
 	each := len(p.Leaves)*entryBytes + len(p.Predicates)*2*MaxArity*pointerBytes
 	return devices <= maxBytes/max(1, each)
 }
 
-// State is a partial set in the course of an evaluation. Its fields are grouped by the phase that fills them.
+// A State is a partial set during an evaluation. Its fields are grouped by the phase that fills them.
 type State struct {
-	// Partial is the partial set. Propagating changes it.
+	// Partial is the partial set. Propagation changes it.
 	Partial
-	// Slots has the devices that the iteration variables stand for.
+	// Slots maps the index of an iteration variable to its current device.
 	Slots []int
 
 	search
@@ -135,9 +130,9 @@ type State struct {
 	memory
 }
 
-// search is set when a search begins. Only the conjuncts change, when the value to exceed does.
+// search is set when a search begins. Only Conjuncts changes later: for a goal, whenever the value to exceed does.
 type search struct {
-	// Conjuncts are those of the problem, or the condition that its goal exceeds a value.
+	// Conjuncts are the conjuncts of the problem, or the condition that its goal exceeds a value.
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
@@ -145,89 +140,87 @@ type search struct {
 	budget    *cel.Budget
 }
 
-// call is set when a call begins, that of Bound, Infeasible or Most.
+// call is set at the start of each call of Bound, Infeasible or Most.
 type call struct {
-	// work counts the devices that the call looked at.
+	// work counts the devices that this call has visited.
 	work int
-	// aborted: something was met that would end the evaluation of the expression, whatever stands beside it.
+	// aborted means that a part was met that ends the whole evaluation in CEL. No other part absorbs its error.
 	aborted bool
-	// fixpoint is the number of devices, chosen and possible, for which nothing changed since they were looked at, -1 if
-	// something did.
+	// fixpoint is the number of chosen and possible devices at the last fixpoint, or -1 if there was none.
 	fixpoint int
 }
 
-// propagation is filled by propagating.
+// propagation is filled during propagation.
 type propagation struct {
-	// active are the conjuncts that are not known to be true.
+	// active holds the conjuncts that are not yet subsumed.
 	active []Condition
-	// Removed: a device is not possible any more.
+	// Removed is set when a device leaves the domain because it is removed or required.
 	Removed bool
-	// forced are the devices that were chosen because no completion can do without them.
+	// forced has the devices that were chosen because every completion that is not false needs them.
 	forced bitset.Set
-	// Hypothetical: what is being propagated need not hold.
+	// Hypothetical means that the propagated condition need not hold.
 	Hypothetical bool
-	// Shallow: quantifiers look at chosen devices only, which is cheaper and tells less.
+	// Shallow means that quantifiers visit chosen devices only. This is cheaper and less precise.
 	Shallow bool
-	// Lacking are the rows of chosen devices that need all but one of those left to choose.
+	// Lacking are the rows of chosen devices that need all but one of the devices left to choose.
 	Lacking []*Row
 }
 
-// evaluation is filled by filling tables. It lasts as long as the search.
+// evaluation is filled with the tables. It lasts for the whole search.
 type evaluation struct {
-	// Evaluations counts what CEL was asked for, Builds the tables that were begun. Err is why CEL could not be asked.
+	// Evaluations counts the calls of CEL, Builds the tables that were started. Err is the reason why CEL could not be called.
 	Evaluations, Builds int64
 	Err                 error
-	// Exhausted: the work of a call, or the memory of the tables, was too much.
+	// Exhausted means that a call exceeded its work, or the tables their memory, or that the context ended.
 	Exhausted bool
 }
 
-// memory is used again by one condition after the other.
+// memory is scratch memory that conditions use in turn.
 type memory struct {
-	// before is the domain before a call.
+	// before is the domain at the start of a call.
 	before bitset.Set
-	// lent is the memory that spare and slots begin with. It is enough for most conditions.
+	// lent is the initial memory of spare and Slots. It is enough for most conditions.
 	lent struct {
 		sets  [4]bitset.Set
 		slots [4]int
 	}
-	// spare are sets that are not in use, spareRows a set for each device, spareWords sets of bits.
+	// spare holds unused sets, spareRows one set for each device, and spareWords sets of bits.
 	spare      []bitset.Set
 	spareRows  []bitset.Set
 	spareWords []uint64
 	// SpareGraph is the memory of the constraint that links devices with their successors.
 	SpareGraph any
-	// settled are devices for any two of which a predicate is either true or false, by Predicate.Index.
+	// settled maps Predicate.Index to a set of devices. For any two of them the predicate is either true or false.
 	settled []bitset.Set
-	// ofConditions has the memory of conditions, by Derivation.index.
+	// ofConditions holds the memory of conditions, by Derivation.index.
 	ofConditions []any
 }
 
-// What bounds may take is limited, because expressions and devices are untrusted:
-// quantifiers in quantifiers cost the number of devices to the power of their depth.
+// The work and memory of bounds are limited, because expressions and devices are untrusted. The cost of nested quantifiers is the
+// number of devices to the power of their depth.
 const (
-	// maxBytes is about the memory that the tables of an expression may take.
+	// maxBytes is the approximate limit for the memory of an expression's tables.
 	maxBytes = 16 << 20
-	// entryBytes is the memory of an entry of a leaf.
+	// entryBytes is the approximate memory of an entry of a leaf.
 	entryBytes, pointerBytes = 64, 8
-	// maxWork is how many devices one call of Infeasible or Bound may look at, which
-	// takes some ten milliseconds.
+	// maxWork is the number of devices that one call of Infeasible or Bound may visit. That takes some ten milliseconds.
 	maxWork = 1 << 18
-	// workBetween is after how much work the context is looked at: what is done for one device depends on the expression.
+	// workBetween is the work between two checks of the context. The time for one device depends on the expression.
 	workBetween = 1 << 6
 )
 
-// devices counts those that are chosen or possible.
+// devices returns the number of chosen and possible devices.
 func (s *State) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 
-// Spend counts a device that is looked at. It is false if there were too many, or the context has ended:
-// whatever is asked is open then.
+// Spend counts one visited device. It returns false if the work of the call is used up or the context has ended. Every result is
+// open after that.
 func (s *State) Spend() bool {
 	s.work++
 	s.Exhausted = s.Exhausted || s.work > maxWork || s.work%workBetween == 0 && s.ctx.Err() != nil
 	return !s.Exhausted
 }
 
-// Borrow returns a copy of a set, to be given back.
+// Borrow returns a copy of a set. The caller returns it with GiveBack.
 func (s *State) Borrow(of bitset.Set) bitset.Set {
 	if n := len(s.spare); n > 0 {
 		result := s.spare[n-1]
@@ -238,19 +231,19 @@ func (s *State) Borrow(of bitset.Set) bitset.Set {
 	return slices.Clone(of)
 }
 
-// Universe is the number of devices that were tabulated.
+// Universe returns the number of tabulated devices.
 func (s *State) Universe() int { return len(s.tables.devices) }
 
-// IsAtFixpoint reports whether nothing changed since the devices were looked at.
+// IsAtFixpoint reports whether the number of devices is the same as at the last fixpoint.
 func (s *State) IsAtFixpoint() bool { return s.fixpoint == s.devices() }
 
-// AddWork counts devices that were looked at. Whatever is asked next may be open.
+// AddWork counts visited devices. If the limit is exceeded, later results are open.
 func (s *State) AddWork(count int) { s.work += count }
 
-// GiveBack takes back a set that was borrowed.
+// GiveBack takes back a borrowed set.
 func (s *State) GiveBack(b bitset.Set) { s.spare = append(s.spare, b) }
 
-// Propagate removes what can be removed at low cost.
+// Propagate runs the condition's propagator. A condition without a propagator removes nothing.
 func (s *State) Propagate(c Condition) Status {
 	if p, ok := c.(propagator); ok {
 		return p.Propagate(s)
@@ -258,28 +251,27 @@ func (s *State) Propagate(c Condition) Status {
 	return StatusOf(c.Bound(s))
 }
 
-// Choose moves a possible device to those that are chosen.
+// Choose moves a device from the domain to the chosen devices.
 func (s *State) Choose(device int) {
 	s.Domain.Remove(device)
 	s.Chosen.Add(device)
 	s.Left--
 }
 
-// Unchoose takes back what Choose did last.
+// Unchoose undoes the last Choose.
 func (s *State) Unchoose(device int) {
 	s.Left++
 	s.Chosen.Remove(device)
 	s.Domain.Add(device)
 }
 
-// Remove takes a possible device out of the domain.
+// Remove removes a device from the domain.
 func (s *State) Remove(device int) {
 	s.Domain.Remove(device)
 	s.Removed = true
 }
 
-// Require chooses the possible devices of a set, because no completion that is not
-// false can do without them.
+// Require chooses the devices of a set that are in the domain, because every completion that is not false needs them.
 func (s *State) Require(devices bitset.Set) {
 	s.Left -= devices.CountAnd(s.Domain)
 	for w, word := range devices {
@@ -291,23 +283,23 @@ func (s *State) Require(devices bitset.Set) {
 	s.Removed = true
 }
 
-// Keep removes the devices that are not in the set.
+// Keep removes the devices outside the set from the domain.
 func (s *State) Keep(devices bitset.Set) { s.Removed = s.Domain.Keep(devices) || s.Removed }
 
-// Drop removes the devices that are in the set.
+// Drop removes the devices of the set from the domain.
 func (s *State) Drop(devices bitset.Set) { s.Removed = s.Domain.Drop(devices) || s.Removed }
 
-// AreWithin reports whether all devices that are chosen or possible are in a set.
+// AreWithin reports whether a set contains all chosen and possible devices.
 func (s *State) AreWithin(devices bitset.Set) bool {
 	return s.Chosen.IsWithin(devices) && (s.Left <= 0 || s.Domain.IsWithin(devices))
 }
 
-// CountsOf has the numbers of chosen and of possible devices that are in the set.
+// CountsOf returns the numbers of chosen and of possible devices in the set.
 func (s *State) CountsOf(of bitset.Set) (chosen, possible int) {
 	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
-// Rows returns memory for a set for each device, until it is called again.
+// Rows returns memory with one set for each device. It is valid until the next call.
 func (s *State) Rows() []bitset.Set {
 	if s.spareRows == nil {
 		n := len(s.tables.devices)
@@ -320,7 +312,7 @@ func (s *State) Rows() []bitset.Set {
 	return s.spareRows
 }
 
-// Words returns memory for words of bits, until it is called again.
+// Words returns memory for words of bits. It is valid until the next call.
 func (s *State) Words(count int) []uint64 {
 	if len(s.spareWords) < count {
 		s.spareWords = make([]uint64, count)
@@ -328,8 +320,7 @@ func (s *State) Words(count int) []uint64 {
 	return s.spareWords[:count]
 }
 
-// IsRefutedBy reports whether the condition is surely false if the possible device is
-// chosen.
+// IsRefutedBy reports whether the condition is false in every completion after the possible device is chosen.
 func (s *State) IsRefutedBy(c Condition, device int) bool {
 	s.Choose(device)
 	refuted := c.Bound(s) == outcome.False || s.Domain.Count() < s.Left
@@ -337,5 +328,5 @@ func (s *State) IsRefutedBy(c Condition, device int) bool {
 	return refuted
 }
 
-// IsSound reports whether what was found since begin can be relied on.
+// IsSound reports whether the results since Begin can be relied on.
 func (s *State) IsSound() bool { return !s.aborted && !s.Exhausted && s.Err == nil }

@@ -10,17 +10,16 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Tables have what CEL says of devices, and what conditions derive from it.
+// Tables hold results of CEL for the devices, and data that conditions derive from them.
 type Tables struct {
-	// Grown, if there is such, is told when the tables take more bytes of memory than before.
-	// It must be set before the tables are used.
+	// Grown, unless nil, is called with the number of bytes when the tables grow. It must be set before the tables are used.
 	Grown   func(bytes int)
 	devices []*device.Device
 	leaves  []leafTable
-	// predicates are by predicate.index, derived is by derivation.index.
+	// predicates are indexed by Predicate.Index, derived by Derivation.index.
 	predicates []predicateTable
 	derived    []atomic.Value
-	// ofPairs is the memory of the tables for pairs of devices, in bytes.
+	// ofPairs is the memory of pairs, rows and classes, in bytes.
 	ofPairs atomic.Int64
 }
 
@@ -34,8 +33,8 @@ func (t *Tables) Init(p *Problem, devices []*device.Device) {
 	}
 }
 
-// Size is about how many bytes of memory the tables take before they are filled, without the
-// analysis and the devices. What they take later is said to Grown.
+// Size returns the approximate memory of the empty tables in bytes, without the analysis and the devices. Later growth is
+// reported to Grown.
 func (t *Tables) Size() int {
 	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.derived)*int(unsafe.Sizeof(atomic.Value{}))
 	for i := range t.predicates {

@@ -41,7 +41,7 @@ func (a *analyzer) condition(expr ast.Expr, s normal.Scope) propagate.Condition 
 	return a.relation(expr, s)
 }
 
-// newPredicate reads a part that does not speak of the set.
+// newPredicate reads a part that does not refer to the set.
 func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.Scope) propagate.Condition {
 	before := a.read
 	a.read = &propagate.Tabulated{Slots: slotsOf(free)}
@@ -54,7 +54,7 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.
 	return a.tabulated("predicate", expr, free, holds, *read)
 }
 
-// comparison of numbers or bools; those of other types are open.
+// comparison reads a comparison of numbers or bools. Comparisons of other types are open.
 func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if r == outcome.Equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
@@ -163,7 +163,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	if call.FunctionName() == "sum" {
 		insignificant = insignificant[:1]
 	}
-	// Sorting fails if the values are of several types. There are no bounds then.
+	// Sorting fails if the values have several types. Then there are no bounds.
 	list, ok := a.normal.Without(call.Target(), s, insignificant...)
 	if !ok {
 		return propagate.Open{}
@@ -178,7 +178,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	case "min":
 		return condition.NewLeast(m.Mapped)
 	}
-	// The sum of an empty list is of the type of its elements: an int, if CEL does not know.
+	// The sum of an empty list has the type of its elements, or int if CEL does not know the type.
 	if _, all := m.List.(condition.AllDevices); !all && !a.normal.MayBeInt(m.element) {
 		return propagate.Open{}
 	}

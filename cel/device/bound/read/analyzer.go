@@ -30,22 +30,21 @@ func newAnalyzer(expression *device.Expression, size int, o Options) *analyzer {
 	return a
 }
 
-// MaxParts is how many parts of an expression are read, with those that rules write anew: more than expressions have, and where
-// rules in rules write parts out several times an end.
+// MaxParts limits the parts of an expression that are read, including parts written by rules. Real expressions have fewer. The
+// limit stops nested rules that multiply parts.
 const MaxParts = 1 << 13
 
-// Options are how an expression is read.
+// Options control how an expression is read.
 type Options struct {
-	// Ascending: the devices of a set are in the order of the tables.
+	// Ascending means that the devices of a set are in the order of the tables.
 	Ascending bool
-	// Parts is the number of parts that are read at most. What is not read is open.
+	// Parts is the maximum number of parts to read. The remaining parts are open.
 	Parts int
-	// Trace is called for each rule that was applied, unless it is nil.
+	// Trace, unless nil, is called for each applied rule.
 	Trace func(rule string, before, after ast.Expr)
 }
 
-// What an analysis takes, measured: for each node of the syntax tree that is read or was made,
-// and for each leaf that is planned.
+// Measured memory of an analysis in bytes: for each node of the syntax tree that is read or written, and for each planned leaf.
 const (
 	readBytes     = 60
 	madeBytes     = 300
@@ -66,17 +65,17 @@ type analyzer struct {
 	expression *device.Expression
 	Options
 	leaves []*propagate.Leaf
-	// known are the leaves by their shape.
+	// known maps the shape of a leaf to the leaf.
 	known map[string]*propagate.Leaf
-	// predicates are those that have a table, predicateIndex has their place by their shape.
+	// predicates are the predicates with a table. predicateIndex maps a shape to the index in predicates.
 	predicates     []propagate.Tabulated
 	predicateIndex map[string]int
-	// read collects the leaves of the predicate that is being read. It is nil outside of a predicate.
+	// read collects the leaves of the current predicate. It is nil outside of a predicate.
 	read  *propagate.Tabulated
 	slots int
-	// readings is how many parts were read.
+	// readings is the number of parts read so far.
 	readings int
-	// normal writes parts in the one way in which they are read.
+	// normal rewrites parts into the normal form.
 	normal *normal.Normalizer
 	guards []propagate.Guard
 }
@@ -86,8 +85,8 @@ func (a *analyzer) mayRead() bool {
 	return a.readings <= a.Parts
 }
 
-// tabulated is a condition on the devices of the variables, which shares its table with those of the
-// same kind that differ in the names of variables only.
+// tabulated returns a predicate on the devices of the variables. Predicates of a kind that differ only in the names of variables
+// share a table.
 func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds propagate.Condition, t propagate.Tabulated) *propagate.Predicate {
 	key := kind + " " + normal.ShapeOf(expr, free)
 	index, known := a.predicateIndex[key]
@@ -99,7 +98,7 @@ func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable,
 	return &propagate.Predicate{Holds: holds, Slots: t.Slots, Index: index}
 }
 
-// newLeaf finds or makes the leaf of a part of the expression.
+// newLeaf returns the leaf of a part of the expression. Parts of the same shape share a leaf.
 func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Leaf {
 	key := normal.ShapeOf(expr, free)
 	if known := a.known[key]; known != nil {
@@ -125,7 +124,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Lea
 	return l
 }
 
-// addedConstant recognizes "base + 1" and "base - 1".
+// addedConstant recognizes "base + 1", "1 + base" and "base - 1".
 func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
 	if !tree.IsCall(expr, operators.Add, operators.Subtract) {
 		return nil, 0, false
@@ -161,7 +160,7 @@ func (a *analyzer) newSlot() int {
 	return a.slots - 1
 }
 
-// operand returns the operand of a function that has one, in either style of call.
+// operand returns the operand of a function with one operand, in either style of call.
 func operand(call ast.CallExpr) ast.Expr {
 	if call.IsMemberFunction() {
 		return call.Target()

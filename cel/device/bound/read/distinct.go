@@ -29,7 +29,7 @@ func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) propagate.Quantity
 	return condition.NewUnionSize(leaf, m.List)
 }
 
-// onlyValue reads "list.distinct() == [k]", in either order: all values are k. k must not speak of the set.
+// onlyValue reads "list.distinct() == [k]", in either order, as the condition that all values are k. k must not refer to the set.
 func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if _, is := tree.OnlyElement(only); !is {
 		list, only = only, list

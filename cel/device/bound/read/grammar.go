@@ -14,20 +14,19 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// reading has the methods that the grammar leaves to the reader: [analyzer] reads parts that speak of the set,
-// [local] what speaks of single devices. They differ in their leaves, and in what they make of
-// operands that are known.
+// reading has the methods that differ between two readers: [analyzer] reads parts that refer to the set, [local] reads parts that
+// refer to single devices. They create different leaves, and treat constant operands differently.
 type reading interface {
 	condition(expr ast.Expr, s normal.Scope) propagate.Condition
 	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
 	NewAnd(left, right propagate.Condition) propagate.Condition
 	NewOr(left, right propagate.Condition) propagate.Condition
 	newConditional(when, yes, no propagate.Condition) propagate.Condition
-	// comparison reads expr, which compares left with right, or the opposite if it is !=.
+	// comparison reads expr, which compares left with right. If expr uses !=, comparison returns the condition for ==.
 	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition
 }
 
-// readCondition reads the operators of type bool. It is false for anything else.
+// readCondition reads the operators of type bool. It returns false for any other expression.
 func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
@@ -52,7 +51,7 @@ func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Conditio
 	return nil, false
 }
 
-// readQuantity reads the operators of type int. It is false for anything else.
+// readQuantity reads the operators of type int. It returns false for any other expression.
 func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
@@ -64,14 +63,12 @@ func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quant
 	return nil, false
 }
 
-// isOperation reports whether an expression is made of conditions, which may speak of fewer devices
-// each.
+// isOperation reports whether an expression combines conditions. Each of them may refer to fewer devices.
 func isOperation(expr ast.Expr) bool {
 	return tree.IsCall(expr, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional)
 }
 
-// fold joins what is read of the arguments: the parser makes one call of a long
-// chain of && or ||.
+// fold reads the arguments and joins the results. The parser makes one call of a long chain of && or ||.
 func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l, r propagate.Condition) propagate.Condition) propagate.Condition {
 	result := read(args[0])
 	for _, arg := range args[1:] {
@@ -80,7 +77,7 @@ func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l,
 	return result
 }
 
-// comparisonOf returns the relation that a call asks for, and of what to what.
+// comparisonOf returns the relation of a comparison and its two sides. It swaps the sides of > and >=.
 func comparisonOf(call ast.CallExpr) (r outcome.Relation, left, right ast.Expr, ok bool) {
 	args := call.Args()
 	switch call.FunctionName() {

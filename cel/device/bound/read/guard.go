@@ -15,7 +15,7 @@ import (
 // guarding finds guards for an analyzer.
 type guarding struct{ analyzer *analyzer }
 
-// guardLeaf makes the leaf of a part the guard of all in it that may abort.
+// guardLeaf makes the leaf of a part the guard of all operations in the part that may abort.
 func (g guarding) guardLeaf(l *propagate.Leaf, expr ast.Expr) {
 	if len(l.Names) > 1 {
 		return
@@ -27,8 +27,7 @@ func (g guarding) guardLeaf(l *propagate.Leaf, expr ast.Expr) {
 	}
 }
 
-// guardOperand guards a function of the set, if the operand is a list that can be
-// looked at device by device.
+// guardOperand guards a function of the set if its operand is a list that can be checked device by device.
 func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 	if !tree.IsCall(expr, "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
 		return false
@@ -40,7 +39,7 @@ func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 	return ok
 }
 
-// guardsOf returns what makes sure that an expression is a list and does not fail.
+// guardsOf returns guards which ensure that the expression is a list and does not fail.
 func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
@@ -65,7 +64,7 @@ func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]propagate.Guard, bo
 	return guards, g.guardedBy(&guards, element, within, propagate.Failing)
 }
 
-// guardsOfDevices is guardsOf for a list of devices.
+// guardsOfDevices returns the guards of a list of devices.
 func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	if _, ok := g.analyzer.deviceList(list, s); !ok {
 		return nil, false
@@ -73,7 +72,7 @@ func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]propagate.Gu
 	return g.guardsOf(list, s)
 }
 
-// guardedBy adds a guard of a part that speaks of one device.
+// guardedBy adds a guard for a part that refers to at most one device.
 func (g guarding) guardedBy(guards *[]propagate.Guard, part ast.Expr, s normal.Scope, how propagate.Against) bool {
 	free, single := normal.References(part, s)
 	if !single || len(free) > 1 {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// quantifiers over devices.
+// quantifiers maps each quantifier over devices to its condition.
 var quantifiers = map[tree.Quantifier]func(condition.DeviceList, int, propagate.Condition) propagate.Condition{
 	tree.All: condition.NewForAll, tree.Exists: condition.NewExists, tree.ExistsOne: condition.NewExistsOne,
 }
@@ -74,17 +74,15 @@ func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (condition.DeviceLi
 	}
 }
 
-// writtenMap is list.map(x, value) as it is written.
+// A writtenMap is list.map(x, value) with its syntax.
 type writtenMap struct {
 	condition.Mapped
-	// element is the value, nil if it depends on the place in the list, and device the variable in it that stands for the
-	// device.
+	// element is the value, or nil if it depends on the position in the list. device is its variable for the device.
 	element ast.Expr
 	device  typedVariable
 }
 
-// mapped reads list.map(x, value) and list.map(x, keeps, value), and filters of such
-// lists.
+// mapped reads list.map(x, value), list.map(x, keeps, value) and filters of such lists.
 func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
@@ -115,12 +113,11 @@ func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 	return result, true
 }
 
-// maxElements is how many values of a list of a device are looked at one by one.
+// maxElements is the maximum length of a device's list whose values are checked one by one.
 const maxElements = 8
 
-// quantifierOfValue reads a quantifier over a list that a device has as a condition on
-// its first element, on its second one and so on, as far as there are so many. If there
-// are more than can be looked at it is open.
+// quantifierOfValue reads a quantifier over a list that belongs to a device. It becomes a condition on the first element, the
+// second element and so on, for as many as exist. The condition is open if the list is longer than maxElements.
 //
 //	d.peers.all(p, devices.exists(o, o.id == p))
 func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) propagate.Condition {

@@ -15,13 +15,11 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// A part that speaks of two devices could be tabulated as a whole, at the price of
-// asking CEL once for each pair. Most such parts compare something about the one
-// device with something about the other: CEL is asked for these, once for each
-// device, and the comparison is made here. Where it is not one of ints, strings or
-// bools, CEL is asked for the pair after all.
+// A part that refers to two devices could be a leaf, but then CEL is called once for each pair. Most such parts compare a value
+// of one device with a value of the other. CEL computes these values once for each device, and the comparison is made here. CEL
+// compares pairs only if the values are not ints, strings or bools.
 
-// local reads what speaks of single devices: no quantifiers, and a leaf where nothing else fits.
+// local reads parts that refer to single devices. They have no quantifiers. A part without a better reading becomes a leaf.
 type local struct{ analyzer *analyzer }
 
 func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
@@ -61,7 +59,7 @@ func (l local) newConditional(when, yes, no propagate.Condition) propagate.Condi
 	return condition.NewChoice(when, yes, no)
 }
 
-// value is the part as a leaf. It is open if it speaks of too many devices.
+// value returns the part as a leaf. It is open if it refers to more than MaxArity devices.
 func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	free, single := normal.References(expr, s)
 	if !single || len(free) > propagate.MaxArity {
@@ -70,7 +68,7 @@ func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	return l.analyzer.valueOf(expr, free)
 }
 
-// comparison asks CEL about the whole where the two sides can't be told by themselves.
+// comparison compares the values of the two sides. Where their values can't be compared here, CEL evaluates the whole.
 func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
 		l.analyzer.read.ReadsPair()
@@ -86,7 +84,7 @@ func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Exp
 	return condition.NewLocalComparison(sides, l.wholeOfSides(expr, s))
 }
 
-// wholeOfSides has CEL compare what depends on nothing but two sides that are read already.
+// wholeOfSides is like whole for a comparison whose sides are already read, so the predicate gets no more leaves.
 func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 	read := l.analyzer.read
 	l.analyzer.read = nil
@@ -95,7 +93,7 @@ func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 	return whole
 }
 
-// whole has CEL compare.
+// whole returns the comparison as a leaf. For != it returns the negation.
 func (l local) whole(expr ast.Expr, s normal.Scope) propagate.Condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
@@ -115,7 +113,7 @@ func identityOf(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool
 	return condition.NewIdentity(l, r), isDevice && areDevices
 }
 
-// listRelation reads a function on the lists of two devices.
+// listRelation reads a function on the lists of two devices, such as sets.intersects(d.rails, o.rails).
 func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false

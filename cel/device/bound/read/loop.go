@@ -14,26 +14,24 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// What is said of the values in a list is said of the devices that have them: the
-// element takes the place of the variable that goes over the list.
+// A condition on values in a list is read as a condition on the devices that have the values. The element replaces the variable
+// of the list:
 //
 //	devices.map(d, row(d)).exists(x, x == 3)    devices.exists(d, row(d) == 3)
 //
-// The two differ where the element fails for some device: the list fails then,
-// whatever stands beside it.
+// The two differ if the element fails for some device: then the list fails, and other elements don't matter.
 
 // A loop is the range of a comprehension: devices, or values of devices.
 type loop struct {
 	list condition.DeviceList
 	slot int
-	// scope is that of the body. In it, element takes the place of the variable, unless
-	// that is the device itself.
+	// scope is the scope of the body. element is the value that replaces variable in the body, or nil if variable is the device.
 	scope    normal.Scope
 	variable string
 	element  ast.Expr
-	// device is the variable that stands for the device.
+	// device is the variable for the device.
 	device typedVariable
-	// never is the premise that no value fails. It is nil if there is none.
+	// never is the premise that no value fails. It is nil if no such premise is available.
 	never condition.Premise
 }
 
@@ -48,7 +46,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	if !ok || m.element == nil {
 		return loop{}, false
 	}
-	// The body may have a variable with the name of the device's.
+	// A new name is needed because the body may have a variable with the same name.
 	device := typedVariable{a.normal.Write.Name(), m.device.of}
 	result := loop{list: condition.NewValued(m.Mapped), slot: m.Slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.Slot)), device: device}
 	result.variable = tree.ElementVar(c)
@@ -67,7 +65,7 @@ type typedVariable struct {
 	of   *types.Type
 }
 
-// body is a part of the loop's body, over devices.
+// body returns a part of the loop's body as an expression over devices.
 func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	if l.element == nil {
 		return part, true
@@ -79,8 +77,7 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	return result, ok
 }
 
-// over makes a condition on the list, and if it is about values of the whole set one
-// that does without looking whether they fail.
+// over builds a condition on the list. If no value of the set fails, it uses a cheaper condition on all devices instead.
 func (l loop) over(build func(condition.DeviceList) propagate.Condition) propagate.Condition {
 	general := build(l.list)
 	if l.never == nil {
@@ -89,8 +86,8 @@ func (l loop) over(build func(condition.DeviceList) propagate.Condition) propaga
 	return condition.NewAssuming(l.never, build(condition.AllDevices{}), general)
 }
 
-// oneValue reads "list.distinct().size() == 1" where the values speak of the set: any two of them
-// are equal.
+// oneValue reads "list.distinct().size() == 1" for values that refer to the set. It means that any two values are equal, and that
+// there is a value.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
 func (a *analyzer) oneValue(c condition.Comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {

@@ -17,29 +17,27 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// devices[0] is some device of the set. Of the devices of one request the first is that with
-// the lowest position, so that it is known which devices it may be; those of several requests need
-// not be in the order of the tables. The same goes for what has an order of its own:
+// devices[0] is one device of the set. If the devices belong to one request, it is the device with the lowest position, which
+// limits the candidates. Devices of several requests need not be in the order of the tables. The same holds for lists with an
+// order of their own:
 //
 //	devices.map(d, d.row).sort()[2]    devices.sortBy(d, d.row)[2]
 //
-// A condition that speaks of such a device is taken as one that speaks of each that it may be,
-// and may become what it may become for one of them.
+// The condition is evaluated for every candidate. Its result is the union of the outcomes.
 
-// maxMembers is of how many such devices a condition may speak: all combinations are
-// looked at.
+// maxMembers is the maximum number of such devices in a condition. All combinations are evaluated.
 const maxMembers = 2
 
-// member is a device that an expression speaks of by its place.
+// A member is a device with a fixed position in a list.
 type member struct {
-	// order is the leaf that the devices are sorted by, nil for the order of the set.
+	// order is the leaf that sorts the devices. It is nil for the order of the set.
 	order *propagate.Leaf
 	place int64
-	// of makes the part from the variable that stands for the device.
+	// of returns the part as an expression of the variable for the device.
 	of func(device ast.Expr) (ast.Expr, bool)
 }
 
-// conjunct reads one of the conditions that must all be true.
+// conjunct reads one of the conjuncts.
 func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	type at struct {
 		order *propagate.Leaf
@@ -83,11 +81,11 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	return result
 }
 
-// memberName is that of the variable for a member. No expression has such a name.
+// memberName returns the name of the variable for a member. It is no valid name in an expression.
 func memberName(slot int) string { return fmt.Sprintf("#member%d", slot) }
 
-// memberAt recognizes list[n], n being a constant for sets of the size and the list all devices,
-// sorted or not, or sorted values of them.
+// memberAt recognizes list[n]. n must be constant for sets of one size. The list must be all devices, sorted or not, or their
+// sorted values.
 func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool) {
 	if !tree.IsCall(expr, operators.Index) {
 		return member{}, false
@@ -124,7 +122,7 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 	}
 }
 
-// sortedAt is a place among the sorted values of all devices.
+// sortedAt completes a member for the sorted values of all devices.
 func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
 	values, ok := a.mapped(list, normal.Scope{})
 	if !ok || values.element == nil {
@@ -143,7 +141,7 @@ func (a *analyzer) isDevices(expr ast.Expr) bool {
 	return ok && all
 }
 
-// withType is a variable with the type of another part.
+// withType returns a variable with the type of another part.
 func (a *analyzer) withType(device, as ast.Expr) ast.Expr {
 	return a.withNamed(device, a.normal.Write.TypeOf(as))
 }

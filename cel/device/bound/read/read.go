@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Conjuncts reads conjuncts of an expression for sets of one size: all of them, or the first ones. It also returns about how many
-// bytes of memory the problem takes.
+// Conjuncts reads all or the first conjuncts of an expression for sets of one size. It also returns the approximate memory of the
+// problem in bytes.
 func Conjuncts(expression *device.Expression, size int, o Options, conjuncts ...ast.Expr) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	for _, expr := range conjuncts {
@@ -50,8 +50,7 @@ func Goal(expression *device.Expression, size int, o Options) (result propagate.
 	return result, a.bytes()
 }
 
-// finish enters what was planned for the conditions that were read. It is false if something in
-// them may abort that has no guard: nothing can be told then.
+// finish completes the problem. It returns false if a part may abort the evaluation and has no guard: then there are no bounds.
 func (a *analyzer) finish(result *propagate.Problem) bool {
 	if a.normal.Unguarded.Len() > 0 {
 		return false
@@ -62,7 +61,7 @@ func (a *analyzer) finish(result *propagate.Problem) bool {
 	return true
 }
 
-// conjuncts splits at the top-level "&&".
+// conjuncts splits an expression at the top-level "&&".
 func (a *analyzer) conjuncts(expr ast.Expr) []ast.Expr {
 	expr = a.normal.Reduce(expr, normal.Scope{})
 	if _, single := normal.References(expr, normal.Scope{}); !single && expr.Kind() == ast.ComprehensionKind {

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// relation reads a function of package library. It is open for anything else.
+// relation reads a function of package library. Any other function is open.
 func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if expr.Kind() != ast.CallKind {
 		return propagate.Open{}
@@ -38,7 +38,7 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 // matrix is list.map(a, other.map(b, joins)).
 type matrix struct {
 	list, other condition.DeviceList
-	// The shapes of two lists are the same if they are written alike.
+	// shape and otherShape are equal if the two lists are written in the same way.
 	shape, otherShape string
 	joins             *propagate.Predicate
 }
@@ -62,7 +62,7 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 	if !single {
 		return m, false
 	}
-	// It may speak of one of them only, or of none, and is asked of pairs all the same.
+	// The element may refer to only one of the devices, or to neither. It is evaluated for pairs all the same.
 	holds := local{a}.condition(expr, second.scope)
 	of := []normal.Variable{first.Variable, second.Variable}
 	m.joins = a.tabulated("joins", expr, of, holds, propagate.Tabulated{Slots: slotsOf(of), Pairwise: true})
@@ -72,7 +72,7 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 type loopVariable struct {
 	normal.Variable
 	scope normal.Scope
-	// shape is that of the list that the variable goes over.
+	// shape is the shape of the list that the variable iterates over.
 	shape string
 }
 
@@ -96,7 +96,7 @@ func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list co
 	return value, list, over, true
 }
 
-// paired reads the function.
+// paired reads the function paired.
 func (a *analyzer) paired(relation ast.Expr, s normal.Scope) propagate.Condition {
 	m, ok := a.matrix(relation, s)
 	if !ok {

@@ -12,15 +12,14 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Two sorted lists are equal if each value is in both as often.
+// Two sorted lists are equal if each value occurs equally often in both:
 //
 //	list.sort() == [1, 1, 2]        list.size() == 3 && list.filter(x, x == 1).size() == 2 && ...
 //	list.sort() == other.sort()     list.size() == other.size() && list.all(x, ... == ...)
 //
-// Lists can be sorted if all values are of one type (condition.NewSortable).
+// A list can only be sorted if all values have one type (condition.NewSortable).
 
-// sortedComparison reads a comparison of sorted values with constants, or with other sorted
-// values.
+// sortedComparison reads a comparison of sorted values with constants or with other sorted values.
 func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	list, values, ok := a.sortedValues(left, s)
 	other, otherValues, too := a.sortedValues(right, s)
@@ -46,7 +45,7 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propa
 	return condition.NewSortable(lists, then), true
 }
 
-// sortedValues recognizes list.sort(), the list being values of devices.
+// sortedValues recognizes list.sort() for a list of values of devices.
 func (a *analyzer) sortedValues(expr ast.Expr, s normal.Scope) (list ast.Expr, values writtenMap, ok bool) {
 	expr = a.normal.Reduce(expr, s)
 	if !tree.IsCall(expr, "sort") || !expr.AsCall().IsMemberFunction() || a.normal.Unguarded.Has(expr.ID()) {

@@ -61,7 +61,7 @@ type (
 	Overlap = published.Overlap
 )
 
-// NewPublishedPool returns the pool of a driver with its slices, which may be empty.
+// NewPublishedPool returns the pool of a driver, made from its slices. There may be no slices.
 func NewPublishedPool(driver, name string, slices []*resourceapi.ResourceSlice) *PublishedPool {
 	return published.NewPool(driver, name, slices)
 }

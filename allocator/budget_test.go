@@ -302,7 +302,7 @@ func TestEndedAttempt(t *testing.T) {
 	}
 }
 
-// A search without CEL constraints behaves as upstream's, which has no budget.
+// A search without CEL constraints has no budget, like upstream's.
 func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
 	s := scenario{slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}}
 	budget := NewAttemptBudget(Budget{Cost: 0, Steps: 0})

@@ -24,5 +24,5 @@ const DefaultCacheBytes = plan.DefaultCacheBytes
 // NewCache returns an empty Cache.
 func NewCache(opts ...CacheOption) *Cache { return plan.NewCache(opts...) }
 
-// CacheBytes replaces [DefaultCacheBytes].
+// CacheBytes sets the size of a [Cache] in bytes.
 func CacheBytes(limit int64) CacheOption { return plan.CacheBytes(limit) }

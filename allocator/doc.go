@@ -76,14 +76,14 @@
 //
 //	devices.all(d, devices.filter(o, d != o && adjacent(d, o)).size() >= 2)
 //
-// Package cel/device/bound asks CEL for the rows and columns of the devices, once for each device, and makes a table of
-// adjacent(d, o) from them: a set of bits with the neighbours of each device. Let S be the chosen devices, D their domain and r
-// the number of devices still to find. The count for a device d is at least the number of its neighbours in S. It exceeds that by
-// at most the smaller of r and its neighbours in D. If this upper bound is below two for any d in S, the conjunct is false for
-// every completion, and so is the expression. The same counts give
+// Package cel/device/bound asks CEL for the rows and columns of the devices, once for each device. From them it makes a table of
+// adjacent(d, o): a set of bits with the neighbours of each device. Let S be the chosen devices, D their domain and r the number
+// of devices still to find. The count for a device d is at least the number of its neighbours in S. It exceeds that by at most
+// the smaller of r and its neighbours in D. If this upper bound is below two for any d in S, the conjunct is false for every
+// completion, and so is the expression. The same counts give
 //
-//   - infeasible devices: a device of D with fewer than two neighbours in S and D, and a device that is no neighbour of a d that
-//     needs all r remaining devices;
+//   - infeasible devices: a device of D with fewer than two neighbours in S and D. If a d needs all r remaining devices, a device
+//     that is no neighbour of it is infeasible, too;
 //   - forced devices: if a d in S has no more neighbours in D than it lacks, every completion contains these. They count as
 //     chosen from then on, and more may follow.
 //

@@ -24,9 +24,9 @@ import (
 
 // The search is compared with the exhaustive search. A case is one answer for the claims of a pod on a node.
 //
-// Compiling an expression takes as long as evaluating it on about fifty sets, so cases come in fleets: a few expressions, a few
-// pods whose claims use them, a few nodes, and one or two scheduling cycles with different devices in use. Fleets also show that
-// answers don't depend on earlier calls of the allocator or of others with the same cache.
+// Compiling an expression takes as long as evaluating it on about fifty sets, so cases come in fleets. A fleet has a few
+// expressions, a few pods whose claims use them, a few nodes, and one or two scheduling cycles with different devices in use.
+// Fleets also show that answers don't depend on earlier calls of the allocator or of others with the same cache.
 
 // randomCases returns the number of cases. Three of eight use expressions of the corpus, the others random expressions.
 func randomCases() int { return cases.Of(10_000, 200_000) }
@@ -150,7 +150,8 @@ type comparison struct {
 	*fleet
 	t  testing.TB
 	rt *rapid.T
-	// environment compiles only for this fleet at a time. If it evicts an expression, more tables are computed twice.
+	// environment compiles for one fleet at a time. Otherwise it would evict expressions, and their results would have to be
+	// computed again.
 	environment *device.Environment
 	// want holds the answers of the exhaustive search, got the first answers of the other search, both by cycle and question.
 	want, got [][]response

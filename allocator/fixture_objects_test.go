@@ -76,7 +76,7 @@ func (b *claimBuilder) distinct(attribute string, requests ...string) *claimBuil
 	return b
 }
 
-// cel refers to a CEL constraint.
+// cel adds a reference to a CEL constraint.
 func (b *claimBuilder) cel(name string, requests ...string) *claimBuilder {
 	return b.match(v1alpha1.AttributeDomain+"/"+name, requests...)
 }

@@ -241,7 +241,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).driver(driver))
 	}
 	node := f.addNode(published...)
-	// Few nodes are empty: an exhaustive search there takes long.
+	// Few nodes are idle, because an exhaustive search takes long there.
 	inUse := rapid.SampledFrom([]int{0, 2, 3, 3, 4, 5}).Draw(t, "in use, of eight")
 	for cycle := range f.cycles {
 		for _, s := range published {

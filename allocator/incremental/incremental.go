@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package incremental judges a set of devices while another program chooses them one after the other. It is for allocators with
-// their own search, and calls back for each device that the search takes and gives back:
+// their own search, which report each device that they take or give back:
 //
 //	constraints, err := incremental.Constraints(ctx, environment, claim, classes) // once a claim
 //	set := constraints[0].Over(ctx, devices, requests, budget)                   // once a search
@@ -89,7 +89,7 @@ type Device struct {
 }
 
 // Over returns an empty set. devices holds all devices that the search may take for any request; calls identify them by index.
-// requests holds the requests of the claim in order, at least all that the constraint covers. For other requests Add always
+// requests holds the requests of the claim in order. It must include all that the constraint covers; for others Add always
 // returns true. A request with alternatives is represented by the current one. Evaluations are charged to the budget, and end
 // with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
@@ -146,7 +146,7 @@ func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	return nil
 }
 
-// Set is a set of devices that grows and shrinks. It must not be used concurrently.
+// Set is a set of devices that changes by Add and Remove. It must not be used concurrently.
 type Set struct {
 	ctx        context.Context
 	constraint *Constraint
@@ -231,7 +231,7 @@ func (s *Set) giveBack(r *members) {
 	s.pool.free.Add(position)
 }
 
-// mayBe reports whether the set, or one with more devices, may satisfy the constraint.
+// mayBe reports whether the set can be completed to one that satisfies the constraint.
 func (s *Set) mayBe() bool {
 	if s.ctx.Err() != nil {
 		return s.fails(context.Cause(s.ctx))

@@ -58,7 +58,7 @@ var preferences = []string{
 type problem struct {
 	group nodeset.Group
 	nodes []nodeset.Node
-	// needs holds the amount that a pod of each kind needs, has the amount of each node.
+	// needs and has hold the amounts that pods of each kind need and nodes have.
 	needs, has []int
 	// apart reports, for each node, whether it excludes the first two kinds together.
 	apart []bool

@@ -57,9 +57,11 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// NearestMiss describes the smallest change that would permit a set, or "". It tries three changes in this order: more room on
-// nodes that satisfy the expression; fewer nodes that can't take a pod, for the reasons in why and with the pods that standing
-// names; other nodes for pods of the group that already run.
+// NearestMiss describes the smallest change that would permit a set, or returns "". It tries three changes in this order:
+//
+//  1. More room on nodes that satisfy the expression.
+//  2. Fewer nodes that can't take a pod. why holds their reasons, and standing names the pods on them.
+//  3. Other nodes for pods of the group that already run.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)

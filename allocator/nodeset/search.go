@@ -35,7 +35,7 @@ type Search struct {
 	// Compiled returns the prepared claim of a problem.
 	Compiled Compiler
 	Options  []allocator.Option
-	// OnlyLeast leaves out step 1.
+	// OnlyLeast skips step 1 and chooses nodes for Least pods only.
 	OnlyLeast bool
 
 	rooms rooms

@@ -137,7 +137,7 @@ func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	return allocated
 }
 
-// HasShared reports whether any device is shared.
+// HasShared reports whether shares of any device are allocated.
 func (s *State) HasShared() bool {
 	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
 }

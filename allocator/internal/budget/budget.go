@@ -37,9 +37,8 @@ import (
 //	better sets, all nodes        1/5     1/10
 //	better sets, one node        1/10    1/100
 //
-// The two halves are for two nodes that are searched at the same time. A pod that looks for a better set has a set
-// already, and other pods wait: this part is enough for an expression that is evaluated on every set of four of 16
-// devices.
+// Two nodes may be searched at the same time, so each gets half. A pod that looks for a better set already has a set, and other
+// pods wait, so the part for better sets is small. It is enough to evaluate an expression on every set of four of 16 devices.
 type Budget struct {
 	// Cost is the cost of evaluations, in CEL cost units.
 	Cost uint64

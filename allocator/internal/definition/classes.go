@@ -58,7 +58,8 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 }
 
 // Classes remembers each class as first seen. A lister may return changed classes at any time, but one attempt must use one
-// version: keys of the cache are computed before the answer, and once for all nodes. Preparing a claim must use one version, too.
+// version. Keys of the cache are computed from the class before the answer, and once for all nodes. Preparing a claim must use
+// one version, too.
 type Classes struct {
 	structured.DeviceClassLister
 	// keepsErrors is true if missing classes are remembered, too.

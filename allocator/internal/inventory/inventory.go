@@ -221,7 +221,7 @@ func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
 				position := len(candidates)
-				// Driver and pool are the same for many devices, and take a look-up each.
+				// Only the device name is converted here: each conversion needs a look-up, and many devices share driver and pool.
 				id.Device = draapi.MakeUniqueString(d.Name)
 				all[position] = Candidate{
 					ID:       id,

@@ -141,7 +141,7 @@ func (b *better) setUp(s *search.Search, claim *resourceapi.ResourceClaim, prefe
 	improves, index := s.Improves, len(s.Requests)-1
 	for _, known := range improves.Kept {
 		if known.Claim != index || known.Value == math.MinInt64 {
-			// No value is below the smallest int64.
+			// The smallest int64 can't fall, so it needs no condition.
 			continue
 		}
 		f, err := newFunction(s, claim, &preferences[known.Preference], all)

@@ -40,8 +40,8 @@ type fragmentation struct {
 	// shapes holds the shapes that the node has sets of, most devices first. free holds the sets that are still whole.
 	shapes []shape.Shape
 	free   *freesets.Free
-	// mayCutAtAll reports whether the search meets no failure before a set is complete that could not be found out ahead. Selectors
-	// have been evaluated then.
+	// mayCutAtAll evaluates the selectors of span ahead, once. It reports whether no other evaluation may fail before a set is
+	// complete.
 	mayCutAtAll func() bool
 	// cut counts the partial sets that were refused.
 	cut int64

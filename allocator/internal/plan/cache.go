@@ -61,7 +61,7 @@ type CacheOption func(*cacheOptions)
 
 type cacheOptions struct{ bytes int64 }
 
-// CacheBytes replaces [DefaultCacheBytes].
+// CacheBytes sets the size of a [Cache] in bytes.
 func CacheBytes(limit int64) CacheOption {
 	return func(o *cacheOptions) { o.bytes = limit }
 }

@@ -91,9 +91,9 @@ func (n *OnNode) View() *view.View {
 	return n.seen
 }
 
-// SelectionRow returns the cached verdicts of the selectors of a request. It returns nil if the verdicts depend on the node, if a
-// selector is not a CEL selector, or if caching does not pay: computing the view of a node takes as long as evaluating some
-// selectors.
+// SelectionRow returns the cached verdicts of the selectors of a request. It returns nil if the verdicts depend on the node, or
+// if a selector is not a CEL selector. It also returns nil if caching does not pay, because computing the view of a node takes as
+// long as evaluating some selectors.
 func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	if !n.Planner.SharesCache && !n.isConstrained() || n.Inventory.DevicesSelectNodes() {
 		return nil

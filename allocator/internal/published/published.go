@@ -38,7 +38,7 @@ type Pool struct {
 	partitioned bool
 }
 
-// NewPool returns the pool of a driver with its slices, which may be empty.
+// NewPool returns the pool of a driver, made from its slices. There may be no slices.
 func NewPool(driver, name string, slices []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{driver: driver, name: name, devices: map[string]*resourceapi.Device{}}
 	p.pool = inventory.Whole(Features(), inventory.ID{Driver: driver, Name: name}, slices)

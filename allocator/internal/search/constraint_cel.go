@@ -369,7 +369,7 @@ func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	return c.search.FailureHere(e)
 }
 
-// Covers reports whether a device was chosen for a request that the constraint covers.
+// Covers reports whether the device was chosen for a request that the constraint covers.
 func (c *CELConstraint) Covers(chosen *Choice) bool {
 	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.Covered, func(all Alternatives) bool {
 		return slices.ContainsFunc(all, func(r *Request) bool {

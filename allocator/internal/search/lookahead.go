@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Lookahead cuts branches of the search in which too few devices are left. Upstream's search takes 2^25 steps to find out that 26
-// devices can't be had if 25 exist.
+// Lookahead cuts branches with too few devices left. Upstream's search takes 2^25 steps to find out that 26 devices can't be had
+// if 25 exist.
 //
 // A bound must never change the answer, and an error is an answer. So lookahead cuts a branch only if the search would find
 // nothing there and would meet no error. Errors come from evaluations, so everything that the branch evaluates must have a result
@@ -115,7 +115,8 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 	return true
 }
 
-// know returns the state of a free device. Of everything that may fail, it evaluates only selectors, once and ahead.
+// know returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
+// expression.
 func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 	switch r.Group.Selectors.Verdict(c.Position) {
 	case selection.NotSelected:

@@ -13,9 +13,10 @@ import (
 // KEP-5254 searches exhaustively: the verdict on a partial set says nothing about its completions, so each set is completed and
 // evaluated. There are 488,526,937,079,580 sets of 16 out of 64 devices.
 //
-// Package bound says more. From the structure of the expression and from tables of its verdicts on single devices and pairs, it
-// finds out whether any completion of a partial set can be satisfactory. If none can, the constraint refuses the device that is
-// about to be added. Package bound also finds devices that belong to no satisfactory completion, and the search skips them.
+// Package bound says more. It finds out whether any completion of a partial set can be satisfactory. For that it uses the
+// structure of the expression and tables of its verdicts on single devices and pairs. If no completion can be, the constraint
+// refuses the device that is about to be added. Package bound also finds devices that belong to no satisfactory completion, and
+// the search skips them.
 //
 // For a complete set, the same bounds may prove that the expression is true. The set is then accepted without an evaluation, at
 // no cost. In all other cases the expression is evaluated, also if computing the bounds was too much work or CEL could not be
@@ -27,8 +28,8 @@ import (
 // As in lookahead.go, a branch is cut only if the search would meet no error in it:
 //
 //   - The bound is "certainly false", which implies that no completion fails.
-//   - Everything else that the branch may evaluate is decided already or can't fail: selectors of all requests up to the last
-//     request that the constraint covers, and other CEL constraints that become complete on the way.
+//   - Everything else that the branch may evaluate is decided already or can't fail. That concerns selectors of all requests up
+//     to the last request that the constraint covers, and other CEL constraints that become complete on the way.
 //
 // The selectors are evaluated ahead for that (speculate). If one fails, the failure is ignored and nothing is cut, because the
 // search may find a solution before it reaches that device.

@@ -136,8 +136,8 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
-// findEligibleFor stores in to the devices that the request can get if only the device itself matters. volatile is true if one of
-// them may become unavailable through other devices that the search takes.
+// findEligibleFor adds the devices to the set that the request can get if only the device itself matters. volatile is true if one
+// of them may become unavailable through other devices that the search takes.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
 	to.SetTo(r.Group.Selectors.Passed())

@@ -87,7 +87,7 @@ func (r *Request) otherConstraints() int {
 	return count
 }
 
-// isAdmitted reports whether the Bounding constraints admit the device. A device that they refuse now, they also refuse later.
+// isAdmitted reports whether the Bounding constraints admit the device. If they refuse a device now, they also refuse it later.
 func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 	for _, b := range r.Bounding {
 		if !b.Admits(c) {

@@ -260,7 +260,7 @@ func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy 
 	return nil, true, nil
 }
 
-// mark marks the device as taken if it has enough capacity.
+// mark marks the device as taken and returns true, if the device has enough capacity.
 func (s *Search) mark(claim int, r *Request, c *inventory.Candidate, reserved *availability.Reservation) (bool, error) {
 	if !r.IsSimple(c) {
 		if enough, err := s.Available.HasCapacity(&r.Request, c); err != nil || !enough {
@@ -307,8 +307,8 @@ func (s *Search) withinLimit(requests []Alternatives) bool {
 	return true
 }
 
-// IsPredictable reports whether the search meets no failure for these requests of a claim that it could not find out ahead. All
-// their selectors have been evaluated then.
+// IsPredictable evaluates the selectors of these requests of a claim ahead. It reports whether nothing else may fail in the
+// search for them.
 func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.speculate(requests...)
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Two devices are symmetric if nothing that affects the search distinguishes them. If there is no solution with one of them at
-// some point, there is none with the other, because exchanging the two turns one solution into the other. So the search tries one
-// of 64 equal GPUs, not all 64.
+// Two devices are symmetric if nothing that affects the search distinguishes them. Exchanging them turns one solution into
+// another. So if one of them leads to no solution at some point, the other does not either, and the search tries one of 64 equal
+// GPUs, not all 64.
 //
 // The driver, the pool, capacities, selector verdicts and the attributes that constraints read distinguish devices. Serial
 // numbers don't. A device with anything beyond attributes and capacities, or one that other nodes can reach, is symmetric to no

@@ -35,9 +35,9 @@ const (
 	packingWork       int64 = 400_000_000
 )
 
-// Count is the number of sets of a shape that can be had at the same time.
+// Count is the number of sets of a shape that can be allocated at the same time.
 type Count struct {
-	// Sets is the number of sets that were found.
+	// Sets is the number of sets found.
 	Sets int
 	// IsMost is true if no more sets are possible.
 	IsMost bool

@@ -78,8 +78,8 @@ func New(id ID, of *inventory.Inventory) *View {
 // Bytes returns the approximate size of the view.
 func (v *View) Bytes() int { return v.bytes }
 
-// These are the approximate sizes of a device that an expression has read: the device, each attribute or capacity with its
-// entries in maps by domain and name, and each converted element.
+// These are the approximate sizes of a device that an expression has read. Each attribute or capacity counts with its entries in
+// maps by domain and name, and with its converted value.
 const (
 	deviceBytes    = 700
 	attributeBytes = 130

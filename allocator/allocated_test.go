@@ -143,7 +143,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 	require.False(t, poolOf().Has("a"))
 }
 
-// A search and [PublishedPool] count allocations alike: results of a search never overlap with earlier allocations.
+// A search and [PublishedPool] count allocations in the same way, so results of a search never overlap with earlier allocations.
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {

@@ -91,7 +91,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			taken, said := heap()-before, cache.Used()+definition.Readings.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Readings.Used(), taken)
 			require.Less(t, taken, 2*said)
-			// Analyses are part of both numbers, because each may keep them alive.
+			// Analyses count in the cache and in Readings, because each may keep them alive.
 			require.Greater(t, 2*taken, said-definition.Readings.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)

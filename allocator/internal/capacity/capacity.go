@@ -53,7 +53,8 @@ func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequiremen
 	return ok && fits, err
 }
 
-// isLeft reports whether the amount of a capacity is available in addition to other consumption. It modifies amount.
+// isLeft reports whether the amount of a capacity is available in addition to other consumption. amount must be a deep copy,
+// because isLeft adds to it.
 func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
 	for _, share := range shares {
 		amount.Add(share[name])

@@ -27,7 +27,7 @@ type function interface {
 	isBest(value int64) bool
 	// most returns an upper bound of all values, or [math.MaxInt64] if there is no bound.
 	most() int64
-	// raise tells the bounds that the floor has changed.
+	// raise informs the bounds that the floor has changed.
 	raise()
 }
 

@@ -44,7 +44,7 @@ const DefaultCacheBytes int64 = 256 << 20
 // for concurrent use, bounded in bytes, and changes no answer. Only the reason why claims don't fit may become more detailed.
 //
 // The least recently used entry is evicted first, no matter who created it. Thousands of different claims can evict entries of
-// others, which only costs those some time.
+// others, which then only take longer.
 //
 // ResourceSlices and Nodes must not be modified after an allocator with a Cache has seen them, not even after the allocator is
 // gone. Informers and their listers comply with that. All allocators with one Cache must have the same cache of selectors.
@@ -95,7 +95,7 @@ func weightOf[K comparable](_ K, w *weighed) memo.Size {
 	return size
 }
 
-// Find returns the value of the entry, and creates it if there is none. known reports whether the value was there already.
+// Find returns the value of the entry, and creates it if necessary. known reports whether the value was there already.
 func Find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
 	return value, known, Interrupted(ctx, err)

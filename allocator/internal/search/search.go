@@ -44,7 +44,7 @@ func (s *Search) Solutions() iter.Seq[*Solution] {
 	}
 }
 
-// iterate meets all requests. It evaluates nothing if a claim wants all devices of a node that has too many for one claim.
+// iterate meets all requests. It evaluates nothing if a request for all devices would give a claim too many.
 func (s *Search) iterate() (outcome, error) {
 	if (reason{s}).overLimit() != "" {
 		return none, nil

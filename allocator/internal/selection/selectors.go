@@ -169,8 +169,8 @@ func (r *Row) Of(device int) Verdict {
 func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.known) }
 
 // Most devices of a node look the same to selectors: a class selects a driver, a request selects a model or an amount of memory.
-// Converting a device for upstream's evaluator takes longer than comparing the attributes that the selectors read with those of
-// the previous device. If they are equal, the verdict is the same.
+// Converting a device for upstream's evaluator takes longer than comparing it with the previous device. If both are equal in the
+// attributes that the selectors read, the verdict is the same.
 
 // judgement is the verdict on the previous device.
 type judgement struct {

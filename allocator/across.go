@@ -35,8 +35,7 @@ const MaxAcross = 4096
 //
 //  1. Each node is searched independently. If no result has a device that another node can reach, these are the results.
 //  2. Otherwise the nodes are searched one after the other. Devices that earlier nodes got are in use.
-//  3. If a node gets nothing, the previous node gives back its devices and takes the next ones that differ in devices other nodes
-//     can reach.
+//  3. If a node gets nothing, the previous node takes its next allocation with other devices that several nodes can reach.
 //
 // A claim of several nodes is allocated on the first node, and the other nodes must be able to use its devices.
 func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]resourceapi.AllocationResult, error) {
@@ -61,8 +60,7 @@ type acrossNodes struct {
 	tried   int
 }
 
-// eachAlone searches each node independently. isLocal reports whether all devices of the results are reachable from one node
-// only.
+// eachAlone searches each node independently. isLocal reports whether only one node can reach each device of the results.
 func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.AllocationResult, isLocal bool, err error) {
 	isLocal = true
 	seen := map[*resourceapi.ResourceClaim]bool{}
@@ -148,8 +146,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	return found, withoutRefusal(err)
 }
 
-// pending returns the claims of a node that no earlier node has allocated. usable reports whether the node can use the devices of
-// the others.
+// pending returns the claims of a node that no earlier node allocated. usable reports whether the node can use the other claims.
 func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourceapi.ResourceClaim, usable bool, err error) {
 	for _, claim := range of.Claims {
 		result, has := s.claims[claim]

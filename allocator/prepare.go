@@ -44,8 +44,7 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return definition.ClassVersions(claim, version)
 }
 
-// VersionOf returns the version of a class, or its specification if no API server has stored the class. It returns "" if err is
-// not nil.
+// VersionOf returns the version of a class, or its specification if it is not stored. It returns "" if err is not nil.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	return definition.VersionOf(class, err)
 }

@@ -9,9 +9,9 @@
 //	if !set.Add("gpus", 3) { /* try another device */ }
 //	set.Remove("gpus", 3)                                                        // when the search goes back
 //
-// Add answers before the set is complete. It returns false if no set that contains the chosen devices satisfies the constraint. A
-// search that takes devices in order and backtracks if Add returns false finds the same set as one that judges only complete
-// sets. Package bound explains how that works.
+// Add answers before the set is complete. It returns false if no set with the chosen devices satisfies the constraint. A search
+// that takes devices in order and backtracks on false finds the same set as one that judges only complete sets. Package bound
+// explains why.
 package incremental
 
 import (
@@ -39,8 +39,8 @@ type Constraint struct {
 	names []string
 }
 
-// Constraints compiles the CEL constraints that a claim refers to or gets from its classes. The error describes a mistake in the
-// claim, a class or an expression.
+// Constraints compiles the CEL constraints of a claim and its classes. The error is a mistake in the claim, a class or an
+// expression.
 func Constraints(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) ([]*Constraint, error) {
 	resolved, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
@@ -193,8 +193,8 @@ func (s *Set) of(request string) *members {
 const thoroughFrom = 3
 
 // Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint,
-// or the request is complete. It also returns false if the device is in the set and does not allow multiple allocations. If the
-// expression fails or must not be evaluated, it returns false, [Set.Err] returns the reason, and the search should end.
+// if the request is complete, or if the device is in the set and does not allow multiple allocations. It also returns false if
+// the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true

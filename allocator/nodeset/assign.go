@@ -8,15 +8,15 @@ import (
 	"fmt"
 )
 
-// maxAssignmentSteps limits the steps of all assignments of a search. A step handles the pods of one kind for a node, or an edge
-// of a matching.
+// maxAssignmentSteps limits the steps of all assignments of a search. A step is a kind of pods on a node, or an edge of a
+// matching.
 const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
 //
-// If each node takes one pod, it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one
-// after the other. A node first gets as many pods as possible, of the first kinds first. The search backtracks if the remaining
-// nodes can't take the remaining pods. Each combination of a node and remaining pods is tried once.
+// If each node takes one pod, it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one by
+// one. A node first gets as many pods as possible, of the first kinds first. The search backtracks if the rest does not fit on
+// the remaining nodes. Each combination of a node and remaining pods is tried once.
 type assignment struct {
 	search *Search
 	ctx    context.Context
@@ -25,7 +25,7 @@ type assignment struct {
 	left  []int
 	count int
 	loads []Load
-	// rooms holds, for each node, an upper bound of the pods that it and all later nodes take together. needs holds the lower bound.
+	// rooms bounds the pods that each node and all later nodes take together from above, needs bounds them from below.
 	rooms, needs []int
 	failed       map[string]bool
 }
@@ -138,7 +138,7 @@ func (a *assignment) take(load Load, sign int) {
 	}
 }
 
-// match gives one pod to each node where no pod of the group runs. owners holds the nodes that have a pod of each kind.
+// match gives one pod to each node without pods of the group. owners holds the nodes that have a pod of each kind.
 func (a *assignment) match() bool {
 	s := a.search
 	owners := make([][]int, len(s.Kinds))

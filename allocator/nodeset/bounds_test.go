@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Assignments of pods that all differ end. Pods of the first two kinds exclude each other on every node, so each set of two nodes
-// has very many failing assignments.
+// Assignments of pods that all differ end. The first two kinds exclude each other on every node, so very many assignments fail.
 func TestManyKinds(t *testing.T) {
 	const kinds, nodes = 40, 12
 	p := &problem{group: nodeset.Group{
@@ -39,8 +38,7 @@ func TestManyKinds(t *testing.T) {
 	require.ErrorContains(t, err, "use fewer kinds of pods, or a smaller podsPerNode")
 }
 
-// The reason for a group without nodes names nodes that would fit if they had room for its pods, or if none of its pods ran
-// elsewhere.
+// The message names nodes that would fit if they had room for the pods, or if no pod of the group ran elsewhere.
 func TestNearestMisses(t *testing.T) {
 	rack := func(name, rack string, free int, placed bool) nodeset.Node {
 		return nodeset.Node{Name: name, Labels: map[string]string{"rack": rack}, Free: free, Takes: []bool{true}, Placed: placed}

@@ -68,8 +68,7 @@ type chosen struct {
 	allocator.Details
 }
 
-// chosenNode is a node of a set. If expressions read devices, kind is the kind of pod, and set is the index of the devices in
-// Node.Sets.
+// chosenNode is a node of a set. If expressions read devices, kind is the kind of pod, and set is an index in Node.Sets.
 type chosenNode struct{ node, kind, set int }
 
 // choose returns the first set of nodes that satisfies the expression, or the best set if there is a preference. It returns nil

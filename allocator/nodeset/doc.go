@@ -15,6 +15,5 @@
 // of them, and possibly a preference. A set is accepted if the pods can be assigned to its nodes. The result is the first set
 // with an assignment that satisfies the expression, or the best one.
 //
-// An expression reads the labels of a node, the attributes and capacities that all devices of a driver share there, and the
-// devices that a pod gets.
+// An expression reads labels of a node, attributes and capacities that all devices of a driver share there, and a pod's devices.
 package nodeset

@@ -30,8 +30,7 @@ type Group struct {
 	Kinds []int
 	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all.
 	Least int
-	// ReadsDevices reports whether expressions read the devices that pods get ([Reading.Devices], [Node.Sets]). Each node then takes
-	// one pod of the group.
+	// ReadsDevices reports whether expressions read the devices of pods ([Reading.Devices], [Node.Sets]). A node then takes one pod.
 	ReadsDevices bool
 }
 
@@ -97,8 +96,7 @@ type Problem struct {
 	*Group
 	// Placed is the number of nodes where pods of the group run. Every set contains them.
 	Placed int
-	// Wanted is the number of other nodes. It has one entry for each kind of pods if expressions read devices, and one entry
-	// otherwise.
+	// Wanted is the number of other nodes, as one entry. If expressions read devices, it has one entry for each kind of pods.
 	Wanted []int
 	// nearest replaces the preference by the number of nodes that can take a pod.
 	nearest bool

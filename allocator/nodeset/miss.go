@@ -57,11 +57,9 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// NearestMiss describes the smallest change that would permit a set, or returns "". It tries three changes in this order:
-//
-//  1. More room on nodes that satisfy the expression.
-//  2. Fewer nodes that can't take a pod. why holds their reasons, and standing names the pods on them.
-//  3. Other nodes for pods of the group that already run.
+// NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that
+// satisfy the expression. Next are sets with nodes that can't take a pod, for the reasons in why and with the pods that standing
+// names. Last are sets without the nodes where pods of the group run.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)
@@ -96,8 +94,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 		nearest.Size()-len(unable), nearest.Size(), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
 }
 
-// withoutRoom names nodes that satisfy the expression and can each take a pod, but can't take all pods together. It says what is
-// missing.
+// withoutRoom names nodes that satisfy the expression and can each take a pod, but not all pods together, and says why.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
 	size := s.tried.sizes[0] - s.placed()
 	if size == 0 || s.acceptance(ctx, s.tried.count, size) == nil {
@@ -132,7 +129,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	return text
 }
 
-// lacks returns the reason why a node takes no more pods. It reports the first kind below the number that the group permits.
+// lacks returns why a node takes fewer pods than the group permits, for the first such kind.
 func (s *Search) lacks(ctx context.Context, node int) string {
 	for kind, count := range s.Kinds {
 		most := s.rooms.most[node][kind]

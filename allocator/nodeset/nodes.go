@@ -31,8 +31,8 @@ type Node struct {
 	// run there; 0 means one.
 	Takes []bool
 	Free  int
-	// Sets holds, for each kind, the possible sets of devices for a pod, if expressions read devices. Has holds the devices of the
-	// pod that already runs there.
+	// Sets holds, for each kind, the possible sets of devices of a pod, if expressions read devices. Has holds the set of a running
+	// pod.
 	Sets [][]Set
 	Has  Set
 }

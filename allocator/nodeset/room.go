@@ -26,16 +26,15 @@ func (l Load) Pods() (count int) {
 
 // Hosts says what nodes can take. The scheduler implements it by its filters, a simulation by the objects that it has read.
 type Hosts interface {
-	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. The load
-	// has at least two pods, each of which the node takes alone. A load that contains a refused load is refused, too. Several
+	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. The node
+	// takes each pod of the load alone, and there are at least two. It also refuses loads that contain a refused load. Several
 	// goroutines call Refusal.
 	Refusal(ctx context.Context, node int, load Load) (string, error)
 	// Each calls do for the numbers below n, from several goroutines if possible.
 	Each(ctx context.Context, n int, do func(i int))
-	// Compete reports whether pods on different nodes may need the same resource, such as a network-attached device. Together is
-	// called then.
+	// Compete reports whether pods on different nodes may need the same resource, such as a network-attached device.
 	Compete() bool
-	// Together reports whether the pods of all members fit at the same time.
+	// Together reports whether the pods of all members fit at the same time. It is called if Compete is true.
 	Together(ctx context.Context, members []Member) (bool, error)
 }
 
@@ -135,8 +134,8 @@ func (s *Search) free(node int) int {
 	}
 }
 
-// mostOf finds the greatest number of pods of a kind that a node takes, by bisection. It first tries the permitted number, which
-// usually fits.
+// mostOf returns the greatest number of pods of a kind that a node takes, by bisection. The maximum is tried first, and usually
+// fits.
 func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 	takes, refused := 1, min(s.Kinds[kind], s.free(node))+1
 	for next := refused - 1; takes+1 < refused; next = (takes + refused) / 2 {

@@ -14,11 +14,9 @@ import (
 
 // Search chooses nodes for the pods of a group and assigns the pods to them.
 //
-//  1. It chooses nodes for all waiting pods. If that fails, it chooses nodes for the number of pods that the group needs to
-//     start, regardless of which pods.
+//  1. It chooses nodes for all waiting pods. If that fails, it chooses nodes for any Least of them.
 //  2. If a node may take several pods, a set may have fewer nodes than pods. Sizes are tried in ascending order. Without a
-//     preference the first set is chosen. With a preference the best set of all sizes is chosen, and the smallest of equally good
-//     sets.
+//     preference the first set is chosen, otherwise the best set of all sizes, and the smallest of equally good sets.
 //  3. For each size, package allocator enumerates the sets of nodes in order of their names. The expression and the room of the
 //     nodes prune the search. The room is the number of pods that a node takes together (room.go).
 //  4. A complete set is accepted if the pods can be assigned such that each node gets at least one and takes its pods together
@@ -77,15 +75,13 @@ type Member struct {
 	Set int
 }
 
-// These limits, in CEL cost units and steps, hold for the search for the nodes of one group, and separately for the search for
-// better nodes.
+// These limits of cost and steps hold for the nodes of one group, and separately for the search for better nodes.
 const (
 	searchCost  uint64 = 10_000_000
 	searchSteps int64  = 100_000
 )
 
-// Limits returns the options that limit the search for the nodes of one group, and their budget. The scheduler and kubectl use
-// the same limits.
+// Limits returns the options that limit the search for one group, and their budget. The scheduler and kubectl use the same.
 func Limits() ([]allocator.Option, *allocator.AttemptBudget) {
 	limits := allocator.Budget{Cost: searchCost, Steps: searchSteps}
 	budget := allocator.NewSeparateBudgets(limits, limits)
@@ -236,8 +232,7 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 // maxKindCounts limits the tried combinations of kinds for a part of the pods, if expressions read devices.
 const maxKindCounts = 64
 
-// chooseByKinds chooses nodes if expressions read devices. Pods of different kinds get different devices, so the search has a
-// request for each kind.
+// chooseByKinds chooses nodes if expressions read devices. Pods of each kind get different devices, so each kind has a request.
 func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
 	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
@@ -265,8 +260,7 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 	return nil, nil
 }
 
-// kindCounts returns the ways to divide count pods among the kinds, at most limit. Ways with more pods of earlier kinds come
-// first.
+// kindCounts returns at most limit ways to divide count pods among the kinds. Ways with more pods of earlier kinds come first.
 func kindCounts(of []int, count, limit int) (all [][]int) {
 	// after holds the number of pods of each kind and all later kinds.
 	after := make([]int, len(of)+1)

@@ -15,9 +15,8 @@ import (
 )
 
 // Five thousand idle nodes of one hardware type give the same answer to a claim, if the answer refers to devices by position. So
-// the answer to claims with CEL constraints is cached under everything that it depends on. This works only for devices that have
-// nothing but attributes and capacities (isPlain). Taints, counters, shares, binding conditions and node selection make each node
-// different.
+// the answer to claims with CEL constraints is cached under everything that it depends on. All devices must be plain (isPlain):
+// taints, counters, shares, binding conditions and node selection make each node different.
 
 // answer returns the cached answer, or searches for it.
 func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {

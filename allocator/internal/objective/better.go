@@ -88,9 +88,9 @@ func (b *better) improve() error {
 	return b.climb()
 }
 
-// tryBound searches for a set whose value equals the upper bound, because climbing from set to set could take a thousand steps.
-// It returns true if it finds such a set, which is the first of the best, and no error ended the search. If it finds none, it
-// restores the floor.
+// tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true if
+// it finds such a set, the first of the best, and no error ended the search. Otherwise it restores the floor unless the value was
+// reached.
 func (b *better) tryBound(most int64) (isBest bool) {
 	of, limit := b.of.Target(), b.Work.StepLimit
 	floor := of.Floor
@@ -135,8 +135,7 @@ func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
 	return chosen
 }
 
-// setUp adds the objectives of a claim: the objectives of preferences whose values must not fall, and of the preference to
-// improve.
+// setUp adds the objectives of a claim: for preferences whose values must not fall, and for the preference to improve.
 func (b *better) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
 	improves, index := s.Improves, len(s.Requests)-1
 	for _, known := range improves.Kept {

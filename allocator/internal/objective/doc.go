@@ -15,9 +15,8 @@
 //
 // An objective is an expression that returns an int (expression.go), or a policy such as KeepWhole (keepwhole.go).
 //
-// All preferences together have a separate budget. When it is exhausted, the incumbent is the answer. The same holds for failures
-// that preferences did not cause, such as a selector that fails for a device that the first search never reached. A claim that
-// fits is not refused because of them.
+// All preferences together have a separate budget. When it is exhausted, the incumbent is the answer. It is also the answer after
+// failures that preferences did not cause, such as a selector that fails on a device the first search never reached.
 //
 // An [Optimization] is the work of one call: it looks up the answer, or runs these searches and caches their answer.
 package objective

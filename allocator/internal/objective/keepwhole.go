@@ -24,11 +24,9 @@ import (
 // breaks as few of them as possible; larger sets matter more. So a single device comes from a broken pair, a pair comes from a
 // broken quad, and a block comes from a corner.
 //
-// More devices never break fewer sets. So a partial set gives a lower bound of the damage of its completions, which cuts
-// branches.
+// More devices never break fewer sets. So a partial set bounds the damage of its completions, which cuts branches.
 
-// fragmentation is the preference as a condition: the set must break less than the incumbent. Its value is the negated loss
-// ([freesets.Lost]).
+// fragmentation is the preference as a condition: the set must break less than the incumbent. Its value is minus [freesets.Lost].
 type fragmentation struct {
 	goal   search.Goal
 	search *search.Search
@@ -40,8 +38,7 @@ type fragmentation struct {
 	// shapes holds the shapes that the node has sets of, most devices first. free holds the sets that are still whole.
 	shapes []shape.Shape
 	free   *freesets.Free
-	// mayCutAtAll evaluates the selectors of span ahead, once. It reports whether no other evaluation may fail before a set is
-	// complete.
+	// mayCutAtAll evaluates the selectors of span ahead, once. It reports whether nothing else may fail before a set is complete.
 	mayCutAtAll func() bool
 	// cut counts the partial sets that were refused.
 	cut int64
@@ -83,7 +80,7 @@ func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alterna
 	return f
 }
 
-// begin lists the sets of the shapes on the node and marks the broken ones. It ignores shapes without sets of the members'
+// begin lists the sets of the shapes on the node and marks broken ones. It ignores shapes without devices of the members'
 // drivers.
 func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
@@ -221,8 +218,7 @@ func (f *fragmentation) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (f *fragmentation) Len() int { return len(f.members) }
 
-// mayCut reports whether the search would meet no error of another expression before the set is complete. A pruner checks the
-// same.
+// mayCut reports whether, like in a pruner, no other expression may fail before the set is complete.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
 	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }

@@ -53,8 +53,7 @@ func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *
 	})
 }
 
-// Conflicts returns a function from a device to the devices that can't be allocated together with it. It returns nil if no device
-// consumes counters.
+// Conflicts returns the devices that exclude a device. It returns nil if no device consumes counters.
 func (n *OnNode) Conflicts() func(position int) bitset.Set {
 	if !n.Inventory.ConsumesCounters() {
 		return nil
@@ -111,8 +110,7 @@ func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	})
 }
 
-// SymmetryKinds returns the classes of devices with the same attributes in a read set. If they are not cached, find computes
-// them.
+// SymmetryKinds returns the cached classes of devices with the same attributes in a read set. find computes missing ones.
 func (n *OnNode) SymmetryKinds(read view.ReadSet, find func() []int) []int {
 	key := tableKey{view: n.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}
 	return tableOf(n.Planner.Cache, key, func(func(int)) ([]int, int) {

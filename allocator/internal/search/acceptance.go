@@ -29,8 +29,7 @@ type acceptance struct {
 // total is a [plan.Total] in a search.
 type total struct {
 	least int
-	// weights maps positions to the weights of their candidates. levels holds the positions of each weight, the greatest weight
-	// first.
+	// weights maps positions to weights of candidates. levels holds the positions of each weight, the greatest first.
 	weights []int
 	levels  []level
 	// sum is the sum of the weights of the members.

@@ -18,8 +18,7 @@
 //
 //   - a constraint that compares attributes refuses devices;
 //   - a pruner computes bounds of the expression of a CEL constraint for all completions of a partial set (pruner.go);
-//   - lookahead counts the devices that are left, after the search has given back its first device (lookahead.go,
-//     capacity_bound.go);
+//   - lookahead counts the devices left, once the search has given one back (lookahead.go, capacity_bound.go);
 //   - only one of several symmetric devices is tried (symmetry.go).
 //
 // The state is a stack: taking a device pushes it, and giving it back pops it and restores the state before. A search costs one

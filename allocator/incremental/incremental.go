@@ -35,7 +35,7 @@ import (
 type Constraint struct {
 	v1alpha1.Constraint
 	expression *device.Expression
-	// names holds the names of the claim's requests. A request with alternatives is replaced by its alternatives.
+	// names holds the names of the claim's requests, with alternatives in place of their request.
 	names []string
 }
 
@@ -273,7 +273,7 @@ func (s *Set) fails(err error) bool {
 	return false
 }
 
-// Remove gives back a device that was added for the request. If the order of devices matters, remove the last device first.
+// Remove gives back a device of the request. If the order of devices matters, remove the last device first.
 func (s *Set) Remove(request string, position int) {
 	r := s.of(request)
 	if r == nil {
@@ -299,6 +299,5 @@ func (s *Set) Reset() {
 	}
 }
 
-// Err returns the reason why the expression has no value for a set, or nil. An evaluation failed, the budget is exhausted, or the
-// context has ended. For invalid arguments of [Constraint.Over] it returns the mistake.
+// Err returns why an evaluation failed or was not made, or which arguments of [Constraint.Over] are invalid, or nil.
 func (s *Set) Err() error { return s.err }

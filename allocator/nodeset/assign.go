@@ -8,8 +8,7 @@ import (
 	"fmt"
 )
 
-// maxAssignmentSteps limits the steps of all assignments of a search. A step is a kind of pods on a node, or an edge of a
-// matching.
+// maxAssignmentSteps limits the steps of all assignments of a search: a kind of pods on a node, or an edge of a matching.
 const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
@@ -21,7 +20,7 @@ type assignment struct {
 	search *Search
 	ctx    context.Context
 	nodes  []int
-	// left holds the number of pods of each kind without a node. count is their sum.
+	// left holds the number of pods of each kind without a node, count is their sum.
 	left  []int
 	count int
 	loads []Load
@@ -36,7 +35,7 @@ func (a *assignment) step() bool {
 	return a.search.steps <= maxAssignmentSteps
 }
 
-// assign assigns count pods to the nodes. It returns nil if the pods don't fit, or a node would get none.
+// assign assigns count pods to the nodes. It returns nil if they don't fit, or a node would get none.
 func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, error) {
 	a := &assignment{search: s, ctx: ctx, nodes: nodes, count: count, failed: map[string]bool{}}
 	a.left = append(a.left, s.Kinds...)

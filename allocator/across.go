@@ -20,25 +20,24 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// NodeClaims are claims that are to be allocated on a node.
+// NodeClaims holds the claims to allocate on a node.
 type NodeClaims struct {
 	Node   *v1.Node
 	Claims []*resourceapi.ResourceClaim
 }
 
-// MaxAcross is the number of allocations that [Allocator.AllocateAcross] tries on all nodes together.
+// MaxAcross is the maximum number of allocations that [Allocator.AllocateAcross] tries on all nodes together.
 const MaxAcross = 4096
 
-// AllocateAcross allocates claims on several nodes such that all of them can be in use at the same time. It returns the
-// results for each node, or nil if there are none. Claims of different nodes compete only for devices that more than one
-// node can reach, and for the counters and the capacity of such devices.
+// AllocateAcross allocates claims on several nodes such that all results can be in use at the same time. It returns the results
+// for each node, or nil if the claims don't fit. Claims of different nodes compete only for devices that several nodes can reach,
+// and for the counters and the capacity of such devices.
 //
-//  1. Each node is asked by itself. If no result has a device that another node can reach, these are the results.
-//  2. Otherwise the nodes are asked one after the other, each with what the nodes before it got in use.
-//  3. If a node gets nothing, the node before it gives back its devices and takes the next ones that differ in what other
-//     nodes can reach.
+//  1. Each node is searched independently. If no result has a device that another node can reach, these are the results.
+//  2. Otherwise the nodes are searched one after the other. Devices that earlier nodes got are in use.
+//  3. If a node gets nothing, the previous node takes its next allocation with other devices that several nodes can reach.
 //
-// A claim of several nodes is allocated on the first of them, and the others must be able to use its devices.
+// A claim of several nodes is allocated on the first node, and the other nodes must be able to use its devices.
 func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]resourceapi.AllocationResult, error) {
 	s := &acrossNodes{ctx: ctx, on: on, claims: map[*resourceapi.ResourceClaim]resourceapi.AllocationResult{}}
 	alone, isLocal, err := s.eachAlone(a)
@@ -55,13 +54,13 @@ func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]re
 type acrossNodes struct {
 	ctx context.Context
 	on  []NodeClaims
-	// claims maps an allocated claim to its result. results has the results of each node that was asked.
+	// claims maps an allocated claim to its result. results holds the results of each node searched so far.
 	claims  map[*resourceapi.ResourceClaim]resourceapi.AllocationResult
 	results [][]resourceapi.AllocationResult
 	tried   int
 }
 
-// eachAlone asks each node by itself. isLocal: no result has a device that another node can reach.
+// eachAlone searches each node independently. isLocal reports whether only one node can reach each device of the results.
 func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.AllocationResult, isLocal bool, err error) {
 	isLocal = true
 	seen := map[*resourceapi.ResourceClaim]bool{}
@@ -80,7 +79,7 @@ func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.Allocatio
 	return results, isLocal, nil
 }
 
-// withoutRefusal is nil for an error that says that claims don't fit on a node.
+// withoutRefusal returns nil if the error says that claims don't fit on a node, and err otherwise.
 func withoutRefusal(err error) error {
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
 		return nil
@@ -147,7 +146,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	return found, withoutRefusal(err)
 }
 
-// pending are the claims of a node that are not allocated on a node before it. usable: the others can be used there.
+// pending returns the claims of a node that no earlier node allocated. usable reports whether the node can use the other claims.
 func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourceapi.ResourceClaim, usable bool, err error) {
 	for _, claim := range of.Claims {
 		result, has := s.claims[claim]
@@ -169,7 +168,7 @@ func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourcea
 	return pending, true, nil
 }
 
-// with goes on with what a node got.
+// with stores the results of a node and continues with the next node.
 func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) (found bool, err error) {
 	for i, claim := range claims {
 		s.claims[claim] = results[i]
@@ -188,7 +187,7 @@ func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.Resourc
 	return found, err
 }
 
-// sharedBy is the same for allocations with the same devices of those that other nodes can reach.
+// sharedBy returns a string that is equal for allocations with the same devices that other nodes can reach.
 func sharedBy(devices []AllocatedDevice) string {
 	var shared []string
 	for _, d := range devices {

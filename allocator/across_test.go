@@ -22,7 +22,7 @@ func (anyClass) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (anyClass) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// TestAllocateAcross: two nodes reach one device, and the first of them has one of its own besides, which comes later in order.
+// Both nodes can reach the shared device. The first node also has a local device, which comes later in the order of the search.
 func TestAllocateAcross(t *testing.T) {
 	all, n0 := true, "n0"
 	publish := func(pool string, local bool, devices ...string) *resourceapi.ResourceSlice {

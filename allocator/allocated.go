@@ -12,10 +12,9 @@ import (
 	"github.com/celset/celset/allocator/internal/published"
 )
 
-// AllocatedTo is what allocated claims keep from others, as the scheduler's plugin counts
-// it, for those who have no scheduler that tells them. With admin access a claim has no
-// device for itself. Without the feature ConsumableCapacity a share of a device counts as
-// the whole device. Claims without an allocation don't matter.
+// AllocatedTo returns the devices and capacity that allocated claims take from others, counted as the scheduler's plugin does. It
+// is for programs without a scheduler that provides this state. A claim with admin access takes no device. Without the feature
+// ConsumableCapacity a share of a device counts as the whole device. Claims without an allocation don't count.
 func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Features) structured.AllocatedState {
 	state := availability.Nothing()
 	for _, claim := range claims {
@@ -27,8 +26,8 @@ func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Featur
 	return state
 }
 
-// AddAllocated adds what results of an allocation keep from others, counted as [AllocatedTo] does. The
-// state has to have its sets. Shares that the state has are not counted again.
+// AddAllocated adds the devices and capacity of allocation results to the state, counted as [AllocatedTo] does. The sets of the
+// state must not be nil. Shares that the state contains are not counted again.
 func AddAllocated(state *structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult, features structured.Features) {
 	for i := range results {
 		result := &results[i]
@@ -38,7 +37,7 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 		case features.ConsumableCapacity && result.ShareID != nil:
 			share := structured.MakeSharedDeviceID(id, result.ShareID)
 			if state.AllocatedSharedDeviceIDs.Has(share) {
-				// Its capacity is counted already.
+				// Its capacity has been counted.
 				continue
 			}
 			state.AllocatedSharedDeviceIDs.Insert(share)
@@ -51,18 +50,18 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 	}
 }
 
-// CountingFeatures returns the features that change what allocated claims keep from others, all of them on. They are for a
-// program that counts what an API server has stored, because it stores nothing of features that are off.
+// CountingFeatures returns the features that affect the devices and capacity of allocated claims, all turned on. They are for
+// programs that count objects in the API server, which does not store fields of features that are off.
 func CountingFeatures() structured.Features { return published.Features() }
 
 type (
-	// PublishedPool is a pool as all nodes together see it, for a program that judges allocations that others have made.
+	// PublishedPool is a pool with the slices of all nodes. A program that judges allocations made by others uses it.
 	PublishedPool = published.Pool
-	// Overlap says why devices that somebody has chosen can't be had beside those that others have.
+	// Overlap says why chosen devices conflict with devices of other claims.
 	Overlap = published.Overlap
 )
 
-// NewPublishedPool returns the pool of a driver that slices are of, which may be none.
+// NewPublishedPool returns the pool of a driver, made from its slices. There may be no slices.
 func NewPublishedPool(driver, name string, slices []*resourceapi.ResourceSlice) *PublishedPool {
 	return published.NewPool(driver, name, slices)
 }

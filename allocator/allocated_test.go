@@ -50,7 +50,7 @@ func TestAllocatedTo(t *testing.T) {
 	require.Empty(t, whole.AggregatedCapacity)
 }
 
-// resultFor is a result of an allocation from pool-1.
+// resultFor returns the result of an allocation from pool-1.
 func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationResult)) resourceapi.DeviceRequestAllocationResult {
 	r := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: "pool-1", Device: device}
 	for _, one := range edit {
@@ -59,7 +59,7 @@ func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationR
 	return r
 }
 
-// aShare makes a result one of a share, with what it consumes of memory.
+// aShare makes a result the result of a share that consumes memory.
 func aShare(id, memory string) func(*resourceapi.DeviceRequestAllocationResult) {
 	return func(r *resourceapi.DeviceRequestAllocationResult) {
 		r.ShareID = ptr.To(types.UID(id))
@@ -87,7 +87,7 @@ func TestBeside(t *testing.T) {
 		slices []*sliceBuilder
 		others all
 		chosen all
-		// device and reason are empty if nothing is in the way.
+		// device and reason are empty if no device conflicts.
 		device, reason string
 		stale          bool
 		inTheWay       []structured.DeviceID
@@ -143,7 +143,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 	require.False(t, poolOf().Has("a"))
 }
 
-// What a search has found can be had beside what was allocated before: both count alike.
+// A search and [PublishedPool] count allocations in the same way, so results of a search never overlap with earlier allocations.
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {
@@ -161,7 +161,7 @@ func TestFoundIsBeside(t *testing.T) {
 	})
 }
 
-// claimsThatHave are the claims behind what is in use in a scenario, one for each device or share.
+// claimsThatHave returns claims for the devices and shares in use, one for each.
 func (s scenario) claimsThatHave() []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	add := func(result resourceapi.DeviceRequestAllocationResult) {
@@ -193,7 +193,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// TestWithoutIsAsIfNeverAllocated: what claims gave back can't be told from what nobody ever had.
+// Devices that claims gave back are the same as devices that were never allocated.
 func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 	found, gained := 0, 0
 	check := func(rt *rapid.T) {
@@ -212,7 +212,7 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 		all.planner.State = availability.NewState(AllocatedTo(in, all.planner.Features))
 		rest.planner.State = availability.NewState(AllocatedTo(stay, rest.planner.Features))
 		want, wantErr := rest.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		// One after the other, and some of it asked about before.
+		// Give back one claim after the other, and search before and in between.
 		_, _ = all.Allocate(t.Context(), s.onNode(), s.apiClaims())
 		without := all
 		for _, claim := range leave {
@@ -236,7 +236,7 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 	require.Positive(t, gained, "of %d that were found", found)
 }
 
-// TestSharesAreCountedOnce: what is known of a claim may be added to a state that has its allocation.
+// A claim may be added to a state that already contains its allocation.
 func TestSharesAreCountedOnce(t *testing.T) {
 	share := resourceapi.DeviceRequestAllocationResult{
 		Driver: "d", Pool: "p", Device: "chip", ShareID: ptr.To(types.UID("a")),

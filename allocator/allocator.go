@@ -18,8 +18,7 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// Allocator implements [structured.Allocator]. It is safe for concurrent use and
-// may be used for any number of nodes and claims.
+// Allocator implements [structured.Allocator]. It is safe for concurrent use, for any number of nodes and claims.
 type Allocator struct {
 	planner *plan.Planner
 	counts  counts
@@ -27,9 +26,8 @@ type Allocator struct {
 
 var _ structured.Allocator = &Allocator{}
 
-// NewAllocator takes what [structured.NewAllocator] takes and, besides, options.
-// Nothing of what it is given is modified, and nothing may be modified while the
-// Allocator is in use. A class is looked up once: an Allocator sees it as it was then.
+// NewAllocator has the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
+// callers must not modify them while the Allocator is in use. The Allocator looks up each class once and keeps that version.
 func NewAllocator(ctx context.Context,
 	features structured.Features,
 	allocatedState structured.AllocatedState,
@@ -51,24 +49,21 @@ func NewAllocator(ctx context.Context,
 
 // Allocate implements [structured.Allocator].
 //
-// The result has one entry a claim, or is nil if the claims do not fit on the
-// node; with [WithReasons] the latter is an error that wraps
-// [structured.ErrFailedAllocationOnNode]. Any other error is the same for all
-// nodes: the claims, their classes or the devices they meet are at fault, or a
-// limit was crossed. When ctx ends, the error wraps its error.
+// The result has one entry for each claim, or is nil if the claims don't fit on the node. With [WithReasons] it is then an error
+// that wraps [structured.ErrFailedAllocationOnNode]. Any other error is the same for all nodes: it is caused by the claims, their
+// classes or the devices tried, or a limit was exceeded. If ctx ends, the error wraps the error of ctx.
 func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	results, _, err := a.AllocateWithStats(ctx, node, claims)
 	return results, err
 }
 
-// AllocateWithStats is Allocate, and tells what work that call did, whatever its
-// outcome.
+// AllocateWithStats is like Allocate and also returns the work of the call, even if it fails.
 func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Stats, error) {
 	results, details, err := a.AllocateWithDetails(ctx, node, claims)
 	return results, details.Stats, err
 }
 
-// AllocateWithDetails is AllocateWithStats, and tells what preferences say of the results.
+// AllocateWithDetails is like AllocateWithStats and also returns the values of preferences for the results.
 func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, details Details, err error) {
 	logger := klog.FromContext(ctx)
 	logger.V(5).Info("Starting allocation", "claims", len(claims))
@@ -102,16 +97,15 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	return results, details, err
 }
 
-// Without is the allocator for the time when some claims have given back their devices, for those
-// who want to know what would fit then. What each of the claims is said to have must be in use and
-// must not be given back by two of them. It looks at the claims and slices of this allocator and
-// shares its budgets; making it costs about as much as the claims have devices.
+// Without returns the allocator for the state after the claims have given back their devices, so that a caller can find out what
+// would fit then. All devices of the claims must be in use, and no two of the claims may give back the same device. The allocator
+// shares claims, slices and budgets with a. Creating it takes time in proportion to the devices of the claims.
 func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.Without(AllocatedTo(claims, a.planner.Features)))}
 }
 
-// With returns the allocator for the time when the results are in use, too. It shares what Without shares; making it costs
-// about as much as there are allocated devices in the cluster.
+// With returns the allocator for the state when the results are in use, too. It shares the same as Without. Creating it takes
+// time in proportion to the allocated devices of the cluster.
 func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	taken := AllocatedTo(nil, a.planner.Features)
 	for i := range results {
@@ -120,14 +114,13 @@ func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
-// Knowing returns the allocator with more claims that were prepared.
+// Knowing returns an allocator with additional prepared claims.
 func (a *Allocator) Knowing(more Prepared) *Allocator {
 	return &Allocator{planner: a.planner.Knowing(more)}
 }
 
-// CheckConstraints finds out, without looking at any device, whether the CEL
-// constraints of the claims are defined, and whether they and the preferences that are about the
-// claims are well-formed and compile.
+// CheckConstraints returns an error if a CEL constraint of the claims is not defined, or if a constraint or preference is
+// malformed or does not compile. It reads no devices.
 func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error {
 	for _, claim := range claims {
 		if _, err := a.planner.Resolved(claim).Definitions(); err != nil {
@@ -137,13 +130,13 @@ func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error 
 	return nil
 }
 
-// RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
-// kept.
+// RefusalsOf returns the cached refusals of claims. It returns nil if their answers are never cached, for example because a claim
+// has no CEL constraint.
 func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	return a.planner.RefusalsOf(claims)
 }
 
-// counts adds up what searches that run at the same time did.
+// counts is the sum of the counts of concurrent searches.
 type counts struct {
 	mutex sync.Mutex
 	sum   Stats
@@ -162,13 +155,12 @@ func (a *Allocator) Stats() Stats {
 	return a.counts.sum
 }
 
-// PolicyValues tells what policies say of the devices that a claim has on a node: what
-// [Allocator.AllocateWithDetails] would tell of them if it chose these devices now. So the Allocator must
-// take them for free. What a policy thought of them when they were chosen may have been something
-// else, for others were in use.
+// PolicyValues returns the values of policies for the devices allocated to a claim on a node. [Allocator.AllocateWithDetails]
+// would return these values if it chose the devices now, so they must be free for the Allocator. The values may differ from the
+// values when the devices were chosen, because other devices were in use then.
 //
-// Preferences that are expressions are left out: they depend on nothing but the devices. The error is one
-// that Allocate would return for the claim on any node, or one of the devices is not there.
+// Preferences that are expressions are left out, because they depend only on the devices. The error is an error of Allocate that
+// holds on any node, or says that a device is missing.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

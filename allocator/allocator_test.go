@@ -27,8 +27,7 @@ claim a; want row 4 if $device.index >= 0; distinct index; cel row = $row; claim
 
 var wantFourInARow = []string{"row=mla-2", "row=mla-3", "row=mla-4", "row=mla-5", "one=mla-0"}
 
-// One allocator serves any number of nodes, one after the other and at once. No
-// call sees another: each has its own answer.
+// One allocator serves any number of nodes, sequentially and concurrently. Calls don't affect each other's answers.
 func TestOneAllocatorManyCalls(t *testing.T) {
 	s := given(t, fourInARow+"; slice 3 pool=node-2 node=node-2; devices 4 mla-# index=#")
 	s.opts = []Option{WithReasons()}
@@ -37,7 +36,7 @@ func TestOneAllocatorManyCalls(t *testing.T) {
 		for node, want := range map[string][]string{
 			nodeName: wantFourInARow,
 			"node-2": {"row=mla-0", "row=mla-1", "row=mla-2", "row=mla-3", "one=shared-0"},
-			"node-3": nil, // the three devices that are everywhere
+			"node-3": nil, // only the three devices for all nodes
 		} {
 			results, err := a.Allocate(ctx, newNode(node), claims)
 			if diff := cmp.Diff(want, devicesOf(results)); diff != "" || (err == nil) != (want != nil) {
@@ -86,7 +85,7 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// cancelAfter is an Observer that cancels after some evaluations.
+// cancelAfter is an Observer that cancels after a number of evaluations.
 type cancelAfter struct {
 	cel.Observer
 	evaluations int
@@ -101,8 +100,7 @@ func (c *cancelAfter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// watched is a context that ends as soon as somebody waits for that, as evaluations
-// of expressions do.
+// watched is a context that ends when its Done channel is first requested, as evaluations of expressions do.
 type watched struct {
 	context.Context
 	cancel func()
@@ -118,7 +116,7 @@ func cancelledWhenWatched(t *testing.T, cause error) context.Context {
 	return watched{ctx, func() { cancel(cause) }}
 }
 
-// A context that ends while an expression is evaluated stops the evaluation.
+// If the context ends during an evaluation, the evaluation stops.
 func TestContextEndsDuringEvaluation(t *testing.T) {
 	s := given(t, "devices 16 mla-# index=#; claim c; want x 16; "+
 		"cel slow = devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))").search(t)
@@ -141,8 +139,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	}
 }
 
-// testdata/transcripts/stats.txt has what one call takes. The counts add up, and an answer that is
-// known takes nothing.
+// testdata/transcripts/stats.txt shows the work of single calls. The counts add up, and a cached answer costs no work.
 func TestStats(t *testing.T) {
 	for statements, want := range map[string]Stats{
 		"claim c; want x 4":                         {Steps: 6},
@@ -165,12 +162,10 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// Cancellation is noticed before anything else that may take long: between two
-// looks at the context there is at most one step, and at most one evaluation of a
-// constraint, a selector or a derived attribute, which themselves look at it.
+// A search notices cancellation before any expensive work. Between two checks of the context it makes at most one step, and at
+// most one evaluation of a constraint, a selector or a derived attribute. Evaluations check the context themselves.
 
-// atDepth is a context that is cancelled when it is asked for the nth time by a
-// search that has taken that many devices. It remembers what was done until then.
+// atDepth is a context that is cancelled at its nth check at a certain depth of the search. It records the work done until then.
 type atDepth struct {
 	context.Context
 	search             *search.Search
@@ -192,8 +187,8 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-// The search of 12 of 24, 2.7 million sets, is over as soon as it is cancelled,
-// however deep it is and whether or not it reads the expression.
+// A search for 12 of 24 devices, with 2.7 million sets, ends as soon as it is cancelled. Neither the depth matters nor whether
+// the bounds can read the expression.
 func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	const wanted = 12
 	for name, expression := range map[string]string{
@@ -203,7 +198,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 		for _, depth := range []int{0, 1, 2, 5, 8, 10, wanted - 1} {
 			for _, times := range []int{1, 2, 30} {
 				if times > 1 && (depth < 8 || expression != unread) {
-					continue // The search is not there again soon, or has its answer before.
+					continue // The search does not soon return to this depth, or it has its answer before.
 				}
 				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
 					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)
@@ -223,8 +218,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	}
 }
 
-// Among the sets that differ in the last device there is no step, but an evaluation
-// each.
+// Between sets that differ in the last device the search makes no step, but evaluates each set.
 func TestCancellationBetweenEvaluations(t *testing.T) {
 	for evaluations := 1; evaluations < 40; evaluations++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -237,8 +231,8 @@ func TestCancellationBetweenEvaluations(t *testing.T) {
 	}
 }
 
-// One step may look at all devices: no selector is evaluated any more, nor a derived
-// attribute, nor a set because an alternative completes it.
+// One step may examine all devices. After cancellation it evaluates no selector, no derived attribute, and no set that an
+// alternative completes.
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)

@@ -15,8 +15,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// asked is how a scenario is answered with a cache. known tells whether nothing was
-// searched.
+// asked returns the answer to a scenario with a cache. known reports whether the answer needed no search.
 func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a response, known bool) {
 	t.Helper()
 	a, stats := s.answer(t, append([]Option{WithCache(cache)}, opts...)...)
@@ -28,7 +27,7 @@ func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a response,
 	return a, stats.Steps == 0
 }
 
-// requireRight demands that the answer is the one of a search without any cache.
+// requireRight requires the same answer as from a search without a cache.
 func (s scenario) requireRight(t testing.TB, got response, opts ...Option) {
 	t.Helper()
 	want, _ := s.answer(t, opts...)
@@ -37,7 +36,7 @@ func (s scenario) requireRight(t testing.TB, got response, opts ...Option) {
 	require.Empty(t, cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 }
 
-// rowOfThree has six devices and a claim for three of them.
+// rowOfThree returns six devices and a claim for three of them.
 func rowOfThree() scenario {
 	return scenario{
 		slices: []*sliceBuilder{slice("1", ring(6)...)},
@@ -45,13 +44,13 @@ func rowOfThree() scenario {
 	}
 }
 
-// Everything that an answer depends on makes it another question.
+// A change of anything that an answer depends on misses the cache.
 func TestAnswersAreKeptApart(t *testing.T) {
 	const original = "slice 1; devices 6 mla-# index=#; claim c; want mla 3; cel row = $row && devices.slice(0, 1).size() == 1"
-	// What a key does not tell, and errors.
+	// Changes without a key in the cache, and errors.
 	notKept := sets.New("shared", "shares", "share of no shared", "tainted", "binding conditions", "counters", "all nodes", "incomplete", "invalid",
 		"operations", "selector fails", "steps", "cost", "environment")
-	// Each replaces a text, or adds statements.
+	// Each variant replaces a text, or adds statements.
 	for name, v := range map[string]struct{ old, replacement string }{
 		"count":                {"mla 3", "mla 2"},
 		"all":                  {"want mla 3", "all mla"},
@@ -110,7 +109,7 @@ func TestAnswersAreKeptApart(t *testing.T) {
 				require.Equal(t, again && !notKept.Has(name), known)
 				varied.requireRight(t, got, varied.opts...)
 			}
-			// The other way round.
+			// In the opposite order.
 			cache = NewCache()
 			_, known = varied.asked(t, cache, varied.opts...)
 			require.False(t, known)
@@ -121,14 +120,14 @@ func TestAnswersAreKeptApart(t *testing.T) {
 	}
 }
 
-// opaque is a configuration for a driver.
+// opaque returns a configuration for a driver.
 func opaque(parameters string) resourceapi.DeviceConfiguration {
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: driver, Parameters: runtime.RawExtension{Raw: []byte(parameters)},
 	}}
 }
 
-// Names make no difference: not those of nodes, pools and devices, nor those of claims.
+// Names of nodes, pools, devices and claims make no difference.
 func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed := rowOfThree()
 	renamed.slices[0].onNode("node-2").pool("pool-2", 3, 1)
@@ -137,7 +136,7 @@ func TestAnswersAreSharedByNodes(t *testing.T) {
 		renamed.slices[0].Spec.Devices[i].Name = string(rune('u' + i))
 	}
 	renamed.node = newNode("node-2", "big")
-	renamed.inUse = []string{"mla-0"} // of another pool
+	renamed.inUse = []string{"mla-0"} // in another pool
 	renamed.claims[0].Name, renamed.claims[0].Namespace = "d", "elsewhere"
 
 	cache := NewCache()
@@ -152,8 +151,7 @@ func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed.requireRight(t, got)
 }
 
-// An answer that is known has all that it had when it was searched: each claim its own
-// requests, of prioritized lists the one that was chosen, and the configuration.
+// A cached answer is as complete as a new one. Each claim has its own requests, the alternatives chosen and its configuration.
 func TestKnownAnswersAreComplete(t *testing.T) {
 	for name, statements := range map[string]string{
 		"second alternative": "claim c; first x; sub nine 9; sub two 2; cel row = $row; config x/nine = nine; config x/two = two; config x = x",
@@ -184,7 +182,7 @@ func TestKnownAnswersAreComplete(t *testing.T) {
 	}
 }
 
-// The claim that a reason names is the one at hand.
+// A cached reason names the current claim.
 func TestKnownReasonsNameTheClaim(t *testing.T) {
 	s := func(first, second string) scenario {
 		return given(t, "devices 3 mla-# index=#; claim "+first+"; want x 1; cel any = true; claim "+second+"; want y 5; cel any = true")
@@ -199,7 +197,7 @@ func TestKnownReasonsNameTheClaim(t *testing.T) {
 	}
 }
 
-// Whether reasons are wanted is part of the question.
+// Answers with and without reasons are cached separately.
 func TestAnswersWithAndWithoutReasons(t *testing.T) {
 	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel never = devices.exists(d, false)")
 	cache := NewCache()
@@ -211,7 +209,7 @@ func TestAnswersWithAndWithoutReasons(t *testing.T) {
 	}
 }
 
-// An error is met again.
+// Errors are not cached.
 func TestErrorsAreNotKept(t *testing.T) {
 	cache := NewCache()
 	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel broken = 1 / 0 == 1").with(WithCache(cache))
@@ -223,8 +221,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// A claim with parameters that were made in Go has no key, and an answer nevertheless. So
-// has one with a class of which that is true.
+// Claims with parameters that are Go objects have no key, but get an answer. The same holds if a class has such parameters.
 func TestAnswersWithoutKey(t *testing.T) {
 	made := opaque("{}")
 	made.Opaque.Parameters = runtime.RawExtension{Object: &resourceapi.ResourceSlice{}}

@@ -22,16 +22,15 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// response is all that a caller gets from an Allocate call, share ids aside.
+// response is the result of an Allocate call, without share IDs.
 type response struct {
 	Results []resourceapi.AllocationResult
 	Err     string
-	// onNode: the error is a reason why the claims don't fit.
+	// onNode is true if the error is a reason why the claims don't fit.
 	onNode bool
 }
 
-// withoutReason leaves out why the claims don't fit: the more a search knows about
-// the devices, the more it can say.
+// withoutReason removes the reason why the claims don't fit, because a search can give a better reason if it has seen more.
 func (a response) withoutReason() response {
 	if a.onNode {
 		a.Err = ""
@@ -58,8 +57,8 @@ func answerOf(results []resourceapi.AllocationResult, err error) response {
 	return response{Results: results}
 }
 
-// Bounds change nothing but the number of steps: not the devices, not which error is met, with all
-// its text, nor what is left behind. Only the reason why the claims don't fit may be a better one.
+// Bounds change only the number of steps. Devices, errors with their text, and the state after the search are equal. The reason
+// why claims don't fit may differ.
 func TestBoundsChangeNothing(t *testing.T) {
 	seen, outcomes := map[string]int{}, map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -87,7 +86,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 
-// A pattern that some completions have says nothing of the others: there a relation fails, and that ends the search.
+// Bounds must not use a pattern that only some completions have: in the others a relation fails, and that ends the search.
 func TestPatternsThatFail(t *testing.T) {
 	const chain = "devices.exists(a, devices.exists(b, devices.exists(c, $a.next == $b.index && $b.next == $c.index)))"
 	for name, text := range map[string]string{
@@ -112,8 +111,7 @@ func TestPatternsThatFail(t *testing.T) {
 	}
 }
 
-// Where a glance at the ordinary devices tells that there are plenty, a look at each device tells the
-// same, and learns nothing that was not known.
+// If HasPlenty finds enough ordinary devices by bits, examining each device gives the same result and evaluates nothing new.
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -164,7 +162,7 @@ func TestPlentyIsEnough(t *testing.T) {
 	require.Len(t, seen, 3, "the generator has lost an outcome: %v", seen)
 }
 
-// randomFreeDevices has one request, and devices of which some are in use.
+// randomFreeDevices returns a scenario with one request and devices, some in use.
 func randomFreeDevices(t *rapid.T) scenario {
 	s := scenario{}
 	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{1, 5, 63, 64, 65, 127, 128, 129}).Draw(t, "devices"))
@@ -195,7 +193,7 @@ func randomFreeDevices(t *rapid.T) scenario {
 	return s
 }
 
-// Sets of requests that must match, and devices that hardly suffice.
+// Groups of requests that must match, with barely enough devices.
 func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(100, 500), func(rt *rapid.T) {
@@ -215,8 +213,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	require.NotZero(t, seen["cut"], "%v", seen)
 }
 
-// randomMatching has GPUs and NICs on few roots, and requests for one or two of
-// them which are to be on one root or on different roots.
+// randomMatching returns GPUs and NICs on few roots, and requests for one or two of them on one root or on different roots.
 func randomMatching(t *rapid.T) scenario {
 	s := scenario{}
 	lists := oneIn(t, 3, "list attributes")
@@ -258,12 +255,12 @@ func randomMatching(t *rapid.T) scenario {
 	return s
 }
 
-// kind selects devices by the attribute of that name.
+// kind returns a selector for devices with this value of the attribute kind.
 func kind(value string) string {
 	return fmt.Sprintf("device.attributes['%s'].kind == '%s'", driver, value)
 }
 
-// Requests are of one kind if the same devices can be had for them.
+// Requests are of the same kind if the same devices are eligible for them.
 func TestSameKind(t *testing.T) {
 	plain := func() *claimBuilder { return claim("c").want("x", 1, "true") }
 	for name, test := range map[string]struct {
@@ -291,8 +288,7 @@ func TestSameKind(t *testing.T) {
 	}
 }
 
-// Sets of devices are words of 64 bits: what is before and after a device is so across
-// words too.
+// Sets of devices consist of words of 64 bits. The positions before and after a device must be right across words.
 func TestPruningOfManyDevices(t *testing.T) {
 	for _, n := range []int{63, 64, 65, 70, 130} {
 		for name, c := range map[string]*claimBuilder{
@@ -304,7 +300,7 @@ func TestPruningOfManyDevices(t *testing.T) {
 		} {
 			t.Run(fmt.Sprintf("%d, %s", n, name), func(t *testing.T) {
 				s := scenario{slices: []*sliceBuilder{slice("1", ring(n)...)}, inUse: []string{"mla-0", "mla-62"}, claims: []*claimBuilder{c}}
-				if name != "a row" { // as many sets as there are are too many
+				if name != "a row" { // there are too many sets to try
 					want, _ := s.answer(t, WithExhaustiveSearch(), WithCostBudget(math.MaxUint64), WithStepBudget(math.MaxInt64))
 					got, _ := s.answer(t)
 					require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
@@ -322,7 +318,7 @@ func TestPruningOfManyDevices(t *testing.T) {
 	}
 }
 
-// nested is true for all sets, and costs about the number of devices to the given power.
+// nested returns an expression that is true for all sets. Its cost is about the number of devices to the power of loops.
 func nested(loops int, text string) string {
 	for i := range loops {
 		text = fmt.Sprintf("devices.all(d%d, %s)", i, text)
@@ -330,8 +326,8 @@ func nested(loops int, text string) string {
 	return text
 }
 
-// An evaluation that crosses the limit of its cost fails, although the bounds know what the
-// result would be. Where that can't be excluded they are not asked.
+// An evaluation that exceeds its cost limit fails, even if the bounds could prove the result. So the bounds are used only if that
+// is excluded.
 func TestPruningKnowsTheCostLimit(t *testing.T) {
 	const small, none = indices + ".min() > 0", indices + ".sum() < 0"
 	const contains = "d0.attributes['mla.example.com'].text.contains(d1.attributes['mla.example.com'].text)"
@@ -374,8 +370,8 @@ func TestPruningKnowsTheCostLimit(t *testing.T) {
 	}
 }
 
-// TestSharedDevicesOfOneRequestArePruned: CPUs that several claims have a part of, next to GPUs. Only
-// where two requests may have the same of them, a set may have it twice, and is tried.
+// Several claims can share a CPU; GPUs are not shared. Pruning is off only if two requests may get the same CPU, so that a set
+// may contain it twice.
 func TestSharedDevicesOfOneRequestArePruned(t *testing.T) {
 	const all = `class mla.example.com if device.driver == 'mla.example.com'; class cpu if device.driver == 'cpu.example.com'
 slice 1; devices 4 gpu-# resource.kubernetes.io/numa=0; devices 4 more-# resource.kubernetes.io/numa=1

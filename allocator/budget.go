@@ -11,7 +11,7 @@ type Budget = budget.Budget
 // AttemptBudget is shared by all Allocate calls of one attempt ([WithAttemptBudget]).
 type AttemptBudget = budget.Attempt
 
-// BudgetError says that an Allocate call used up a budget before it had an answer.
+// BudgetError says that an Allocate call exhausted a budget before it had an answer.
 type BudgetError = budget.Error
 
 // BudgetUnit is the unit of a limit.
@@ -23,14 +23,14 @@ const (
 	BudgetSteps = budget.Steps
 )
 
-// DefaultBudget returns the default of the plugin's arguments.
+// DefaultBudget returns the default budget in the plugin's arguments.
 func DefaultBudget() Budget { return budget.Default() }
 
 // NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
-// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use of.
-// Reports and groups of pods choose both, because they are no attempt for one pod.
+// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use of. It is for
+// reports and groups of pods, which are not attempts for one pod and choose both limits.
 func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
 	return budget.NewSeparate(of, preferences)
 }

@@ -15,11 +15,10 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// unread is an expression that is false for each set, which only evaluation tells:
-// nothing reads what slice returns.
+// unread is false for each set, but the bounds can't prove that, because they don't read the result of slice.
 const unread = "devices.slice(0, 1).map(d, d.attributes['" + driver + "'].index).size() == 2"
 
-// requireBudgetError runs the scenario into a budget.
+// requireBudgetError requires that the scenario exhausts a budget.
 func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError, Stats) {
 	t.Helper()
 	s.opts = append(s.opts, opts...)
@@ -32,8 +31,7 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError
 	return failure, a.Stats()
 }
 
-// The tables of an expression cost too, and nothing may be cut because of entries that
-// there was no budget for.
+// The tables of an expression are charged, too. Nothing may be cut because of entries that the budget did not allow.
 func TestBudgetIsForTablesToo(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want mla 4; cel row = $row && $indices.min() == 3")
 	search := s.search(t)
@@ -51,7 +49,7 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 
-// A budget may be used up. It is for one Allocate call.
+// A call may use its budget completely. Each Allocate call has its own.
 func TestBudgetsArePerCall(t *testing.T) {
 	s := given(t, "devices 5 mla-# index=#; claim c; want mla 3; cel shape = $unread")
 	_, stats := s.answer(t)
@@ -71,8 +69,7 @@ func TestBudgetsArePerCall(t *testing.T) {
 	}
 }
 
-// Wherever an exhaustive search is stopped, the sets that are not left are those that
-// it evaluated.
+// If an exhaustive search is stopped at any point, the sets left are exactly the sets that it has not evaluated.
 func TestSetsLeftAreThoseNotEvaluated(t *testing.T) {
 	const odd, even = index + " % 2 == 1", index + " % 2 == 0"
 	for name, test := range map[string]struct {
@@ -112,7 +109,7 @@ func TestSetsLeftAreThoseNotEvaluated(t *testing.T) {
 	}
 }
 
-// costOfOne is the cost of one evaluation if all cost the same.
+// costOfOne returns the cost of one evaluation if all evaluations cost the same.
 func (s scenario) costOfOne(t testing.TB) uint64 {
 	t.Helper()
 	search := s.search(t)
@@ -123,14 +120,14 @@ func (s scenario) costOfOne(t testing.TB) uint64 {
 	return search.Work.Cost.Spent() / evaluations
 }
 
-// Of a prioritized list the sets are those of the alternative being tried.
+// For a prioritized list, only sets of the current alternative are counted.
 func TestSetsLeftWithAlternatives(t *testing.T) {
 	for statements, test := range map[string]struct {
 		evaluations uint64
 		left, sets  int64
 	}{
 		"first x; sub four 4; sub two 2; cel shape":                   {4, 11, 15},
-		"first x; sub four 4; sub two 2; cel  shape":                  {15 + 4, 11, 15}, // the second
+		"first x; sub four 4; sub two 2; cel  shape":                  {15 + 4, 11, 15}, // the second alternative
 		"first x; sub four 4; sub one 1; cel shape":                   {15 + 4, 2, 6},
 		"first x; sub none 9; sub three 3; cel shape x/three":         {4, 16, 20},
 		"want y 2; first x; sub none 1; sub two 2; cel shape y x/two": {0, 15, 15},
@@ -141,7 +138,7 @@ func TestSetsLeftWithAlternatives(t *testing.T) {
 	}
 }
 
-// With several constraints the error names the one that the search was busy with.
+// With several constraints the error names the constraint that the search was working on.
 func TestBudgetErrorNamesTheConstraint(t *testing.T) {
 	s := given(t, `devices 6 mla-# index=#; claim a; want x 2; cel first = devices.size() == 2
 claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third = $unread`)
@@ -153,11 +150,11 @@ claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third
 	require.Equal(t, map[string]string{
 		"0": "a/first 15 of 15", // before the first device
 		"1": "a/first 15 of 15",
-		"2": "b/second 4 of 4", // the first is complete
+		"2": "b/second 4 of 4", // the set of first is complete
 		"3": "b/second 4 of 4",
-		"4": "b/third 24 of 24", // one device of both, the last is named
+		"4": "b/third 24 of 24", // y gets devices of both, the last is named
 		"5": "b/third 24 of 24",
-		"6": "b/third 24 of 24", // the second is complete
+		"6": "b/third 24 of 24", // the set of second is complete
 		"7": "b/third 18 of 24",
 		"8": "b/third 12 of 24",
 	}, found)
@@ -166,7 +163,7 @@ claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third
 	require.Equal(t, "third", cost.Constraint, "no evaluation is needed for the others")
 }
 
-// If all sets are complete it is another set of the last that would be tried next.
+// If all sets are complete, the error names the last constraint, because the search would try another set of it next.
 func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	s := given(t, "devices 6 mla-# index=#; claim a; want x 2; cel last = $indices.sum() > 3; claim b; want y 5")
 	search := s.search(t)
@@ -181,8 +178,8 @@ func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	}
 }
 
-// fleetOf has one slice of n devices for each name, no two with the same hardware, so that
-// nothing that was found out about one node is good for another.
+// fleetOf returns one slice of n devices for each name. All slices have different hardware, so results for one node don't hold
+// for another.
 func fleetOf(n int, names ...string) []*sliceBuilder {
 	var slices []*sliceBuilder
 	for i, name := range names {
@@ -195,7 +192,7 @@ func fleetOf(n int, names ...string) []*sliceBuilder {
 	return slices
 }
 
-// searchFleet is a scenario without an answer but by trying everything, on each node.
+// searchFleet returns a scenario that can only be decided by trying every set, on each node.
 func searchFleet(constraint string, names ...string) scenario {
 	return scenario{
 		slices: fleetOf(8, names...),
@@ -261,8 +258,7 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 	}
 }
 
-// However many searches run at the same time, they use up no more than the budget, a batch
-// for each of them and an evaluation.
+// Concurrent searches use no more than the budget, plus one batch and one evaluation for each of them.
 func TestAttemptBudgetBoundsConcurrentSearches(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	s := searchFleet(unread, names...)
@@ -306,7 +302,7 @@ func TestEndedAttempt(t *testing.T) {
 	}
 }
 
-// A search without CEL constraints behaves as upstream's, which has no budget.
+// A search without CEL constraints has no budget, like upstream's.
 func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
 	s := scenario{slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}}
 	budget := NewAttemptBudget(Budget{Cost: 0, Steps: 0})

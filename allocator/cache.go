@@ -6,14 +6,13 @@ package allocator
 import "github.com/celset/celset/allocator/internal/plan"
 
 type (
-	// Cache is shared by allocators ([WithCache]), so that they find out nothing twice. It is bounded in bytes and changes no
-	// answer.
+	// Cache holds results that allocators share ([WithCache]). It is bounded in bytes and changes no answer.
 	Cache = plan.Cache
-	// CacheOption changes a [Cache].
+	// CacheOption configures a [Cache].
 	CacheOption = plan.CacheOption
-	// Refusals tells on which nodes claims are known not to fit ([Allocator.RefusalsOf]).
+	// Refusals finds nodes with a cached refusal of claims ([Allocator.RefusalsOf]).
 	Refusals = plan.Refusals
-	// Acceptance is a condition on complete sets that the caller of the search states ([WithAcceptance]).
+	// Acceptance is a condition on complete sets that the caller of the search adds ([WithAcceptance]).
 	Acceptance = plan.Acceptance
 	// Total is a linear inequality over a set, part of an [Acceptance].
 	Total = plan.Total
@@ -25,5 +24,5 @@ const DefaultCacheBytes = plan.DefaultCacheBytes
 // NewCache returns an empty Cache.
 func NewCache(opts ...CacheOption) *Cache { return plan.NewCache(opts...) }
 
-// CacheBytes replaces [DefaultCacheBytes].
+// CacheBytes sets the size of a [Cache] in bytes.
 func CacheBytes(limit int64) CacheOption { return plan.CacheBytes(limit) }

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// What is kept of many nodes, many claims and many sets is said to take about what it takes.
+// The reported size of a cache with many nodes, claims and sets is close to the memory that it takes.
 func TestCacheTakesWhatIsSaid(t *testing.T) {
 	for name, fill := range map[string]func(*fleet){
 		"hardware with few attributes":  func(f *fleet) { f.addDifferentNodes(100, 2) },
@@ -69,7 +69,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			f := newFleet(1)
 			f.classes[driver] = classOf(driver)
 			fill(f)
-			// What is compiled is kept by what was read only.
+			// Compiled expressions are kept only by the analyses.
 			environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1})
 			require.NoError(t, err)
 			ask := func(cache *Cache) {
@@ -78,9 +78,9 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 					f.ask(t.Context(), a, q)
 				}
 			}
-			ask(NewCache()) // what is compiled once is there
+			ask(NewCache()) // results that are created once exist now
 			definition.Readings.Forget()
-			// What nodes have is not in the memory of the cache.
+			// Inventories of nodes are not in the memory of the cache.
 			cache := NewCache()
 			for _, node := range f.nodes {
 				_, err := f.allocator(t, 0, WithCache(cache)).planner.InventoryOf(node)
@@ -91,7 +91,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			taken, said := heap()-before, cache.Used()+definition.Readings.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Readings.Used(), taken)
 			require.Less(t, taken, 2*said)
-			// What was read is in both, as each of them may keep it alive.
+			// Analyses count in the cache and in Readings, because each may keep them alive.
 			require.Greater(t, 2*taken, said-definition.Readings.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)
@@ -99,8 +99,8 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 	}
 }
 
-// Tables that are asked for again and again outlive the view that they were made of, and keep its devices. A cache
-// that did not count these took several times what it may.
+// Frequently used tables outlive the view that they were made from and keep its devices alive. A cache that did not count these
+// devices took several times its limit.
 func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 	const limit, nodes, every = 4 << 20, 60, 4
 	f := newFleet(1 + nodes/every)
@@ -132,7 +132,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 		if (n+1)%every != 0 {
 			continue
 		}
-		// Other devices are in use now, so that no answer is known. The tables are.
+		// Different devices are in use now, so no answer is cached, but the tables are.
 		for known := range n {
 			f.ask(t.Context(), allocators[(n+1)/every], question{node: known})
 		}
@@ -143,8 +143,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 	runtime.KeepAlive(allocators)
 }
 
-// addDifferentNodes adds nodes with 16 devices of which no two are the same to a claim that
-// reads all attributes, and such a claim.
+// addDifferentNodes adds nodes with 16 devices that all differ, and a claim that reads all attributes.
 func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	for n := range nodes {
 		f.addNode(slice("1", wide(16, attributes, n)...))
@@ -152,7 +151,7 @@ func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	f.addPod(claim("c").want("x", 16).cel("row").define("row", inARow+" && devices.all(d, d.attributes[d.driver].index >= 0)"))
 }
 
-// wide are devices with that many attributes besides an index, whose values no other node has.
+// wide returns devices with an index and this number of attributes, whose values differ on each node.
 func wide(devices, attributes, node int) []resourceapi.Device {
 	result := ring(devices)
 	for i := range result {
@@ -172,10 +171,8 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// Whoever may create claims may create any number of them, each with another expression, as
-// large as it may be, and with other attributes, selectors and devices in use. What is
-// remembered of them stays within its bounds, and so does the memory of the process; others
-// are told what they were told before.
+// A tenant can create any number of claims, with different expressions of the maximum size, attributes, selectors and devices in
+// use. The cache and the memory of the process stay within their bounds, and other tenants get the same answers as before.
 func TestFloodOfClaims(t *testing.T) {
 	const limit, compiled = 8 << 20, 4 << 20
 	rounds := cases.Of(30, 300)
@@ -208,7 +205,7 @@ func TestFloodOfClaims(t *testing.T) {
 	before := heap()
 	said := int64(0)
 	for _, q := range hostile.questions() {
-		// One for each claim, as in a scheduler: it keeps what it needs for its claims.
+		// Use one allocator for each claim, like a scheduler, because an allocator keeps data of its claims.
 		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))

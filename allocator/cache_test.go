@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// mixedFleet has nodes of several hardware types, some in use alike and some not, some
-// with devices that answers are not kept for, and pods with all kinds of claims.
+// mixedFleet returns nodes of several hardware types, with equal and different devices in use, nodes whose answers are not
+// cached, and pods with all kinds of claims.
 func mixedFleet() *fleet {
 	f := newFleet(1)
 	f.classes[driver] = classOf(driver)
@@ -54,14 +54,14 @@ func mixedFleet() *fleet {
 	return f
 }
 
-// width is the distance of the extremes of an attribute.
+// width returns the difference between the maximum and minimum of an attribute.
 func width(attribute string) string {
 	values := "devices.map(d, d.attributes['mla.example.com']." + attribute + ")"
 	return values + ".max() - " + values + ".min()"
 }
 
-// Many nodes at a time, one Cache: the answers are those of searches that share nothing,
-// and together they took exactly what they take one after the other.
+// Concurrent calls with one Cache get the answers of searches that share nothing. Together they do exactly the work of sequential
+// calls.
 func TestCacheIsForManyAtATime(t *testing.T) {
 	f := mixedFleet()
 	questions := f.questions()
@@ -90,7 +90,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 	for round := range 3 {
 		shared := NewCache()
 		for _, expected := range []Stats{cold, warm} {
-			// Three allocators, as if several profiles of a scheduler were at work.
+			// Three allocators, like several profiles of a scheduler.
 			allocators := []*Allocator{f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared))}
 			got := make([]response, len(questions))
 			order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(questions))
@@ -120,7 +120,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 func (f *fleet) requireSame(t *testing.T, q question, want, got response) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // faster by far
+		return // much faster than cmp.Diff
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(response{})); diff != "" {
 		require.Fail(t, diff, f.describe(0, q))
@@ -136,7 +136,7 @@ func minus(s, o Stats) Stats {
 	})
 }
 
-// An allocator without a Cache has one of its own, which it shares with nobody.
+// An allocator without a Cache creates one that it does not share.
 func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	s := rowOfThree()
 	a, b := s.allocator(t), s.allocator(t)
@@ -154,7 +154,7 @@ func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	require.Equal(t, a.Stats().TableEvaluations, b.Stats().TableEvaluations)
 }
 
-// What does not fit into a Cache any more is found out again.
+// Results that don't fit into a Cache any more are computed again.
 func TestCacheIsBounded(t *testing.T) {
 	const nodes, limit = 200, 64 << 10
 	f := newFleet(1)
@@ -185,8 +185,8 @@ func TestCacheIsBounded(t *testing.T) {
 	require.Greater(t, used, int64(2*limit), "there is too much for a small one")
 }
 
-// A refusal is known if and only if Allocate says no without a search. Nothing is known at first,
-// and nothing of claims without CEL constraints.
+// Refusals.Has is true if and only if Allocate refuses without a search. It is false at first, and always for claims without CEL
+// constraints.
 func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
 	f := mixedFleet()
 	a := f.allocator(t, 0, WithCache(NewCache()))
@@ -218,7 +218,7 @@ func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
 	require.Equal(t, warm, requireKnown(true))
 }
 
-// To ask changes nothing: there is no entry for what nobody has found out.
+// Refusals.Has creates no entries.
 func TestRefusalsLeaveNothingBehind(t *testing.T) {
 	f := mixedFleet()
 	cache := NewCache()
@@ -233,7 +233,7 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 	require.Zero(t, cache.Used())
 }
 
-// Nodes without slices have the same: nothing.
+// Nodes without slices share the empty inventory.
 func TestInventoriesOfNothing(t *testing.T) {
 	a := given(t, "devices 3 mla-# index=#").allocator(t)
 	none, err := a.planner.InventoryOf(newNode("another"))
@@ -244,7 +244,7 @@ func TestInventoriesOfNothing(t *testing.T) {
 	require.Same(t, none, other)
 }
 
-// A refusal that is known is what a search says, and takes none.
+// A cached refusal equals the refusal of the search, and needs no search.
 func TestKnownRefusal(t *testing.T) {
 	tight := rowOfThree()
 	tight.inUse = []string{"mla-1", "mla-4"}
@@ -261,7 +261,7 @@ func TestKnownRefusal(t *testing.T) {
 	}
 }
 
-// changing is a lister of a class that changes, or goes, after it was asked for some times.
+// changing is a lister whose class changes or disappears after a number of look-ups.
 type changing struct {
 	classes
 	left          atomic.Int64
@@ -287,8 +287,8 @@ func newChanging(before, after *resourceapi.DeviceClass, left int64) *changing {
 	return c
 }
 
-// A class that changes, and is changed back, leaves no answer behind that was never right:
-// whenever it changes, an attempt sees one class, and what is kept of it is of that class.
+// If a class changes and changes back, no wrong answer is cached. Each attempt sees one version of the class, and caches answers
+// for that version.
 func TestClassesThatChange(t *testing.T) {
 	s := rowOfThree()
 	before, after := classOf(driver), classOf(driver, index+" > 1")
@@ -296,7 +296,7 @@ func TestClassesThatChange(t *testing.T) {
 		before: {"mla=mla-0", "mla=mla-1", "mla=mla-2"},
 		after:  {"mla=mla-2", "mla=mla-3", "mla=mla-4"},
 	}
-	// ask asks for two nodes.
+	// ask searches on two nodes.
 	ask := func(cache *Cache, lister *changing) [][]string {
 		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
@@ -338,7 +338,7 @@ func TestClassesThatGo(t *testing.T) {
 	}
 }
 
-// A class that is not there may come.
+// A missing class may be created later.
 func TestClassesThatCome(t *testing.T) {
 	lister := classes{}
 	seen := &definition.Classes{DeviceClassLister: lister}

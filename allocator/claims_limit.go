@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/allocator/internal/requests"
 )
 
-// AsksForTooMany reports whether a claim asks for more devices than a claim can have, whatever the node. The number of
-// devices of a request with allocationMode All depends on the node. Such a request counts as none here.
+// AsksForTooMany reports whether a claim asks for more devices than a claim can have on any node. A request with allocationMode
+// All counts as 0 here, because it depends on the node.
 func AsksForTooMany(claim *resourceapi.ResourceClaim) bool {
 	return requests.AsksForMore(claim, resourceapi.AllocationResultsMaxSize)
 }

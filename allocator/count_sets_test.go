@@ -35,7 +35,7 @@ func TestCountSetsOfNoClass(t *testing.T) {
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
-// A device that two nodes can use is counted once, and nothing stays in use.
+// A device that two nodes can use is counted once, and no device stays in use.
 func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
@@ -58,7 +58,7 @@ func TestCountSetsEnds(t *testing.T) {
 	require.ErrorIs(t, err, over.Err())
 }
 
-// All sets are listed, whatever is in use.
+// All sets are listed, regardless of devices in use.
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
@@ -70,7 +70,7 @@ func TestListedSets(t *testing.T) {
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
 }
 
-// mostDisjoint tries all ways.
+// mostDisjoint tries all combinations.
 func mostDisjoint(sets [][]int, taken map[int]bool) int {
 	most := 0
 	for i, set := range sets {
@@ -132,7 +132,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }
 
-// layout says which devices of a machine are in use.
+// layout determines the devices of a machine in use.
 type layout struct {
 	name  string
 	inUse func(i int) bool
@@ -155,7 +155,7 @@ func layouts() []layout {
 	return result
 }
 
-// asking is the claim for an expression on a machine with a layout.
+// asking returns the claim for an expression on a machine with a layout.
 func asking(e corpus.Expression, l layout) scenario {
 	s := scenario{opts: []Option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}
 	wanted := claim("c")
@@ -177,20 +177,20 @@ func asking(e corpus.Expression, l layout) scenario {
 	return s
 }
 
-// unanswered are the expressions for which the search may use up its budgets.
+// unanswered lists the expressions that may exhaust the budgets of the search.
 var unanswered = map[string]string{
 	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
 }
 
-// TestAskedIsAnswered: what people ask of machines is answered within the budgets of the plugin,
-// from a cold start, whatever is in use.
+// Expressions that users write for real machines are decided within the budgets of the plugin, from a cold start, with any
+// devices in use.
 func TestAskedIsAnswered(t *testing.T) {
 	steps := make(map[string]int64)
 	for i, e := range corpus.Asked() {
 		t.Run(e.Name, func(t *testing.T) {
 			for j, l := range layouts() {
 				if !cases.Nightly() && (i+j)%3 != 0 {
-					continue // the race detector makes ten seconds ninety
+					continue // the race detector turns ten seconds into ninety
 				}
 				s := asking(e, l)
 				a := s.allocator(t)

@@ -44,7 +44,7 @@ func parameters(driver, raw string) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// What no API server sends, and what a newer one may send, is an error and nothing else.
+// Objects that no API server sends, or only a newer one, cause an error and nothing else.
 func TestUnknownKinds(t *testing.T) {
 	for message, change := range map[string]func(scenario){
 		"claim default/c, constraint #1: empty constraint (unsupported constraint type?)": func(s scenario) {
@@ -89,7 +89,7 @@ func (a *asked) Get(name string) (*resourceapi.DeviceClass, error) {
 	return a.DeviceClassLister.Get(name)
 }
 
-// compilations counts what an environment is asked to compile.
+// compilations counts the expressions that an environment compiles.
 type compilations struct {
 	cel.Observer
 	mutex sync.Mutex
@@ -104,8 +104,7 @@ func (c *compilations) ObserveCompilation(string, bool, error) {
 
 func (c *compilations) ObserveEvaluation(string, uint64, error) {}
 
-// A pod is tried on many nodes: its definitions are looked up and compiled once,
-// also if that fails.
+// A pod is tried on many nodes. Its definitions are looked up and compiled once, even if that fails.
 func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
 	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
@@ -131,8 +130,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }
 
-// TestClaimsForOneNode: claims for extended resources are made anew for each node, and resolved
-// once for all that ask for the same.
+// Claims for extended resources are created for each node, and resolved once for all equal ones.
 func TestClaimsForOneNode(t *testing.T) {
 	s := given(t, "class mla.example.com; define row default = $row; devices 6 mla-# index=#; allocated mla-1")
 	a := s.allocator(t)
@@ -159,8 +157,7 @@ func TestClaimsForOneNode(t *testing.T) {
 	a.planner.ResolvedClaims.ByClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
 }
 
-// TestDefaultsAreReferences: a default means what a reference to the same definition means that
-// covers the request alone.
+// A default constraint means the same as a reference to its definition from a constraint that covers only the request.
 func TestDefaultsAreReferences(t *testing.T) {
 	expressions := []string{"$row", "$indices.sum() % 3 == 0", "devices.exists(d, $at.index == 2)", "devices.size() != 3"}
 	found, none := 0, 0
@@ -193,7 +190,7 @@ func TestDefaultsAreReferences(t *testing.T) {
 	require.Positive(t, min(found, none), "the generator has lost a case")
 }
 
-// TestSearchesReadNothingThatWasPrepared: of what a claim says nothing is left to be read in a scheduling cycle.
+// A scheduling cycle decodes and compiles nothing of a prepared claim.
 func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -228,8 +225,7 @@ func names(ids []structured.DeviceID) []string {
 	return result
 }
 
-// What a request has does not depend on what others want, and a selector that fails for a
-// device leaves it out.
+// The devices of a request don't depend on other requests. A device is left out if a selector fails for it.
 func TestRequestDevices(t *testing.T) {
 	s := given(t, `device a index=0; device b index=1; device none; device tainted index=3 +taint=NoSchedule; allocated b
 claim c; want x 3; want y 1 if $device.index < 3`)

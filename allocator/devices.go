@@ -14,11 +14,11 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// RequestDevices are the devices that a node has for a request, whatever other requests and constraints want.
+// RequestDevices holds the devices of a node for a request, regardless of other requests and constraints.
 type RequestDevices = search.RequestDevices
 
-// RequestDevices looks at all devices of the node for each request of the claims, in their
-// order. The error is one that [Allocator.Allocate] would return too.
+// RequestDevices examines all devices of the node for each request of the claims, in order. [Allocator.Allocate] would return the
+// same errors.
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
 	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
@@ -31,8 +31,7 @@ func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []
 	return s.RequestDevices()
 }
 
-// NodeDevices are the devices that claims can have on the node, in the order in which they
-// are tried.
+// NodeDevices returns the devices that claims can get on the node, in the order of the search.
 func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	has, err := a.planner.InventoryOf(node)
 	if err != nil {
@@ -51,26 +50,25 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	return ids, nil
 }
 
-// HasPlainDevices reports whether the slices of a node say nothing about its devices but their attributes
-// and capacities, and its pools can be used. Such a device is in use as a whole or not at all, whatever
-// is in use beside it.
+// HasPlainDevices reports whether the slices of a node hold nothing but attributes and capacities of devices, and its pools are
+// usable. Each such device is allocated as a whole and independently of others.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
 	has, err := a.planner.InventoryOf(node)
 	return err == nil && has.IsPlain
 }
 
-// BrokenPool is a pool of a node that can't be used: it has no devices for the allocator.
+// BrokenPool is an incomplete or invalid pool of a node. The allocator uses none of its devices.
 type BrokenPool struct {
 	Driver, Name string
 	Generation   int64
-	// Published is how many slices of the generation there are.
+	// Published is the number of slices of the generation.
 	Published int
-	// Invalid says what is wrong with the pool. If it is empty slices are missing.
+	// Invalid says why the pool is invalid. If it is empty, slices are missing.
 	Invalid string
 }
 
-// BrokenPools are those of a node, by driver and name. Node selection that fails is left to [Allocator.Allocate], which
-// returns the error.
+// BrokenPools returns the broken pools of a node, by driver and name. If node selection fails it returns nil, because
+// [Allocator.Allocate] returns that error.
 func BrokenPools(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) []BrokenPool {
 	pools, _, err := inventory.Gather(features, node, all, all)
 	if err != nil {

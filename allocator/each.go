@@ -18,24 +18,24 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Allocation is what claims may get on a node.
+// Allocation is a possible allocation for claims on a node.
 type Allocation struct {
-	// Results has one entry a claim.
+	// Results has one entry for each claim.
 	Results []resourceapi.AllocationResult
-	// Devices are the devices of all claims, in the order of the results.
+	// Devices holds the devices of all claims, in the order of the results.
 	Devices []AllocatedDevice
 }
 
-// AllocatedDevice is a device, and the slice that has it.
+// AllocatedDevice is a device with its slice.
 type AllocatedDevice struct {
 	*resourceapi.Device
 	Slice *resourceapi.ResourceSlice
 }
 
-// AllocateEach calls yield for what the claims may get on the node, one allocation after the other in the order of the search:
-// what Allocate returns is the first, unless a preference is about it, which counts for nothing here. Of allocations that
-// differ only in devices that look the same to the claims and to what is read besides it yields the first, and may yield
-// others. The error is that of Allocate, after what was yielded.
+// AllocateEach calls yield for each allocation that the claims may get on the node, in the order of the search. Preferences are
+// ignored; without them the first allocation is the result of Allocate. If allocations differ only in devices that look the same
+// to the claims and to read, AllocateEach yields the first, and may skip the others. It returns the error of Allocate after the
+// last allocation.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
 	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
 	on, err := p.On(node)
@@ -74,7 +74,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	}
 }
 
-// IsFree reports whether no other claim has a device of the results for itself.
+// IsFree reports whether no other claim has exclusive use of a device of the results.
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// ringClaim asks for four devices with contiguous indices.
+// ringClaim requests four devices with contiguous indices.
 const ringClaim = `
 metadata: {namespace: default, name: four-connected-devices}
 spec:
@@ -101,8 +101,8 @@ func Example() {
 	// 0 sets evaluated, 1 proven
 }
 
-// A scheduler or autoscaler that has an allocator made for each attempt replaces
-// one line. What it does with the allocator stays as it is.
+// A scheduler or autoscaler that creates an allocator for each attempt replaces one line. All uses of the allocator stay the
+// same.
 func ExampleNewAllocator() {
 	ctx := context.Background()
 	var (

@@ -22,21 +22,16 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// The search is compared with the exhaustive one, its reference. A case is one
-// answer: for the claims of a pod on a node, with an expression over their devices.
+// The search is compared with the exhaustive search. A case is one answer for the claims of a pod on a node.
 //
-// Compiling an expression takes as long as evaluating it on some fifty sets, so cases
-// come in fleets: a few expressions, a few pods with claims that use them, a few
-// nodes, and one or two scheduling cycles in which different devices are in use.
-// Fleets also show that answers do not depend on what an allocator was asked before,
-// or what others with the same cache were asked.
+// Compiling an expression takes as long as evaluating it on about fifty sets, so cases come in fleets. A fleet has a few
+// expressions, a few pods whose claims use them, a few nodes, and one or two scheduling cycles with different devices in use.
+// Fleets also show that answers don't depend on earlier calls of the allocator or of others with the same cache.
 
-// randomCases is the number of cases: three of eight of them with expressions of the corpus, the
-// others with random ones.
+// randomCases returns the number of cases. Three of eight use expressions of the corpus, the others random expressions.
 func randomCases() int { return cases.Of(10_000, 200_000) }
 
-// tally counts cases, to keep the generators from degenerating unnoticed. An
-// interesting case is one in which devices were passed over.
+// tally counts cases, to detect generators that produce too few interesting ones. A case is interesting if devices were skipped.
 type tally struct{ cases, found, none, failed, cut, cutAndFound, cutAndNone, cutAndFailed int }
 
 func (s *tally) enter(a response, cuts int64) {
@@ -70,10 +65,9 @@ func (s *tally) add(o tally) {
 	s.cutAndFailed += o.cutAndFailed
 }
 
-// Reading expressions changes nothing but the number of steps and evaluations: not
-// the devices, not which error is met, with all its text.
+// Bounds change only the numbers of steps and evaluations. Devices and errors with their text are equal.
 func TestSameAsExhaustive(t *testing.T) {
-	// Most of what is allocated is garbage soon.
+	// Most allocated memory soon becomes garbage.
 	percent := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	for _, kind := range []struct {
@@ -120,7 +114,7 @@ func TestSameAsExhaustive(t *testing.T) {
 	}
 }
 
-// sameAsExhaustive goes through so many cases, or a few more.
+// sameAsExhaustive compares at least n cases.
 func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -133,12 +127,11 @@ func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 	return seen
 }
 
-// FuzzSameAsExhaustive is TestSameAsExhaustive for as long as one likes.
+// FuzzSameAsExhaustive is TestSameAsExhaustive without a limit on the time.
 func FuzzSameAsExhaustive(f *testing.F) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(f, err)
-	// A fleet takes some thousand draws of eight bytes. Inputs that are too short are
-	// skipped, so the fuzzer starts from long ones.
+	// A fleet needs some thousand draws of eight bytes. Shorter inputs are skipped, so the fuzzer starts from long ones.
 	for seed := range byte(8) {
 		input := make([]byte, 32<<10)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(input) // never fails
@@ -152,16 +145,15 @@ func FuzzSameAsExhaustive(f *testing.F) {
 	})
 }
 
-// comparison of the two searches for a fleet.
+// comparison compares the two searches for a fleet.
 type comparison struct {
 	*fleet
 	t  testing.TB
 	rt *rapid.T
-	// environment compiles for this fleet and for no others at the same time: when it
-	// forgets an expression, more has to be found out twice.
+	// environment compiles for one fleet at a time. Otherwise it would evict expressions, and their results would have to be
+	// computed again.
 	environment *device.Environment
-	// want is what the exhaustive search answers, got what the other one answered first.
-	// Both are by cycle and question.
+	// want holds the answers of the exhaustive search, got the first answers of the other search, both by cycle and question.
 	want, got [][]response
 }
 
@@ -176,12 +168,12 @@ func compareFleet(t testing.TB, rt *rapid.T, f *fleet, environment *device.Envir
 	c.compareAgain(shared, stats)
 }
 
-// search is the allocator under test. What allocators share is given to it here.
+// search returns the allocator under test, with everything that allocators share.
 func (c *comparison) search(cycle int, shared *Cache) *Allocator {
 	return c.allocator(c.t, cycle, WithEnvironment(c.environment), WithCache(shared))
 }
 
-// compare asks both searches all questions of a cycle.
+// compare runs both searches for all questions of a cycle.
 func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
 	reference, a := c.allocator(c.t, cycle, WithEnvironment(c.environment), WithExhaustiveSearch()), c.search(cycle, shared)
 	for i, q := range c.questions() {
@@ -199,8 +191,7 @@ func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
 	return a.Stats()
 }
 
-// check compares an answer with that of the exhaustive search, but for the reason why
-// claims don't fit.
+// check compares an answer with the exhaustive search, except for the reason why claims don't fit.
 func (c *comparison) check(cycle, i int, q question, got response) {
 	c.checkSame("-exhaustive, +search", cycle, q, c.want[cycle][i], got.withoutReason())
 }
@@ -214,7 +205,7 @@ func (c *comparison) checkSame(title string, cycle int, q question, want, got re
 	}
 }
 
-// compareAgain asks in another way than before.
+// compareAgain repeats the questions in another way.
 func (c *comparison) compareAgain(shared *Cache, stats []Stats) {
 	switch kind := rapid.SampledFrom([]string{"same", "shuffled", "concurrent", "warm", "alone"}).Draw(c.rt, "again"); kind {
 	case "same":
@@ -232,7 +223,7 @@ func (c *comparison) compareAgain(shared *Cache, stats []Stats) {
 	}
 }
 
-// inTheSameWay: for the same input the counts are the same, and even the reasons.
+// inTheSameWay repeats the questions with a new cache. All counts and even the reasons must be equal.
 func (c *comparison) inTheSameWay(stats []Stats) {
 	shared := NewCache()
 	for cycle := range c.cycles {
@@ -244,7 +235,7 @@ func (c *comparison) inTheSameWay(stats []Stats) {
 	}
 }
 
-// inOrder asks the same with all that is known already.
+// inOrder repeats the questions with a warm cache.
 func (c *comparison) inOrder(shared *Cache) {
 	for cycle := range c.cycles {
 		a := c.search(cycle, shared)
@@ -254,7 +245,7 @@ func (c *comparison) inOrder(shared *Cache) {
 	}
 }
 
-// inAnyOrder asks each question twice, with all that is known already.
+// inAnyOrder asks each question twice, in random order with a warm cache.
 func (c *comparison) inAnyOrder(shared *Cache) {
 	seed := rapid.Uint64().Draw(c.rt, "order")
 	for cycle := range c.cycles {
@@ -268,8 +259,7 @@ func (c *comparison) inAnyOrder(shared *Cache) {
 	}
 }
 
-// concurrently asks one question per goroutine and node, as the scheduler's Filter
-// does.
+// concurrently asks each question in its own goroutine, like the scheduler's Filter.
 func (c *comparison) concurrently(shared *Cache) {
 	for cycle := range c.cycles {
 		a := c.search(cycle, shared)
@@ -294,7 +284,7 @@ func (c *comparison) concurrently(shared *Cache) {
 	}
 }
 
-// alone asks a new allocator, without a cache that others have, for every question.
+// alone uses a new allocator without a shared cache for every question.
 func (c *comparison) alone() {
 	for cycle := range c.cycles {
 		for i, q := range c.questions() {

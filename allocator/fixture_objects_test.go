@@ -23,12 +23,12 @@ import (
 
 type claimBuilder struct{ *resourceapi.ResourceClaim }
 
-// claim is the claim default/<name>.
+// claim returns the claim default/<name>.
 func claim(name string) *claimBuilder {
 	return &claimBuilder{&resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}}
 }
 
-// want adds a request for count devices of the class of the driver.
+// want adds a request for count devices of the driver's class.
 func (b *claimBuilder) want(request string, count int64, selectors ...string) *claimBuilder {
 	b.Spec.Devices.Requests = append(b.Spec.Devices.Requests, resourceapi.DeviceRequest{
 		Name: request,
@@ -48,7 +48,7 @@ func (b *claimBuilder) wantAll(request string, selectors ...string) *claimBuilde
 	})
 }
 
-// edit changes the request added last.
+// edit changes the last request.
 func (b *claimBuilder) edit(edit func(*resourceapi.ExactDeviceRequest)) *claimBuilder {
 	edit(b.Spec.Devices.Requests[len(b.Spec.Devices.Requests)-1].Exactly)
 	return b
@@ -76,7 +76,7 @@ func (b *claimBuilder) distinct(attribute string, requests ...string) *claimBuil
 	return b
 }
 
-// cel refers to a CEL constraint.
+// cel adds a reference to a CEL constraint.
 func (b *claimBuilder) cel(name string, requests ...string) *claimBuilder {
 	return b.match(v1alpha1.AttributeDomain+"/"+name, requests...)
 }
@@ -93,14 +93,13 @@ func (b *claimBuilder) configure(configuration resourceapi.DeviceConfiguration, 
 	return b
 }
 
-// firstAvailable adds a request that is met by the first of the alternatives that
-// can be had.
+// firstAvailable adds a request with alternatives.
 func (b *claimBuilder) firstAvailable(request string, alternatives ...resourceapi.DeviceSubRequest) *claimBuilder {
 	b.Spec.Devices.Requests = append(b.Spec.Devices.Requests, resourceapi.DeviceRequest{Name: request, FirstAvailable: alternatives})
 	return b
 }
 
-// sub is an alternative of count devices of the class of the driver.
+// sub returns an alternative for count devices of the driver's class.
 func sub(name string, count int64, selectors ...string) resourceapi.DeviceSubRequest {
 	return subOf(driver, name, count, selectors...)
 }
@@ -118,7 +117,7 @@ func subAll(name string, selectors ...string) resourceapi.DeviceSubRequest {
 	return s
 }
 
-// derive gives the request added last a derived attribute.
+// derive adds a derived attribute to the last request.
 func (b *claimBuilder) derive(attribute, expression string) *claimBuilder {
 	return b.edit(func(r *resourceapi.ExactDeviceRequest) {
 		r.DerivedAttributes = append(r.DerivedAttributes, resourceapi.DeviceDerivedAttribute{
@@ -127,7 +126,7 @@ func (b *claimBuilder) derive(attribute, expression string) *claimBuilder {
 	})
 }
 
-// capacity requests an amount of a capacity for the request added last.
+// capacity adds an amount of a capacity to the last request.
 func (b *claimBuilder) capacity(name, amount string) *claimBuilder {
 	return b.edit(func(r *resourceapi.ExactDeviceRequest) { r.Capacity = policy.Requesting(r.Capacity, name, amount) })
 }
@@ -137,9 +136,9 @@ type share struct {
 	device string
 	// pool is pool-1 if empty.
 	pool string
-	// consumed has names and amounts of capacities. A share may consume none.
+	// consumed maps capacities to amounts. It may be empty.
 	consumed map[string]string
-	// unnamed: only the capacity is known, not the share.
+	// unnamed is true if only the consumed capacity is counted, not the share itself.
 	unnamed bool
 }
 
@@ -165,10 +164,10 @@ func (s share) addTo(state *structured.AllocatedState) {
 	state.AggregatedCapacity.Insert(structured.NewDeviceConsumedCapacity(id, consumed))
 }
 
-// shared lets a device be allocated several times.
+// shared makes a device available for several allocations.
 func shared(d *resourceapi.Device) { d.AllowMultipleAllocations = ptr.To(true) }
 
-// amounts are counters by name.
+// amounts maps counters to amounts.
 type amounts map[string]string
 
 func (a amounts) counters() map[string]resourceapi.Counter {
@@ -179,7 +178,7 @@ func (a amounts) counters() map[string]resourceapi.Counter {
 	return result
 }
 
-// providing makes a slice of counter sets: of slice 1 of 2 of pool-1.
+// providing returns slice 1 of 2 of pool-1, with counter sets.
 func providing(name string, sets map[string]amounts) *sliceBuilder {
 	return slice(name).pool("pool-1", 1, 2).edit(func(s *resourceapi.ResourceSliceSpec) {
 		for _, set := range slices.Sorted(maps.Keys(sets)) {
@@ -188,7 +187,7 @@ func providing(name string, sets map[string]amounts) *sliceBuilder {
 	})
 }
 
-// consuming lets a device consume counters of a counter set.
+// consuming makes a device consume counters of a counter set.
 func consuming(set string, consumed amounts, groups ...string) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		d.ConsumesCounters = append(d.ConsumesCounters, resourceapi.DeviceCounterConsumption{
@@ -197,11 +196,10 @@ func consuming(set string, consumed amounts, groups ...string) func(*resourceapi
 	}
 }
 
-// onAny lets a device of a slice with node selection per device be used anywhere.
+// onAny makes a device of a slice with node selection per device usable on all nodes.
 func onAny(d *resourceapi.Device) { d.AllNodes = ptr.To(true) }
 
-// partitioned makes the two slices of a pool with one counter set: "gpu" with an
-// amount of memory.
+// partitioned returns the two slices of a pool with the counter set "gpu", which has an amount of memory.
 func partitioned(memory string, devices ...resourceapi.Device) []*sliceBuilder {
 	return []*sliceBuilder{
 		providing("counters", map[string]amounts{"gpu": {"memory": memory}}),
@@ -209,7 +207,7 @@ func partitioned(memory string, devices ...resourceapi.Device) []*sliceBuilder {
 	}
 }
 
-// part is a device that consumes that much memory of the counter set "gpu".
+// part returns a device that consumes memory of the counter set "gpu".
 func part(name, memory string, groups ...string) resourceapi.Device {
 	return newDevice(name, nil, consuming("gpu", amounts{"memory": memory}, groups...))
 }

@@ -21,8 +21,7 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// Unless a test says otherwise there is one driver with one pool on one node,
-// and one class of the name of the driver.
+// By default there is one driver with one pool on one node, and one class with the name of the driver.
 const (
 	driver   = "mla.example.com"
 	nodeName = "node-1"
@@ -30,8 +29,7 @@ const (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// allOn are all features but ListTypeAttributes, which changes what attribute
-// constraints mean.
+// allOn holds all features except ListTypeAttributes, which changes the meaning of attribute constraints.
 var allOn = structured.Features{
 	AdminAccess:             true,
 	CompatibilityGroups:     true,
@@ -45,7 +43,7 @@ var allOn = structured.Features{
 	PrioritizedList:         true,
 }
 
-// with changes allOn.
+// with returns a changed copy of allOn.
 func with(change func(*structured.Features)) *structured.Features {
 	features := allOn
 	change(&features)
@@ -54,19 +52,19 @@ func with(change func(*structured.Features)) *structured.Features {
 
 var listsOn = with(func(f *structured.Features) { f.ListTypeAttributes = true })
 
-// scenario is all that an allocation depends on.
+// scenario holds the inputs of an allocation.
 type scenario struct {
-	// features are allOn if nil.
+	// features defaults to allOn.
 	features *structured.Features
-	// classes are those that exist besides the one of the name of the driver.
+	// classes holds additional classes, besides the class of the driver.
 	classes []*resourceapi.DeviceClass
 	slices  []*sliceBuilder
 	claims  []*claimBuilder
-	// node is node-1 if nil.
+	// node defaults to node-1.
 	node *v1.Node
-	// inUse are names of devices in pool-1 of the driver.
+	// inUse holds the names of allocated devices in pool-1 of the driver.
 	inUse []string
-	// shares are what is allocated of shared devices in pool-1 of the driver.
+	// shares holds the allocated shares of devices in pool-1 of the driver.
 	shares []share
 	opts   []Option
 }
@@ -98,7 +96,7 @@ func (s scenario) lister() classes {
 	return result
 }
 
-// state has nil for what there is nothing of.
+// state returns the allocated state. Empty sets are nil.
 func (s scenario) state() structured.AllocatedState {
 	var state structured.AllocatedState
 	if len(s.inUse) > 0 {
@@ -137,7 +135,7 @@ func (s scenario) allocate(t testing.TB) ([]resourceapi.AllocationResult, error)
 	return s.allocator(t).Allocate(t.Context(), s.onNode(), s.apiClaims())
 }
 
-// search sets up what Allocate works with.
+// search returns the search that Allocate would run.
 func (s scenario) search(t testing.TB) *search.Search {
 	t.Helper()
 	a := s.allocator(t)
@@ -148,8 +146,7 @@ func (s scenario) search(t testing.TB) *search.Search {
 	return result
 }
 
-// requireDevices demands success with devices written as "request=device", in
-// order. No devices at all stand for "does not fit".
+// requireDevices requires these devices, written as "request=device" in order. No devices mean that the claims don't fit.
 func (s scenario) requireDevices(t testing.TB, want ...string) {
 	t.Helper()
 	results, err := s.allocate(t)
@@ -217,7 +214,7 @@ func celSelectors(expressions []string) []resourceapi.DeviceSelector {
 	return result
 }
 
-// attrs are attributes as Go values: int, string, bool or a list of one of them.
+// attrs holds attributes as Go values: int, string, bool or a list of one of them.
 type attrs map[resourceapi.QualifiedName]any
 
 func newDevice(name string, a attrs, edits ...func(*resourceapi.Device)) resourceapi.Device {
@@ -246,7 +243,7 @@ func newDevice(name string, a attrs, edits ...func(*resourceapi.Device)) resourc
 	return d
 }
 
-// ring makes the devices mla-0 to mla-<n-1> with their index.
+// ring returns the devices mla-0 to mla-<n-1> with their index.
 func ring(n int) []resourceapi.Device {
 	devices := make([]resourceapi.Device, n)
 	for i := range devices {
@@ -255,7 +252,7 @@ func ring(n int) []resourceapi.Device {
 	return devices
 }
 
-// mesh makes the devices mla-<row><col> with row and col.
+// mesh returns the devices mla-<row><col> with row and col.
 func mesh(rows, cols int) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for row := range rows {
@@ -268,7 +265,7 @@ func mesh(rows, cols int) []resourceapi.Device {
 
 type sliceBuilder struct{ *resourceapi.ResourceSlice }
 
-// slice is all of generation 1 of pool-1, for node-1.
+// slice returns the only slice of generation 1 of pool-1, for node-1.
 func slice(name string, devices ...resourceapi.Device) *sliceBuilder {
 	return &sliceBuilder{&resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -316,7 +313,7 @@ func (b *sliceBuilder) perDevice() *sliceBuilder {
 	return b
 }
 
-// nodesWith selects nodes with all the labels.
+// nodesWith returns a selector for nodes with all the labels.
 func nodesWith(labels ...string) *v1.NodeSelector {
 	var term v1.NodeSelectorTerm
 	for _, label := range labels {
@@ -331,7 +328,7 @@ const (
 
 	inARow = indices + ".max() - " + indices + ".min() == devices.size() - 1"
 
-	// neighbors: each device has two neighbours in the mesh.
+	// neighbors requires that each device has two neighbours in the mesh.
 	neighbors = `devices.all(d, devices.filter(o, d != o &&
 		cel.bind(a, d.attributes['mla.example.com'], cel.bind(b, o.attributes['mla.example.com'],
 		a.row == b.row && (a.col == b.col + 1 || a.col == b.col - 1) ||

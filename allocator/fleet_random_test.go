@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// randomlyRead are the attributes that random expressions read, those of [describe].
+// randomlyRead holds the attributes that random expressions read. [describe] sets them.
 var randomlyRead = randomexpr.Attributes{
 	Domain: driver, Ints: []string{"weight", "rank"}, String: "letter",
 	Strings: "letters", Version: "firmware", Bool: "healthy", Capacity: "size", Drivers: []string{driver, otherDriver},
@@ -24,9 +24,8 @@ var randomlyRead = randomexpr.Attributes{
 
 const otherDriver = "nic.example.com"
 
-// describe gives a device what random expressions read. Now and then something of it
-// is missing or of another type. Devices with capacities are searched differently from
-// those without, so not all have any.
+// describe sets the attributes that random expressions read. Sometimes one is missing or has another type. Not all devices get
+// capacities, because the search handles devices with and without capacities differently.
 func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
 	set := func(name string, value any) {
@@ -35,7 +34,7 @@ func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
 	set("rank", rapid.IntRange(0, 4).Draw(t, "rank"))
 	set("letter", letter.Draw(t, "letter"))
 	switch rapid.IntRange(0, 15).Draw(t, "weight") {
-	case 0: // none
+	case 0: // no weight
 	case 1:
 		set("weight", "heavy")
 	default:
@@ -57,7 +56,7 @@ func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
 	}
 }
 
-// randomFleet has random expressions in its claims.
+// randomFleet returns a fleet whose claims have random expressions.
 func randomFleet(t *rapid.T) *fleet {
 	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
 	f.listAttributes = oneIn(t, 4, "list attributes")
@@ -85,7 +84,7 @@ func randomFleet(t *rapid.T) *fleet {
 	return f
 }
 
-// tellingTwinsApart are expressions that read what [alter] changes.
+// tellingTwinsApart holds expressions that read the properties that [alter] changes.
 var tellingTwinsApart = []string{
 	"devices.map(d, d.capacity['mla.example.com'].size.asInteger() / 1073741824).sum() % 3 == 0",
 	"devices.all(d, devices.exists(o, d != o && d.capacity['mla.example.com'].size == o.capacity['mla.example.com'].size))",
@@ -96,7 +95,7 @@ var tellingTwinsApart = []string{
 	"devices.map(d, d.attributes['mla.example.com'].rank).sum() % 2 == 0",
 }
 
-// addTwins adds nodes that differ in one thing at most.
+// addTwins adds nodes that differ in at most one property.
 func addTwins(t *rapid.T, f *fleet) {
 	original := plainNode(t)
 	f.addScenario(original)
@@ -107,7 +106,7 @@ func addTwins(t *rapid.T, f *fleet) {
 	}
 }
 
-// addRandomNodes adds nodes, some of which are like others, or almost.
+// addRandomNodes adds nodes. Some equal others, or almost.
 func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 	var known []scenario
 	for range rapid.SampledFrom([]int{1, 2, 3, 4, 6, 8}).Draw(t, "nodes") {
@@ -144,7 +143,7 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 	}
 }
 
-// alter changes one thing.
+// alter changes one property.
 func alter(t *rapid.T, s scenario) {
 	devices := s.slices[0].Spec.Devices
 	d := &devices[rapid.IntRange(0, len(devices)-1).Draw(t, "altered")]
@@ -178,7 +177,7 @@ func alter(t *rapid.T, s scenario) {
 	}
 }
 
-// otherValue is of the same type.
+// otherValue returns another value of the same type.
 func otherValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	switch {
 	case a.IntValue != nil:
@@ -190,13 +189,12 @@ func otherValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	case a.StringValues != nil:
 		a.StringValues = append(slices.Clone(a.StringValues), "d")
 	case a.VersionValue != nil:
-		a.VersionValue = ptr.To(*a.VersionValue + ".0") // none
+		a.VersionValue = ptr.To(*a.VersionValue + ".0") // no valid version
 	}
 	return a
 }
 
-// takeSome marks devices that can be allocated once as allocated in the cycle, none
-// in half of the nodes.
+// takeSome marks devices without sharing as allocated in the cycle. Half of the nodes stay idle.
 func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.ResourceSliceSpec) {
 	if oneIn(t, 2, "all free") {
 		return
@@ -208,7 +206,7 @@ func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.Resou
 	}
 }
 
-// plainNode has nothing that keeps sets from being completed.
+// plainNode returns a node where every set can be completed.
 func plainNode(t *rapid.T) scenario {
 	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{4, 6, 7, 7, 8, 8}).Draw(t, "devices"))
 	capacity := oneIn(t, 2, "capacity")

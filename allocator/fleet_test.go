@@ -24,8 +24,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// fleet is nodes, and lists of claims each of which is tried on each node in each of
-// some scheduling cycles.
+// fleet holds nodes and lists of claims. Each list is tried on each node in each scheduling cycle.
 type fleet struct {
 	listAttributes bool
 	classes        classes
@@ -34,7 +33,7 @@ type fleet struct {
 	cycles         []*cycle
 }
 
-// cycle is what changes with time. Slices that don't are the same objects.
+// cycle holds the state of one scheduling cycle. Unchanged slices are the same objects in all cycles.
 type cycle struct {
 	slices []*resourceapi.ResourceSlice
 	state  structured.AllocatedState
@@ -59,7 +58,7 @@ func (f *fleet) addNode(of ...*sliceBuilder) (name string) {
 	return name
 }
 
-// publishedBy are copies of the slices for a node. Its pools are named like the node.
+// publishedBy returns copies of the slices for a node. Its pools have the name of the node.
 func publishedBy(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 	var result []*resourceapi.ResourceSlice
 	for _, original := range of {
@@ -72,7 +71,7 @@ func publishedBy(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// replace gives a node other slices from a cycle on.
+// replace replaces the slices of a node from a cycle on.
 func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
 	published := publishedBy(node, by)
 	for _, c := range f.cycles[from:] {
@@ -108,8 +107,8 @@ func (f *fleet) features() structured.Features {
 	return allOn
 }
 
-// selectorCaches are the caches of selectors without and with list attributes.
-// Compiling selectors anew for each fleet would take longer than everything else.
+// selectorCaches holds the caches of selectors without and with list attributes. Compiling selectors for each fleet would
+// dominate the time.
 var selectorCaches = [2]func() *dracel.Cache{
 	sync.OnceValue(func() *dracel.Cache { return dracel.NewCache(100, dracel.Features{EnableConsumableCapacity: true}) }),
 	sync.OnceValue(func() *dracel.Cache {
@@ -128,10 +127,10 @@ func (f *fleet) allocator(t testing.TB, cycle int, opts ...Option) *Allocator {
 	return a
 }
 
-// question is one that a fleet's allocator is asked in a cycle.
+// question is one call of an allocator in a cycle.
 type question struct{ node, pod int }
 
-// questions lists all of one cycle: all pods for the first node, and so on.
+// questions returns all questions of one cycle: all pods for the first node, and so on.
 func (f *fleet) questions() []question {
 	var result []question
 	for node := range f.nodes {
@@ -146,7 +145,7 @@ func (f *fleet) ask(ctx context.Context, a *Allocator, q question) response {
 	return answerOf(a.Allocate(ctx, f.nodes[q.node], f.pods[q.pod]))
 }
 
-// describe is all that an answer depends on.
+// describe returns everything that an answer depends on, as text.
 func (f *fleet) describe(cycle int, q question) string {
 	var local []resourceapi.ResourceSliceSpec
 	for _, slice := range f.cycles[cycle].slices {
@@ -178,7 +177,7 @@ func deviceNames(ids sets.Set[structured.DeviceID]) []string {
 	return names
 }
 
-// copyOf is the scenario with slices and claims of its own.
+// copyOf returns a copy of the scenario with copied slices and claims.
 func (s scenario) copyOf() scenario {
 	result := s
 	result.slices, result.claims = nil, nil
@@ -191,7 +190,7 @@ func (s scenario) copyOf() scenario {
 	return result
 }
 
-// addScenario adds the node of a scenario, with what it has allocated in all cycles.
+// addScenario adds the node of a scenario, with its allocated devices in all cycles.
 func (f *fleet) addScenario(s scenario) (name string) {
 	name = f.addNode(s.slices...)
 	for cycle, c := range f.cycles {
@@ -207,7 +206,7 @@ func (f *fleet) addScenario(s scenario) (name string) {
 	return name
 }
 
-// corpusFleet has nodes of one kind, and claims with expressions for it.
+// corpusFleet returns nodes of one hardware, and claims with expressions for it.
 func corpusFleet(t *rapid.T) *fleet {
 	all := corpus.Expressions()
 	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
@@ -225,8 +224,7 @@ func corpusFleet(t *rapid.T) *fleet {
 	return f
 }
 
-// addCorpusNode adds a node of that kind. Now and then a device lacks an attribute or
-// there are fewer devices.
+// addCorpusNode adds a node of the hardware. Sometimes a device lacks an attribute, or devices are missing.
 func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	byDriver := map[string][]resourceapi.Device{}
 	for _, d := range hardware.Devices() {
@@ -243,7 +241,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).driver(driver))
 	}
 	node := f.addNode(published...)
-	// Few nodes are empty: an exhaustive search there takes long.
+	// Few nodes are idle, because an exhaustive search takes long there.
 	inUse := rapid.SampledFrom([]int{0, 2, 3, 3, 4, 5}).Draw(t, "in use, of eight")
 	for cycle := range f.cycles {
 		for _, s := range published {
@@ -256,8 +254,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	}
 }
 
-// corpusClaim wants what the expression is about, or a little more or less. A second
-// expression may stand beside it.
+// corpusClaim requests the devices that the expression is written for, or a few more or less. It may have a second expression.
 func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *claimBuilder {
 	c := claim("c")
 	for i, r := range main.Requests {

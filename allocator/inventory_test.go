@@ -18,8 +18,7 @@ import (
 	"github.com/celset/celset/allocator/internal/view"
 )
 
-// takeStock takes stock of a node twice, with an allocator each: the way in which
-// scheduling cycles follow each other.
+// takeStock returns the inventories of two consecutive scheduling cycles, each with its own allocator.
 func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
 	before, err := first.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
@@ -29,7 +28,7 @@ func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario
 	return before, after
 }
 
-// with adds options.
+// with returns a copy with additional options.
 func (s scenario) with(opts ...Option) scenario {
 	s.opts = append(append([]Option{}, s.opts...), opts...)
 	return s
@@ -43,7 +42,7 @@ func inventoryNames(i *inventory.Inventory) []string {
 	return names
 }
 
-// As long as the slices of a node are the same objects its inventory is too.
+// The inventory of a node is reused while the slices of the node are the same objects.
 func TestInventoriesAreKept(t *testing.T) {
 	one, two, other := slice("1", ring(2)...).pool("pool-1", 1, 2), slice("2", newDevice("x", nil)).pool("pool-1", 1, 2), slice("3", ring(3)...).pool("pool-2", 1, 1).onNode("node-2")
 	others := []*sliceBuilder{other, one, two}
@@ -83,8 +82,8 @@ func TestInventoriesAreKept(t *testing.T) {
 	}
 }
 
-// What depends on more than the slices with the node's name is kept as long as all slices
-// and the node are the same objects.
+// An inventory that depends on more than the slices with the node's name is reused while all slices and the node are the same
+// objects.
 func TestInventoriesThatDependOnMore(t *testing.T) {
 	perDevice := func(b *sliceBuilder) *sliceBuilder {
 		return b.edit(func(s *resourceapi.ResourceSliceSpec) {
@@ -123,7 +122,7 @@ func TestInventoriesThatDependOnMore(t *testing.T) {
 	}
 }
 
-// A node whose labels change has other devices at once.
+// If the labels of a node change, its devices change at once.
 func TestInventoriesFollowLabels(t *testing.T) {
 	s, cache := scenario{slices: []*sliceBuilder{slice("1", ring(2)...).onNodesWith("big")}}, NewCache()
 	for range 2 {
@@ -134,7 +133,7 @@ func TestInventoriesFollowLabels(t *testing.T) {
 	}
 }
 
-// So what changes elsewhere is noticed.
+// Changes on other nodes are noticed.
 func TestInventoriesFollowOtherNodes(t *testing.T) {
 	local := slice("1", ring(2)...).pool("pool-1", 1, 2)
 	remote := slice("2", newDevice("x", nil)).pool("pool-1", 1, 2).onNode("node-2")
@@ -156,7 +155,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 	}
 }
 
-// An error is no inventory.
+// An error is not cached as an inventory.
 func TestInventoriesThatFail(t *testing.T) {
 	broken := nodesWith("big")
 	broken.NodeSelectorTerms[0].MatchExpressions[0].Operator = "Broken"
@@ -168,7 +167,7 @@ func TestInventoriesThatFail(t *testing.T) {
 	}
 }
 
-// Nodes of one hardware type share it, whatever they and their devices are called.
+// Nodes of one hardware type share a view, regardless of the names of nodes and devices.
 func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
@@ -206,7 +205,7 @@ func TestHardwareIsWhatExpressionsSee(t *testing.T) {
 	}
 }
 
-// reading is the read set with these attributes of the driver.
+// reading returns the read set with these attributes of the driver.
 func reading(ids ...string) view.ReadSet {
 	var read view.ReadSet
 	for _, id := range ids {
@@ -262,8 +261,8 @@ func TestReadSetsOfClaims(t *testing.T) {
 	})
 }
 
-// Nodes share a view, and devices look alike to selectors, if they have the same in what is
-// read. Of the rest it matters what makes upstream's selectors fail.
+// Nodes share a view and devices look the same to selectors if the attributes that are read are equal. Other attributes matter
+// only if upstream's selectors fail because of them.
 func TestHardwareIsWhatIsRead(t *testing.T) {
 	version := func(text string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValue: &text}
@@ -318,7 +317,7 @@ func TestHardwareIsWhatIsRead(t *testing.T) {
 	}
 }
 
-// Nodes that differ in what is not read have one answer, and each gets its own devices.
+// Nodes that differ only in attributes that are not read share one answer, and each gets its own devices.
 func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	numbered := func(from int) []*sliceBuilder {
 		return given(t, fmt.Sprintf("devices 6 mla-# index=# serial=number-%d#", from)).slices
@@ -335,7 +334,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	require.Equal(t, "pool-2", got.Results[0].Devices.Results[0].Pool)
 	s.requireRight(t, got)
 
-	// One that is read makes it another question.
+	// An attribute that is read makes the answers differ.
 	s.claims[0].match(driver + "/serial")
 	for from := range 2 {
 		s.slices = numbered(6 * from)
@@ -345,7 +344,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	}
 }
 
-// The view of a node is known for some read sets, and found out again for others.
+// The view of a node is cached for some read sets, and computed again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))

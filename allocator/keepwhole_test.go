@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	// pairs are mla-0 and mla-1, mla-2 and mla-3, and so on; arcs are neighbours on a ring of eight.
+	// inPairs accepts pairs mla-0 and mla-1, mla-2 and mla-3, and so on. inArc accepts neighbours on a ring of eight.
 	inPairs = "devices.all(d, devices.exists(o, o != d && " + indexOfD + " / 2 == o.attributes['" + driver + "'].index / 2))"
 	inArc   = "devices.filter(d, devices.exists(o, (o.attributes['" + driver + "'].index + 1) % 8 == " + indexOfD + ")).size() == devices.size() - 1"
 )
 
-// shaped is a class of the driver's devices with constraints.
+// shaped returns a class of the driver's devices with constraints.
 func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resourceapi.DeviceClass {
 	class := classOf(name)
 	for _, c := range constraints {
@@ -36,7 +36,7 @@ func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resour
 	return class
 }
 
-// keepingWhole is the policy as a configuration.
+// keepingWhole returns the configuration of the policy.
 func keepingWhole() resourceapi.DeviceConfiguration {
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver:     v1alpha1.DriverName,
@@ -44,7 +44,7 @@ func keepingWhole() resourceapi.DeviceConfiguration {
 	}}
 }
 
-// allOf are all sets of so many of n, in order.
+// allOf returns all sets of count of n devices, in order.
 func allOf(n, count int) [][]int {
 	var all [][]int
 	var choose func(from int, chosen []int)
@@ -61,7 +61,7 @@ func allOf(n, count int) [][]int {
 	return all
 }
 
-// The search is compared with one that counts the sets that are left, for each set that would do.
+// The search is compared with counting the sets that are left, for each set that satisfies the constraints.
 func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -118,7 +118,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		isFree := func(set []int, taken ...int) bool {
 			return !slices.ContainsFunc(set, func(i int) bool { return inUse[i] || slices.Contains(taken, i) })
 		}
-		// What the node has none of does not count among the four.
+		// Shapes without sets on the node don't count among the four.
 		var counted []int
 		sets := map[int][][]int{}
 		for i, shape := range shapes {
@@ -180,7 +180,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses: %s", diff)
 		}
-		// The same is told of a claim that has these devices, and of one that has others.
+		// PolicyValues reports the same for a claim that has these devices, and the right values for other devices.
 		having := s.apiClaims()[0].DeepCopy()
 		having.Status.Allocation = &results[0]
 		told, err := a.PolicyValues(t.Context(), s.onNode(), having)
@@ -210,8 +210,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	require.Greater(t, worse, seen/20)
 }
 
-// A cache is shared by nodes that differ in what only the shapes read, and by allocators that know of
-// other shapes.
+// Nodes that differ only in attributes that shapes read share a cache, and so do allocators with different shapes.
 func TestKeepWholeWithACache(t *testing.T) {
 	kept := WithCache(NewCache())
 	for range 2 {
@@ -229,7 +228,7 @@ device a index=%s; device b index=%s; device c index=%s; claim c; want r 1; opti
 	}
 }
 
-// What others may ask for keeps nobody from being served, whatever the classes say.
+// The shapes of others never keep a claim from being allocated, regardless of the classes.
 func TestKeepWholeServesInAnyCase(t *testing.T) {
 	for name, expression := range map[string]string{
 		"fails":      "1 / (devices.size() - 2) == 1",

@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// inRacks has racks of 18, of each of which so many are free.
+// inRacks returns the free devices of racks of 18. free returns their number in a rack.
 func inRacks(racks int, free func(rack int) int) (all []resourceapi.Device) {
 	for rack := range racks {
 		for i := range free(rack) {
@@ -21,7 +21,7 @@ func inRacks(racks int, free func(rack int) int) (all []resourceapi.Device) {
 	return all
 }
 
-// torus has the devices of a torus that are free, by their coordinates.
+// torus returns the free devices of a torus, by their coordinates.
 func torus(width int, free func(x, y int) bool) (all []resourceapi.Device) {
 	for x := range width {
 		for y := range width {
@@ -33,8 +33,8 @@ func torus(width int, free func(x, y int) bool) (all []resourceapi.Device) {
 	return all
 }
 
-// Sets that are larger than a claim's, of thousands of members: what is asked of CEL and how many branches the search enters
-// grows with the set that is found, and not with what it is chosen from.
+// Sets may have thousands of candidates and be larger than a claim allows. CEL evaluations and branches grow with the size of the
+// set, not with the number of candidates.
 func TestLargeSets(t *testing.T) {
 	mla := func(of, id string) string { return of + ".attributes['" + driver + "']." + id }
 	fewer := func(rack int) int { return (rack * 7) % 18 }
@@ -46,7 +46,7 @@ func TestLargeSets(t *testing.T) {
 		expression string
 		size       int
 		devices    []resourceapi.Device
-		// want is the first of the set, "" if there is none.
+		// want is the first device of the set, or "" if no set exists.
 		want string
 	}{
 		"one rack": {oneRack, 18, inRacks(278, func(rack int) int {

@@ -21,11 +21,11 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// preferenceCases are fewer than the other random cases, which take less time each.
+// preferenceCases returns fewer cases than the other random tests, because each takes longer.
 func preferenceCases() int { return cases.Of(1000, 20_000) }
 
-// The search for the best set is compared with one that knows neither preferences nor bounds: it
-// looks for any set, and again and again for one of which a constraint says that it is better.
+// The search for the best set is compared with a search without preferences and bounds. That one looks for any set, and then
+// repeatedly for a set that a constraint requires to be better.
 func TestPreferencesSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -73,12 +73,12 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 	require.Greater(t, cut, seen/10)
 }
 
-// wantedPreference is a preference in the claim of the given place.
+// wantedPreference is a preference in the claim of the given index.
 type wantedPreference struct {
 	claim      int
 	expression string
 	requests   []string
-	// value is that of the best set. isAboutNothing: it is about no device of it.
+	// value is the value of the best set. isAboutNothing is true if the preference covers no device of the set.
 	value          int64
 	isAboutNothing bool
 }
@@ -91,7 +91,7 @@ func describeWanted(wanted []wantedPreference) string {
 	return all.String()
 }
 
-// randomPreferences are in order of claims.
+// randomPreferences returns preferences in the order of claims.
 func randomPreferences(t *rapid.T, claims []*claimBuilder) []wantedPreference {
 	var result []wantedPreference
 	for i, c := range claims {
@@ -106,7 +106,7 @@ func randomPreferences(t *rapid.T, claims []*claimBuilder) []wantedPreference {
 	return result
 }
 
-// randomGoal is an expression of type int.
+// randomGoal returns an expression of type int.
 func randomGoal(t *rapid.T, depth int) string {
 	k := rapid.IntRange(0, 5).Draw(t, "constant")
 	if depth > 0 && oneIn(t, 3, "compound") {
@@ -143,7 +143,7 @@ func randomGoal(t *rapid.T, depth int) string {
 	}).Draw(t, "goal")
 }
 
-// preferring is the scenario with the preferences defined in the claims.
+// preferring returns the scenario with the preferences added to the claims.
 func (s scenario) preferring(wanted []wantedPreference) scenario {
 	s = s.copyOf()
 	for i, w := range wanted {
@@ -152,8 +152,8 @@ func (s scenario) preferring(wanted []wantedPreference) scenario {
 	return s
 }
 
-// maximized looks for a set with a greater value than that which was found, until there is none. The
-// values of the preferences before may not fall. What fails besides preferences ends it.
+// maximized repeatedly searches for a set with a greater value. The values of earlier preferences must not fall. goesOn is false
+// after a failure that preferences did not cause.
 func (s scenario) maximized(t *testing.T, environment *device.Environment, found response, before []wantedPreference, w *wantedPreference) (result response, goesOn bool) {
 	expression, err := environment.CompileInt(t.Context(), w.expression)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 	return found, true
 }
 
-// devicesFor are the devices that a preference is about, of those that were found.
+// devicesFor returns the found devices that a preference covers.
 func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Device {
 	var result []*device.Device
 	for _, r := range found.Results[w.claim].Devices.Results {
@@ -204,10 +204,10 @@ func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Devi
 	return result
 }
 
-// onlyChosen is the scenario with those alternatives alone that were chosen.
+// onlyChosen returns the scenario with only the chosen alternatives.
 func (s scenario) onlyChosen(found response) scenario {
 	s = s.preferring(nil)
-	// That a node does not fit because something fails is an error then.
+	// A failure on one node is an error then.
 	s.opts = append(slices.Clone(s.opts), WithExhaustiveSearch(), WithReasons())
 	for i, c := range s.claims {
 		dropped := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// preferenceOf is a preference as a configuration for requests, all if none are named.
+// preferenceOf returns the configuration of a preference for the requests, or for all if none are named.
 func preferenceOf(name, expression string, requests ...string) resourceapi.DeviceConfiguration {
 	raw, err := json.Marshal(v1alpha1.CELDevicePreference{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
@@ -40,7 +40,7 @@ const (
 	indexOfD = "d.attributes['" + driver + "'].index"
 )
 
-// Where sets are a little better than the last many times, asking for the best that bounds permit takes few steps.
+// If many sets are each only slightly better than the last, trying the upper bound first takes few steps.
 func TestTryingTheBoundSparesSteps(t *testing.T) {
 	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
 	got, stats := s.answer(t, WithPreferenceBudget(1e8, 1e6))
@@ -49,14 +49,13 @@ func TestTryingTheBoundSparesSteps(t *testing.T) {
 	require.Less(t, stats.Steps, int64(4*8))
 }
 
-// A preference for which all sets have the smallest value that there is leaves the choice to the next one.
+// If all sets have the smallest possible value for a preference, the next preference decides.
 func TestSmallestValue(t *testing.T) {
 	s := given(t, "devices 4 mla-# index=#; claim c; want r 1; prefer p = -9223372036854775808; prefer q = $indices.max()")
 	s.requireDevices(t, "r=mla-3")
 }
 
-// TestWithoutPreferences: the first set is taken, and neither a mistake nor what was found with
-// preferences before plays a role.
+// The first set is taken. Mistakes in preferences and cached results with preferences don't matter.
 func TestWithoutPreferences(t *testing.T) {
 	cache := WithCache(NewCache())
 	first := []string{"r=mla-0", "r=mla-1"}
@@ -75,8 +74,8 @@ func TestWithoutPreferences(t *testing.T) {
 	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
 }
 
-// A preference never keeps claims from being allocated because it takes long. An attempt has one budget, and
-// may have another one for preferences.
+// A preference that takes long never keeps claims from being allocated. An attempt has one budget, and may have a second one for
+// preferences.
 func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
@@ -95,7 +94,7 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	}
 }
 
-// having are claims with the devices that they are allocated.
+// having returns the claims with their allocated devices.
 func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	t.Helper()
 	results, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
@@ -108,8 +107,7 @@ func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	return claims, details
 }
 
-// Of preferences only policies are told, each of the requests that it is about, of prioritized lists
-// the alternative that was met.
+// PolicyValues reports only policies, each for the requests that it covers and the alternatives that were chosen.
 func TestPolicyValues(t *testing.T) {
 	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
 claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)
@@ -122,7 +120,7 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, details.Preferences[1:], told)
 	require.Equal(t, []ShapeLoss{{Shape: Shape{Class: "pairs", Constraint: "pair", Count: 2}, Lost: 1, Left: 1}}, told[0].Losses)
 
-	// Of a prioritized list it is about what was met.
+	// With a prioritized list, the policy covers the chosen alternative.
 	list := claim("c").firstAvailable("r", sub("many", 9), sub("one", 1))
 	s.claims = []*claimBuilder{list}
 	alternative, details := s.having(t)
@@ -131,12 +129,12 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, details.Preferences, told)
 	require.Equal(t, "r/one", alternative[0].Status.Allocation.Devices.Results[0].Request)
 
-	// What is not there any more is an error, and not taken for free.
+	// A missing device is an error, and does not count as free.
 	claims[0].Status.Allocation.Devices.Results[1].Device = "gone"
 	_, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
 	require.ErrorContains(t, err, "/gone, which it has, is not among those of node")
 
-	// Without a policy nothing is told, nor looked for.
+	// Without a policy nothing is reported and nothing is searched.
 	s.opts, s.claims = nil, []*claimBuilder{claim("c").want("r", 1).prefer("p", sum)}
 	told, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), s.apiClaims()[0])
 	require.NoError(t, err)

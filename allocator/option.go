@@ -9,103 +9,96 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Option changes how an [Allocator] works.
+// Option configures an [Allocator].
 type Option func(*plan.Options)
 
-// WithoutCELConstraints treats a reference to a CEL device constraint as the
-// attribute constraint that it looks like. No device has an attribute in that
-// domain, so a claim with such a reference is never allocated.
+// WithoutCELConstraints treats a reference to a CEL constraint as the attribute constraint that stores it. No device has an
+// attribute in that domain, so a claim with such a reference is never allocated.
 func WithoutCELConstraints() Option {
 	return func(o *plan.Options) { o.CELConstraints = false }
 }
 
-// WithoutDefaultConstraints has the definitions of a class hold only for claims that refer to
-// them, as where the feature gate is off.
+// WithoutDefaultConstraints applies the constraints of a class only to claims that refer to them, as if the feature gate were
+// off.
 func WithoutDefaultConstraints() Option {
 	return func(o *plan.Options) { o.Defaults = false }
 }
 
-// WithoutPreferences takes the first set that will do, whatever the claims and their classes
-// prefer: nobody reads their preferences, so that mistakes in them don't matter either.
+// WithoutPreferences chooses the first set and ignores all preferences of claims and classes, including mistakes in them.
 func WithoutPreferences() Option {
 	return func(o *plan.Options) { o.Preferences = false }
 }
 
-// WithReasons turns the answer "does not fit" into an error that wraps
-// [structured.ErrFailedAllocationOnNode] and says why in one line.
+// WithReasons makes the answer "does not fit" an error that wraps [structured.ErrFailedAllocationOnNode] and gives the reason in
+// one line.
 func WithReasons() Option {
 	return func(o *plan.Options) { o.Reasons = true }
 }
 
-// WithBudget replaces [Default]. Each Allocate call gets the part of the budget that is for one node. An
-// Allocate call that would need more returns a [*Error].
+// WithBudget replaces [DefaultBudget]. Each Allocate call gets the part for one node, and returns a [*BudgetError] if it needs
+// more.
 func WithBudget(budget Budget) Option {
 	return func(o *plan.Options) { o.SetBudget(budget) }
 }
 
-// WithCostBudget replaces the cost that one Allocate call may have, in CEL cost units.
+// WithCostBudget sets the maximum cost of one Allocate call, in CEL cost units.
 func WithCostBudget(limit uint64) Option {
 	return func(o *plan.Options) { o.CostBudget = limit }
 }
 
-// WithStepBudget replaces the number of steps that one Allocate call with CEL constraints may take. Other calls
-// have no limit.
+// WithStepBudget sets the maximum number of steps of one Allocate call with CEL constraints. Other calls have no limit.
 func WithStepBudget(limit int64) Option {
 	return func(o *plan.Options) { o.StepBudget = limit }
 }
 
-// WithPreferenceBudget replaces the cost and the steps that one Allocate call may use for better sets. If one of them
-// is used up, the best set so far is allocated. A step with [v1alpha1.PolicyKeepWhole] counts as eight.
+// WithPreferenceBudget sets the maximum cost and steps that one Allocate call may spend on better sets. When one of them is
+// exhausted, the best set so far is allocated. A step with [v1alpha1.PolicyKeepWhole] counts as eight.
 func WithPreferenceBudget(cost uint64, steps int64) Option {
 	return func(o *plan.Options) { o.PreferenceCost, o.PreferenceSteps = cost, steps }
 }
 
-// WithDefaultPreference has a policy choose the devices of claims for which no preference is
-// defined, be they with or without CEL constraints. "" is none.
+// WithDefaultPreference makes a policy choose the devices of requests without a preference, also in claims without CEL
+// constraints. "" means no policy.
 func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
 	return func(o *plan.Options) { o.Preference = policy }
 }
 
-// WithShapes tells what others may ask for, which matters to [v1alpha1.PolicyKeepWhole]. Without it
-// the policy looks at sets of two, four, eight and sixteen devices.
+// WithShapes sets the shapes that claims may ask for, which [v1alpha1.PolicyKeepWhole] uses. Without it the policy uses sets of
+// two, four, eight and sixteen devices.
 func WithShapes(shapes []Shape) Option {
 	return func(o *plan.Options) { o.Asked = shapes }
 }
 
-// WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254
-// describes, and does without all other bounds too. It is the reference that the
-// search is compared with.
+// WithExhaustiveSearch evaluates CEL constraints on every set, as KEP-5254 describes, and uses no bounds. The normal search is
+// compared with it.
 func WithExhaustiveSearch() Option {
 	return func(o *plan.Options) { o.Unbounded = true }
 }
 
-// WithMaxResults has a claim get at most so many devices, up to [MaxSetSize], in place of as many as Kubernetes can
-// write down: for sets that are not written into a claim.
+// WithMaxResults sets the maximum number of devices of a claim, up to [MaxSetSize], instead of the limit of the API. It is for
+// sets that are not stored in a claim.
 func WithMaxResults(limit int) Option {
 	return func(o *plan.Options) { o.MaxResults = min(limit, MaxSetSize) }
 }
 
-// WithEnvironment compiles constraints in the given environment instead of one
-// that all allocators of the process share. It carries the cache of compiled
-// expressions and the observer for metrics.
+// WithEnvironment compiles constraints in the given environment instead of the one that all allocators of the process share. The
+// environment has the cache of compiled expressions and the observer for metrics.
 func WithEnvironment(environment *device.Environment) Option {
 	return func(o *plan.Options) { o.Environment = environment }
 }
 
-// WithAttemptBudget lets searches with CEL constraints share a budget, beside the limits of each of them. An Allocate
-// call that would exceed the shared budget returns a [*Error].
+// WithAttemptBudget adds a budget that searches with CEL constraints share, besides the limits of each. An Allocate call that
+// would exceed it returns a [*BudgetError].
 func WithAttemptBudget(budget *AttemptBudget) Option {
 	return func(o *plan.Options) { o.Attempt = budget }
 }
 
-// WithPrepared has the allocator look up what the claims say. The selectors that it is made with have to be
-// those of the [Preparer].
+// WithPrepared makes the allocator look up prepared claims. Its cache of selectors must be the one of the [Preparer].
 func WithPrepared(claims Prepared) Option {
 	return func(o *plan.Options) { o.Prepared = claims }
 }
 
-// WithCache lets allocators share what they find out. Without it an allocator has a
-// Cache of its own.
+// WithCache makes allocators share a Cache of results. Without it each allocator creates a Cache.
 func WithCache(cache *Cache) Option {
 	return func(o *plan.Options) { o.Cache, o.SharesCache = cache, true }
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestPolicies demands a search, a description and a weight for each policy that a claim may name.
+// TestPolicies requires a search, a description and a weight for each policy that a claim may name.
 func TestPolicies(t *testing.T) {
 	for _, name := range v1alpha1.PreferencePolicies {
 		p := v1alpha1.PolicyNamed(name)

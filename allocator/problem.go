@@ -11,22 +11,20 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Problem is what an allocation depends on, besides the node, for those who have no scheduler
-// that keeps account: simulations, explanations, tests. Nothing of it is modified, and nothing
-// may be modified while it is in use. It may be used for several nodes at the same time.
+// Problem holds the inputs of an allocation besides the node, for programs without a scheduler's state: simulations,
+// explanations, tests. It is read only, and callers must not modify its objects while it is in use. Several nodes may use it at
+// the same time.
 type Problem struct {
-	// Claims are to be allocated together, as those of one pod are.
+	// Claims are allocated together, like the claims of one pod.
 	Claims []*resourceapi.ResourceClaim
-	// Allocated are all claims that may have devices. Those without an allocation don't
-	// matter.
+	// Allocated holds all claims that may have devices. Claims without an allocation don't count.
 	Allocated []*resourceapi.ResourceClaim
 	Classes   structured.DeviceClassLister
 	Slices    []*resourceapi.ResourceSlice
 	Features  structured.Features
-	// Selectors has the compiled selectors.
+	// Selectors is the cache of compiled selectors.
 	Selectors *dracel.Cache
-	// Options are those of the allocator. A Cache among them makes searches share what
-	// they find out about devices.
+	// Options configures the allocator. With [WithCache] searches share results.
 	Options []Option
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// The API server stores an amount of 1e2000000000 as it is written, and comparing it computes two billion
-// digits, in whatever evaluates or adds up. So amounts are looked at where slices and claims are read.
+// The API server stores an amount of 1e2000000000 as written. Comparing or adding it computes two billion digits in any
+// component. So amounts are checked when slices and claims are read.
 
-// maxDigits is about how many digits an amount has before and after the point at most: those of an int64 in exa-units.
+// maxDigits limits the digits of an amount before and after the decimal point. It covers an int64 in exa-units.
 const maxDigits = 38
 
-// inRange reports whether an amount can be computed with. It computes nothing.
+// inRange reports whether an amount is small enough to compute with. It does no arithmetic with the amount.
 func inRange(q *resource.Quantity) bool {
 	if q == nil {
 		return true
@@ -33,12 +33,12 @@ func inRange(q *resource.Quantity) bool {
 	return scale <= maxDigits && scale >= -maxDigits && int64(digits(d.UnscaledBig()))-scale <= maxDigits
 }
 
-// digits is about how many decimal digits a number has, and no less.
+// digits returns an upper bound of the number of decimal digits, which is close.
 func digits(n *big.Int) int { return n.BitLen()*30103/100000 + 1 }
 
-// LimitQuantities removes from a slice what has amounts beyond those of an int64 in milli- to exa-units, and says what
-// that was: a capacity, as if the device did not have it; a device that consumes such a counter; and the counter
-// itself, of which nothing is left then. The slice is modified.
+// LimitQuantities modifies a slice that has amounts out of the range of an int64 in milli- to exa-units, and describes each
+// change. It deletes such capacities, and devices that consume such amounts of counters or of node resources. A counter with such
+// an amount becomes zero.
 func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
 	for i := range slice.Spec.SharedCounters {
 		set := &slice.Spec.SharedCounters[i]
@@ -67,7 +67,7 @@ func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
 	return removed
 }
 
-// outOfRange are the names of counters, in their order.
+// outOfRange returns the names of counters with amounts out of range, sorted.
 func outOfRange(counters map[string]resourceapi.Counter) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
@@ -96,7 +96,7 @@ func capacityInRange(c *resourceapi.DeviceCapacity) bool {
 	return inRange(policy.Default) && (valid == nil || inRange(valid.Min) && inRange(valid.Max) && inRange(valid.Step))
 }
 
-// CheckQuantities returns an error if a claim asks for an amount that can't be computed with.
+// CheckQuantities returns an error if a claim requests an amount out of range.
 func CheckQuantities(claim *resourceapi.ResourceClaim) error {
 	for r := range requests.Each(claim) {
 		if r.Spec.Capacity == nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// TestQuantitiesAreLimited: what is left of a slice can be computed with, and what is usual is left as it is. A test
-// that computes with one that is not hangs.
+// The remaining amounts of a slice are small enough to compute with, and usual amounts are unchanged. With a larger amount the
+// test would hang.
 func TestQuantitiesAreLimited(t *testing.T) {
 	of := func(text string) resource.Quantity { return resource.MustParse(text) }
 	device := func(name string, amount string) resourceapi.Device {

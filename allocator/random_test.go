@@ -18,10 +18,10 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// Random scenarios are small, so that searching all of them is affordable, and
-// tight: claims often don't fit, and expressions often fail on some device.
+// Random scenarios are small, so that trying all sets is affordable. They are also tight: claims often don't fit, and expressions
+// often fail on some device.
 
-// oneIn is true in one of n cases.
+// oneIn returns true in one of n cases.
 func oneIn(t *rapid.T, n int, label string) bool {
 	return rapid.IntRange(0, n-1).Draw(t, label) == n-1
 }
@@ -39,7 +39,7 @@ func randomScenario(t *rapid.T) scenario {
 	return s
 }
 
-// randomNode is a scenario without claims.
+// randomNode returns a scenario without claims.
 func randomNode(t *rapid.T) scenario {
 	s := scenario{}
 	n := rapid.IntRange(2, 7).Draw(t, "devices")
@@ -69,7 +69,7 @@ func randomNode(t *rapid.T) scenario {
 func randomDevice(t *rapid.T, i int) resourceapi.Device {
 	d := newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": i})
 	switch rapid.IntRange(0, 5).Draw(t, "color") {
-	case 0: // none
+	case 0: // no color
 	case 1:
 		d.Attributes["color"] = resourceapi.DeviceAttribute{StringValues: []string{"red", "blue"}}
 	case 2:
@@ -95,8 +95,7 @@ func randomDevice(t *rapid.T, i int) resourceapi.Device {
 	return d
 }
 
-// randomClaim has requests and constraints that often can't be met together and
-// sometimes fail.
+// randomClaim returns a claim whose requests and constraints often conflict and sometimes fail.
 func randomClaim(t *rapid.T, name string) *claimBuilder {
 	c := claim(name)
 	for i := range rapid.SampledFrom([]int{1, 1, 2, 2, 3, 4}).Draw(t, "requests") {
@@ -107,7 +106,7 @@ func randomClaim(t *rapid.T, name string) *claimBuilder {
 		read, variables = "devices.map(d, d.variables.index)", []v1alpha1.Variable{{Name: "index", Expression: index}}
 	}
 	c.define("row", strings.ReplaceAll(inARow, indices, read), variables...).define("even", read+".sum() % 2 == 0", variables...).define("never", "false")
-	// What fails may be about one node or about all.
+	// A failure may concern one node or all nodes.
 	failurePolicy := []v1alpha1.FailurePolicy{"", v1alpha1.FailurePolicyNodeDoesNotFit}
 	c.define("broken", "1 / ("+read+"[0] - 1) < 2", variables...).failurePolicy(rapid.SampledFrom(failurePolicy).Draw(t, "broken"))
 	c.define("fails", "1 / (devices.size() - 3) < 2").failurePolicy(rapid.SampledFrom(failurePolicy).Draw(t, "fails"))
@@ -127,7 +126,7 @@ func randomClaim(t *rapid.T, name string) *claimBuilder {
 	return c
 }
 
-// randomReference is the name of a request or of one of its alternatives.
+// randomReference returns the name of a request or of one of its alternatives.
 func randomReference(t *rapid.T, c *claimBuilder) string {
 	r := rapid.SampledFrom(c.Spec.Devices.Requests).Draw(t, "covered")
 	if len(r.FirstAvailable) == 0 || oneIn(t, 2, "all alternatives") {
@@ -136,7 +135,7 @@ func randomReference(t *rapid.T, c *claimBuilder) string {
 	return r.Name + "/" + rapid.SampledFrom(r.FirstAvailable).Draw(t, "covered alternative").Name
 }
 
-// failurePolicy says what becomes of failures of the constraint that was defined last.
+// failurePolicy sets the failure policy of the last constraint.
 func (b *claimBuilder) failurePolicy(value v1alpha1.FailurePolicy) *claimBuilder {
 	raw := &b.Spec.Devices.Config[len(b.Spec.Devices.Config)-1].Opaque.Parameters.Raw
 	*raw = []byte(strings.TrimSuffix(string(*raw), "}") + `,"failurePolicy":"` + string(value) + `"}`)
@@ -144,7 +143,7 @@ func (b *claimBuilder) failurePolicy(value v1alpha1.FailurePolicy) *claimBuilder
 }
 
 func randomRequest(t *rapid.T, c *claimBuilder, name string) {
-	// Few kinds, so that several requests compete for the same devices.
+	// There are few kinds of requests, so that several compete for the same devices.
 	selectors := rapid.SampledFrom([][]string{
 		nil, nil, nil, nil, {index + " % 2 == 0"}, {index + " % 2 == 0"}, {"1 / (" + index + " - 4) < 2"}, {index + " < 0"},
 	}).Draw(t, "selectors")
@@ -186,12 +185,12 @@ func randomRequest(t *rapid.T, c *claimBuilder, name string) {
 	})
 }
 
-// randomDerived is an expression that fails on some devices or on none.
+// randomDerived returns an expression that fails on some devices or on none.
 func randomDerived(t *rapid.T) string {
 	return rapid.SampledFrom([]string{"'red'", index + " % 2 == 0 ? 'red' : 'blue'", "string(1 / (" + index + " - 2))"}).Draw(t, "derived attribute")
 }
 
-// randomPod has claims that are to satisfy the expressions.
+// randomPod returns claims that must satisfy the expressions.
 func randomPod(t *rapid.T, plain bool, expressions []string) []*claimBuilder {
 	claims := []*claimBuilder{plainClaim(t)}
 	if !plain {
@@ -212,8 +211,7 @@ func randomPod(t *rapid.T, plain bool, expressions []string) []*claimBuilder {
 	return claims
 }
 
-// alteredPod has copies of the claims under other names. Something else in one of them
-// may differ too.
+// alteredPod returns copies of the claims with other names. One of them may have another change.
 func alteredPod(t *rapid.T, pod []*claimBuilder) []*claimBuilder {
 	var result []*claimBuilder
 	for _, original := range pod {
@@ -242,12 +240,12 @@ func alteredPod(t *rapid.T, pod []*claimBuilder) []*claimBuilder {
 		if first != nil {
 			first.AdminAccess = ptr.To(true)
 		}
-	case 6: // the names differ only
+	case 6: // only the names differ
 	}
 	return result
 }
 
-// plainClaim leaves most to the expressions.
+// plainClaim returns a claim that restricts little besides the expressions.
 func plainClaim(t *rapid.T) *claimBuilder {
 	c := claim("c")
 	counts := rapid.SampledFrom([][]int64{{3}, {3}, {4}, {2}, {2, 2}, {1, 2}, {2, 1, 1}, {3}}).Draw(t, "counts")

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// warmAllocator has devices in use as the occupancy says, and has been asked once.
+// warmAllocator returns an allocator with devices in use that has answered the claims once.
 func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
 	t.Helper()
 	slices, err := s.ResourceSlices(nodeName)
@@ -44,13 +44,11 @@ func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator,
 	return a, node, claims
 }
 
-// BenchmarkSearch has the search alone beside that of a program that was written for
-// the shape: without what Allocate does before and after, which is in test/perf. All
-// tables and verdicts are known.
+// BenchmarkSearch compares the search with a program written for the shape. It excludes the work of Allocate before and after the
+// search, which test/perf measures. All tables and verdicts are cached.
 //
-// The garbage is mostly of what is not measured, and the heap so small that it would be
-// collected all the time, at the cost of the rest. The heap of a scheduler is a hundred
-// times as large.
+// Most of the garbage comes from code that is not measured, and the heap is so small that the collector would run all the time.
+// The heap of a scheduler is a hundred times as large.
 func BenchmarkSearch(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	for _, s := range shape.Scenarios() {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// withNames gives devices names.
+// withNames sets the names of devices.
 func withNames(devices []resourceapi.Device) []resourceapi.Device {
 	for i := range devices {
 		devices[i].Name = fmt.Sprint("device-", i)
@@ -24,8 +24,8 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 	return devices
 }
 
-// judged tells for each device whether it passes, and for how many of them the selectors of
-// the first request were evaluated.
+// judged reports, for each device, whether it passes, and the number of devices that the selectors of the first request were
+// evaluated for.
 func judged(t testing.TB, s *search.Search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.Requests[0][0][0]
@@ -47,7 +47,7 @@ func judged(t testing.TB, s *search.Search) (passes []bool, evaluated int) {
 	return passes, evaluated
 }
 
-// Selectors are evaluated once for devices in a row that look the same to them.
+// Selectors are evaluated once for consecutive devices that look the same to them.
 func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	const (
 		three   = "devices 3 mla-# index=#; claim c; want x 1"
@@ -89,7 +89,7 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	}
 }
 
-// Whatever devices have and selectors read: it is as if each were evaluated.
+// For any devices and selectors, evaluating each device gives the same verdicts.
 func TestSelectorsAsIfEvaluated(t *testing.T) {
 	selectors := []string{
 		"true", "device.driver == '" + driver + "'", index + " > 1", "has(device.attributes['" + driver + "'].serial)",
@@ -134,7 +134,7 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 	require.Positive(t, saved)
 }
 
-// anyDevice has few attributes and capacities.
+// anyDevice returns a device with few attributes and capacities.
 func anyDevice(t *rapid.T) resourceapi.Device {
 	d := newDevice("", nil)
 	for range rapid.IntRange(0, 6).Draw(t, "parts") {
@@ -143,7 +143,7 @@ func anyDevice(t *rapid.T) resourceapi.Device {
 	return d
 }
 
-// changed has something more or less or else than a device, or nothing.
+// changed returns a copy of a device with at most one change.
 func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	d = *d.DeepCopy()
 	set := func(name resourceapi.QualifiedName, values ...any) func(*resourceapi.Device) {
@@ -153,7 +153,7 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	}
 	rapid.SampledFrom([]func(*resourceapi.Device){
 		func(*resourceapi.Device) {},
-		// One may be what upstream's evaluator does not know: which of several it names is chance.
+		// One attribute may be invalid for upstream's evaluator. With several it names a random one.
 		set("serial", "1", "2", 1, []string{"1"}, []string{"1", "2"}, true, resourceapi.DeviceAttribute{}),
 		set("index", 0, 1, 2, []int64{}, []int64{1}),
 		set("other.example.com/index", 0, 1),
@@ -163,8 +163,7 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	return d
 }
 
-// Devices are of one kind if they are the same in what constraints read, to selectors, and in
-// being free.
+// Devices are of one kind if constraints read the same attributes, selectors give the same verdicts, and both are free or in use.
 func TestKindsOfDevices(t *testing.T) {
 	const serial = "$device.?serial.orValue('')"
 	for name, test := range map[string]struct {

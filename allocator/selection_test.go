@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
-// What is known about a device is remembered, for each kind of request on its own.
+// Verdicts on devices are remembered separately for each kind of request.
 func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.Requests[0][0][0], s.Requests[0][1][0]
@@ -36,7 +36,7 @@ func TestSelectionIsRemembered(t *testing.T) {
 	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(s.Requests[0][2][0]))
 }
 
-// slow takes long enough for an ended context to be noticed.
+// slow takes long enough to notice that the context has ended.
 const slow = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0)))"
 
 func TestInterruptedSelector(t *testing.T) {
@@ -52,7 +52,7 @@ func TestInterruptedSelector(t *testing.T) {
 	}
 }
 
-// rowOf is what a search finds to be known about the selectors of its first request.
+// rowOf returns a search with the cached verdicts of the selectors of its first request.
 func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search.Search {
 	t.Helper()
 	a := s.with(WithCache(cache)).allocator(t)
@@ -64,12 +64,12 @@ func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *se
 	return result
 }
 
-// rememberedBy returns where the verdicts on the devices for the first request are remembered.
+// rememberedBy returns the row of cached verdicts for the first request.
 func rememberedBy(s *search.Search) *selection.Row {
 	return s.SelectionRow(&s.Requests[0][0][0].Request)
 }
 
-// Nodes of one hardware type share what selectors say, for the same selectors only.
+// Nodes of one hardware type share the verdicts of equal selectors.
 func TestSelectionsAreShared(t *testing.T) {
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
 	const three, claim = "slice 1; devices 3 mla-# index=#; ", "claim c; want x 1 if $device.index > 0"
@@ -101,7 +101,7 @@ func TestSelectionsAreShared(t *testing.T) {
 	require.NotSame(t, rememberedBy(s), rememberedBy(given(t, three+claim).rowOf(t, cache, others)), "selectors mean something else")
 }
 
-// The node plays a role where devices are selected by node: nothing is shared.
+// If devices select nodes, the verdicts depend on the node and are not shared.
 func TestSelectionsByNodeAreNotShared(t *testing.T) {
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
 	for want, nodes := range map[string][3]string{
@@ -114,7 +114,7 @@ claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
 	}
 }
 
-// A selector that fails fails each time, for whoever comes to the device.
+// A failing selector fails for each search that reaches the device.
 func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
 	s := scenario{slices: []*sliceBuilder{slice("1", ring(4)...)}, claims: []*claimBuilder{claim("c").want("x", 2, "1 / ("+index+" - 2) <= 0")}}
@@ -133,8 +133,7 @@ func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// What others found out changes nothing: not even the reason why the claims don't fit,
-// which goes by what the search saw.
+// Results of other searches change nothing. The reason why the claims don't fit uses only what this search has seen.
 func TestReasonsDontDependOnOthers(t *testing.T) {
 	s := given(t, "devices 6 mla-# index=#; claim c; want x 2 if $device.index >= 0; want y 2 if $device.index == 5; cel row x = $row")
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
@@ -154,7 +153,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	}
 	require.Greater(t, len(slices.Compact(reasons)), 2)
 
-	// The first one with what the second found out, but not its answer.
+	// Repeat the first search with the tables of the second, but not its answer.
 	cache = NewCache()
 	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
 		s.inUse = inUse
@@ -167,8 +166,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	}
 }
 
-// The value of an expression is remembered for a device, by whatever name and
-// for whichever request; errors are not.
+// The value of a derived attribute is remembered for a device, for all names and requests. Errors are not.
 func TestDerivedAttributesAreRemembered(t *testing.T) {
 	s := scenario{
 		slices: []*sliceBuilder{slice("1", ring(2)...)},

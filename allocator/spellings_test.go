@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// publishing is an order in which the devices of a machine are published.
+// publishing is an order of devices in the slices of a machine.
 type publishing struct {
 	order  string
 	slices func(devices []resourceapi.Device) []*sliceBuilder
@@ -50,7 +50,7 @@ func publishings() []publishing {
 	}
 }
 
-// spelled is the claim for a set on a machine. If there must be no set, devices are gone.
+// spelled returns the claim for a set on a machine. If the set must be impossible, devices are removed.
 func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 	devices := corpus.SpellingDevices(s.Machine)
 	if !possible {
@@ -63,9 +63,9 @@ func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 	return scenario{slices: p.slices(devices), claims: []*claimBuilder{claim("c").want("r", int64(s.Size)).define("shape", s.Text).cel("shape")}}
 }
 
-// TestSpellings: whichever way people write a shape, and in whichever order devices are published, the search finds a set, or that there
-// is none, in few steps and without evaluating a set. Before a change lands each spelling is tried on one machine and in one order. If
-// CELSET_SPELLINGS names a file, the steps and the time of each search are written there.
+// For every spelling of a shape and order of devices, the search finds a set or proves that none exists. It takes few steps and
+// evaluates no set. Before a change lands each spelling is tried on one machine and in one order. If CELSET_SPELLINGS names a
+// file, the steps and the time of each search are written there.
 func TestSpellings(t *testing.T) {
 	var log *os.File
 	if name := os.Getenv("CELSET_SPELLINGS"); name != "" {
@@ -77,7 +77,7 @@ func TestSpellings(t *testing.T) {
 	some := !cases.Nightly() && log == nil
 	ordinals := map[string]int{}
 	for _, s := range corpus.Spellings() {
-		// The same for both machines.
+		// The ordinal is the same for both machines.
 		ordinal := ordinals[fmt.Sprint(s.Shape, s.Machine)]
 		ordinals[fmt.Sprint(s.Shape, s.Machine)]++
 		t.Run(fmt.Sprintf("%s of %d/%s", s.Shape, s.Machine, s.Text), func(t *testing.T) {

@@ -25,14 +25,14 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// requireNothingLeft demands, whatever happened on the way: a search that found nothing has given back
-// all that it took, one that found something holds just that. There is no search for a claim that is refused.
+// requireNothingLeft requires that a search without a result has given back everything, and a successful search holds just its
+// solution. s is nil for a claim that is refused.
 func requireNothingLeft(t require.TestingT, s *search.Search) (outcome string) {
 	if s == nil {
 		return "refused"
 	}
 	switch found, err := s.Run(); {
-	case err != nil && strings.Contains(err.Error(), ", preference "): // of a set that was found
+	case err != nil && strings.Contains(err.Error(), ", preference "): // the set was found before
 		return "error"
 	case err != nil:
 		requireUntouched(t, s)
@@ -46,7 +46,7 @@ func requireNothingLeft(t require.TestingT, s *search.Search) (outcome string) {
 	}
 }
 
-// requireUntouched demands that nothing is left of what a search took.
+// requireUntouched requires that the search holds nothing.
 func requireUntouched(t require.TestingT, s *search.Search) {
 	require.Empty(t, s.Solution.Choices)
 	require.Empty(t, s.Solution.Decisions)
@@ -79,7 +79,7 @@ func requireUntouched(t require.TestingT, s *search.Search) {
 	}
 }
 
-// allRequests are the requests of all claims with all their alternatives.
+// allRequests returns all alternatives of the requests of all claims.
 func allRequests(s *search.Search) []*search.Request {
 	var result []*search.Request
 	for _, requests := range s.Requests {
@@ -88,7 +88,7 @@ func allRequests(s *search.Search) []*search.Request {
 	return result
 }
 
-// requireEmpty demands that a constraint is as it was at the beginning.
+// requireEmpty requires that a constraint is in its initial state.
 func requireEmpty(t require.TestingT, c constraint.Constraint) {
 	require.Zero(t, c.Len(), "%T", c)
 	if c, ok := c.(*search.CELConstraint); ok {
@@ -97,8 +97,7 @@ func requireEmpty(t require.TestingT, c constraint.Constraint) {
 	}
 }
 
-// requireConsistent demands that a successful search holds its solution and no
-// more, and that no device is given away twice.
+// requireConsistent requires that a successful search holds exactly its solution, and that no device is allocated twice.
 func requireConsistent(t require.TestingT, s *search.Search) {
 	byRequest := map[*search.Request]int{}
 	byDevice := make([][]search.Choice, len(s.Inventory.Candidates))
@@ -127,7 +126,7 @@ func requireConsistent(t require.TestingT, s *search.Search) {
 	requireCounters(t, s, byDevice)
 }
 
-// requireNotOverbooked is about the choices of one device.
+// requireNotOverbooked checks the choices of one device.
 func requireNotOverbooked(t require.TestingT, s *search.Search, c *inventory.Candidate, choices []search.Choice) {
 	byClaim, requests := sets.New[int](), sets.New[*search.Request]()
 	consumed := capacity.Amounts{}
@@ -160,8 +159,8 @@ func requireNotOverbooked(t require.TestingT, s *search.Search, c *inventory.Can
 	}
 }
 
-// requireCounters demands that counters were charged for the choices, once for a
-// shared device and not for admin access, and suffice if anything was taken of the pool.
+// requireCounters requires that counters were charged for the choices, once for a shared device and not for admin access.
+// Counters must suffice if a device of the pool was taken.
 func requireCounters(t require.TestingT, s *search.Search, byDevice [][]search.Choice) {
 	for _, p := range s.Inventory.Pools {
 		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
@@ -197,7 +196,7 @@ func isAllocated(s *search.Search) func(*resourceapi.ResourceSlice, *resourceapi
 	}
 }
 
-// requireLeft demands that the same is left of all counters of a pool.
+// requireLeft requires the same remaining amounts of all counters of a pool.
 func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Counters) {
 	for counterSet := range p.CounterSets {
 		left := got.Left(counterSet)
@@ -208,7 +207,7 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 	}
 }
 
-// searchIfValid is nil if a claim is refused before the search begins.
+// searchIfValid returns nil if a claim is refused before the search begins.
 func (s scenario) searchIfValid(t testing.TB) *search.Search {
 	t.Helper()
 	a := s.allocator(t)
@@ -223,7 +222,7 @@ func (s scenario) searchIfValid(t testing.TB) *search.Search {
 	return result
 }
 
-// prunerState is all that a pruner knows of the set as it is and of its parts.
+// prunerState is the state of a pruner for the current set and its prefixes.
 type prunerState struct {
 	Begun          bool
 	Members        []int
@@ -246,7 +245,7 @@ func stateOf(c *search.CELConstraint) prunerState {
 	return s
 }
 
-// prunable is a scenario whose first constraint is read.
+// prunable returns a scenario whose first constraint can be read.
 func prunable(t *rapid.T) scenario {
 	c := claim("c")
 	requests := rapid.IntRange(1, 3).Draw(t, "requests")
@@ -279,7 +278,7 @@ func prunable(t *rapid.T) scenario {
 	return s
 }
 
-// Whatever is tried and given back in whatever depth, the pruner is as it was before.
+// After any sequence of takes and give-backs at any depth, the pruner has its previous state.
 func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
@@ -287,7 +286,7 @@ func TestPrunerIsAStack(t *testing.T) {
 		c := s.CELConstraints[0]
 		before := stateOf(c)
 		var walk func(requests []search.Alternatives)
-		// take adds devices to a request, goes on with those after it, and takes all back.
+		// take adds devices to a request, continues with the requests after it, and gives all devices back.
 		var take func(r *search.Request, from int, then []search.Alternatives, left int)
 		take = func(r *search.Request, from int, then []search.Alternatives, left int) {
 			if left == 0 {
@@ -296,7 +295,7 @@ func TestPrunerIsAStack(t *testing.T) {
 			}
 			covered := slices.ContainsFunc(r.Decides, func(d search.Contribution) bool { return d.Covered })
 			if !covered {
-				walk(then) // Its devices play no role here.
+				walk(then) // The devices of this request make no difference.
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
@@ -358,8 +357,7 @@ func TestPrunerIsAStack(t *testing.T) {
 	require.Positive(t, reset)
 }
 
-// A device of a request may not come after one that is required and that nobody else can
-// have.
+// A request must not get a device after a forced device that no later request can have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	c, x := s.CELConstraints[0], s.Requests[0][0][0]
@@ -378,7 +376,7 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
 	x.Undecide(len(x.Decides))
 
-	// What a later request can have may be passed over by this one.
+	// A device that a later request can have may be skipped.
 	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	x = s.Requests[0][0][0]
 	_, err = x.Decide()

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// addNode has labels, which stand alone or have a value, and features that the node declares.
+// addNode adds a node with labels, optionally with values, and with declared features.
 func (d *draft) addNode(words []string) {
 	d.node = newNode(words[0])
 	pairsIn(words[1:], func(name, value string, has bool) {
@@ -76,7 +76,7 @@ func (d *draft) addSlice(name string, words []string) {
 	})
 }
 
-// nodeSelector has labels, or terms as JSON without spaces.
+// nodeSelector parses labels, or terms as JSON without spaces.
 func (d *draft) nodeSelector(text string) *v1.NodeSelector {
 	if !strings.HasPrefix(text, "[") {
 		return nodesWith(strings.Split(text, ",")...)
@@ -93,7 +93,7 @@ func (d *draft) lastSlice() *sliceBuilder {
 	return d.slices[len(d.slices)-1]
 }
 
-// set{counter=amount,...}
+// addCounters parses words like set{counter=amount,...}.
 func (d *draft) addCounters(words []string) {
 	s := d.lastSlice()
 	for _, word := range words {
@@ -102,7 +102,7 @@ func (d *draft) addCounters(words []string) {
 	}
 }
 
-// countersIn reads set{counter=amount,...}[group,...].
+// countersIn parses set{counter=amount,...}[group,...].
 func countersIn(t *testing.T, word string) (set string, counters amounts, groups []string) {
 	set, rest, found := strings.Cut(word, "{")
 	inner, after, closed := strings.Cut(rest, "}")
@@ -118,7 +118,7 @@ func countersIn(t *testing.T, word string) (set string, counters amounts, groups
 	return set, counters, groups
 }
 
-// addDevices adds one device, or a number of them with # for their index, or a, b, c with colors.
+// addDevices adds one device, or a number of devices with # for their index, or a, b, c with colors.
 func (d *draft) addDevices(keyword string, words []string) {
 	s := d.lastSlice()
 	if keyword == "device" {
@@ -138,8 +138,8 @@ func (d *draft) addDevices(keyword string, words []string) {
 	d.each("0.." + strconv.FormatInt(number(d.t, words[0])-1, 10) + " device " + strings.Join(words[1:], " "))
 }
 
-// device has attributes like index=1, capacities like memory:1Gi(default=1), counters like
-// gpu{memory=1}[group], and the rest like +shared or +taint=NoSchedule.
+// device parses attributes like index=1, capacities like memory:1Gi(default=1), counters like gpu{memory=1}[group], and options
+// like +shared or +taint=NoSchedule.
 func (d *draft) device(words []string) resourceapi.Device {
 	result := newDevice(words[0], nil)
 	for _, word := range words[1:] {
@@ -186,7 +186,7 @@ func (d *draft) mark(of *resourceapi.Device, name, value string) {
 	}
 }
 
-// policyIn is nil for nothing.
+// policyIn returns nil for an empty text.
 func policyIn(text string) *resourceapi.CapacityRequestPolicy {
 	if text == "" {
 		return nil
@@ -203,8 +203,8 @@ func policyIn(text string) *resourceapi.CapacityRequestPolicy {
 	return result
 }
 
-// attributeIn is an int, a bool, a list or a string if the text is one in JSON, a list with a version
-// after "v:", unknown for "?", else a string.
+// attributeIn returns an int, a bool, a list or a string if the text is JSON. A text after "v:" is a list with a version, "?" is
+// an unknown type, and any other text is a string.
 func attributeIn(text string) any {
 	version, isVersion := strings.CutPrefix(text, "v:")
 	switch {
@@ -221,7 +221,7 @@ func attributeIn(text string) any {
 	return text
 }
 
-// attributeNamed adds the domain of the driver.
+// attributeNamed adds the domain of the driver unless the name has a domain.
 func attributeNamed(name string) resourceapi.FullyQualifiedName {
 	if strings.Contains(name, "/") {
 		return resourceapi.FullyQualifiedName(name)

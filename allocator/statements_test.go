@@ -22,27 +22,27 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// draft is a scenario that statements of a transcript are added to. A statement is a line, or what
-// stands between semicolons; lines that begin with a tab continue the one before. An expression
-// comes last, after "if" or "=". $name stands for a text of [abbreviations].
+// draft is a scenario built from the statements of a transcript. Statements are separated by newlines or semicolons. A line that
+// begins with a tab continues the previous one. An expression comes last, after "if" or "=". $name is replaced by a text of
+// [abbreviations].
 type draft struct {
 	scenario
 
 	t *testing.T
-	// limited: another search may use up budgets somewhere else.
+	// limited is true if an exhaustive search may exhaust its budgets elsewhere.
 	limited bool
 	shows   []string
-	// also is a feature with which the case shows the same.
+	// also is a feature that must not change the answer.
 	also string
-	// request is the request or alternative that was added last, definition what defines a
-	// constraint last. selectors and configs are those of the claim or class at hand.
+	// request is the last request or alternative, definition the last constraint defined. selectors and configs belong to the
+	// current claim or class.
 	request    requestParts
 	definition *resourceapi.OpaqueDeviceConfiguration
 	selectors  *[]resourceapi.DeviceSelector
 	configure  func(resourceapi.DeviceConfiguration, ...string)
 }
 
-// requestParts are what requests and alternatives have in common.
+// requestParts holds the common fields of requests and alternatives.
 type requestParts struct {
 	class       *string
 	mode        *resourceapi.DeviceAllocationMode
@@ -59,7 +59,7 @@ var abbreviations = map[string]string{
 	"indices": indices, "row": inARow, "neighbors": neighbors, "unread": unread, "pairs": inPairs, "arc": inArc,
 }
 
-// given is the scenario of statements.
+// given returns the scenario of statements.
 func given(t *testing.T, statements string) scenario {
 	t.Helper()
 	return draftOf(t, strings.Split(statements, "\n")).scenario
@@ -77,7 +77,7 @@ func draftOf(t *testing.T, lines []string) *draft {
 	return d
 }
 
-// add is one statement: a keyword, words, and an expression or none.
+// add parses one statement: a keyword, words, and possibly an expression.
 func (d *draft) add(statement string) {
 	if statement == "" {
 		return
@@ -177,7 +177,7 @@ func (d *draft) add(statement string) {
 	}
 }
 
-// each repeats a statement, or the lines below, with numbers like 0..7 for #.
+// each repeats a statement, or the following lines, with numbers like 0..7 for #.
 func (d *draft) each(text string) {
 	from, rest, _ := strings.Cut(text, "..")
 	to, statements, _ := strings.Cut(strings.Replace(rest, "\n", " ", 1), " ")
@@ -188,7 +188,7 @@ func (d *draft) each(text string) {
 	}
 }
 
-// pairsIn calls with the words that are a name and a value, and those without a value.
+// pairsIn calls each for every word, split into name and value if it has a value.
 func pairsIn(words []string, each func(name, value string, hasValue bool)) {
 	for _, word := range words {
 		name, value, has := strings.Cut(word, "=")
@@ -256,7 +256,7 @@ func (d *draft) addToleration(words []string) {
 	*d.request.tolerations = append(*d.request.tolerations, toleration)
 }
 
-// addConstraint adds a constraint for requests. One in CEL is defined beside it if there is an expression.
+// addConstraint adds a constraint for requests. A CEL constraint is also defined if there is an expression.
 func (d *draft) addConstraint(keyword string, words []string, expression string, hasExpression bool) {
 	c := d.claims[len(d.claims)-1]
 	switch keyword {
@@ -272,7 +272,7 @@ func (d *draft) addConstraint(keyword string, words []string, expression string,
 	}
 }
 
-// define has a name, and "default" or "FailurePolicy=".
+// define parses a name, and "default" or "FailurePolicy=".
 func (d *draft) define(words []string, expression string) {
 	of := definitionOf(words[0], expression)
 	d.definition = of.Opaque
@@ -288,7 +288,7 @@ func (d *draft) define(words []string, expression string) {
 	})
 }
 
-// extend changes what was defined last.
+// extend changes the last definition.
 func (d *draft) extend(change func(*v1alpha1.CELDeviceConstraint)) {
 	var c v1alpha1.CELDeviceConstraint
 	require.NoError(d.t, json.Unmarshal(d.definition.Parameters.Raw, &c))
@@ -318,7 +318,7 @@ func (d *draft) addOption(words []string) {
 			d.limited, option = true, WithPreferenceBudget(preferenceCost, preferenceSteps)
 		case "cost-limit":
 			option = WithEnvironment(environmentWith(d.t, cel.Config{CostLimit: uint64(number(d.t, value))}))
-		case "large": // for the exhaustive search
+		case "large": // too large for the exhaustive search
 			d.limited = true
 			return
 		case "without-cel":

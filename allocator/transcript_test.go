@@ -26,10 +26,10 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/transcripts anew")
 
-// TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name,
-// a group of cases with "==" and its title. What is given for a group is given for each of its
-// cases; statements_test.go and statements_slices_test.go have the statements. What the allocator answers follows, in lines that
-// begin with ">". Lines that begin with "#" are comments. -rewrite writes the answers anew.
+// TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name, a group of cases with "==" and
+// its title. Statements of a group apply to each of its cases; statements_test.go and statements_slices_test.go define them. The
+// answers of the allocator follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the
+// answers.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// transcript goes through the cases of a file. The result has the answers that they get.
+// transcript runs the cases of a file. It returns the text with the actual answers.
 func transcript(t *testing.T, text string) string {
 	t.Helper()
 	var result, group, given, want []string
@@ -95,9 +95,9 @@ func transcript(t *testing.T, text string) string {
 	return strings.Join(result, "\n") + "\n"
 }
 
-// answered is what a case shows. Whatever the case is about: the exhaustive search has the same
-// answer, a search with a cache has it too, and again, a mistake in a claim is found without a search,
-// nothing is left of a search that found nothing, and nothing that is given is changed.
+// answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the same
+// answer, and that a mistake in a claim is found without a search. A search without a result must leave nothing behind, and
+// inputs must not change.
 func answered(t *testing.T, lines []string) []string {
 	t.Helper()
 	d := draftOf(t, lines)
@@ -206,7 +206,7 @@ func byRequest(results []resourceapi.AllocationResult) string {
 	return strings.Join(parts, " ")
 }
 
-// preferences are the values of the preferences, after the outcome.
+// preferences returns the outcome followed by the values of the preferences.
 func preferences(details Details) []string {
 	result := []string{string(details.Outcome)}
 	for _, p := range details.Preferences {
@@ -215,7 +215,7 @@ func preferences(details Details) []string {
 	return result
 }
 
-// describePools lists the devices of the node by pool, and what is wrong with pools.
+// describePools lists the devices of the node by pool, and the problems of pools.
 func describePools(t *testing.T, s scenario) []string {
 	t.Helper()
 	features := allOn
@@ -243,7 +243,7 @@ func describePools(t *testing.T, s scenario) []string {
 	return result
 }
 
-// withFeatures changes the features.
+// withFeatures returns a copy with changed features.
 func (s scenario) withFeatures(change func(*structured.Features)) scenario {
 	features := allOn
 	if s.features != nil {

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// allocateWith is the answer with a cache, and what it took.
+// allocateWith returns the answer with a cache, and the work done.
 func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...Option) ([]resourceapi.AllocationResult, Stats, error) {
 	t.Helper()
 	a := s.with(append([]Option{WithCache(cache)}, opts...)...).allocator(t)
@@ -25,8 +25,7 @@ func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...Option) ([]re
 	return results, a.Stats(), err
 }
 
-// Whether a search stays within its budget, and what is said if it does not, does not
-// depend on which verdicts are known: known ones are charged, too.
+// Cached verdicts are charged, too. So they don't decide whether a search stays within its budget, nor the error if it does not.
 func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	s := given(t, "devices 7 mla-# index=#; allocated mla-6; claim c; want x 2; cel late = $indices.slice(0, 2) == [3, 5]")
 	warm := NewCache()
@@ -67,8 +66,8 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	require.EqualValues(t, total, failed)
 }
 
-// Verdicts are shared where the devices look the same, whichever request and claim wants
-// them; not with other expressions, other devices and in another order.
+// Verdicts are shared between requests and claims if the devices look the same. They are not shared with other expressions, other
+// devices or another order.
 func TestVerdictsAreShared(t *testing.T) {
 	const text = "cel three = devices.slice(0, 1).size() + devices.size() == 4; "
 	const devices = "slice 1; devices 12 mla-# index=#; "
@@ -103,7 +102,7 @@ func TestVerdictsAreShared(t *testing.T) {
 	}
 }
 
-// The exhaustive search is asked to find out by itself.
+// The exhaustive search uses no cached verdicts.
 func TestExhaustiveSearchKnowsNothing(t *testing.T) {
 	s := rowOfThree()
 	cache := NewCache()
@@ -119,8 +118,7 @@ func TestExhaustiveSearchKnowsNothing(t *testing.T) {
 	}
 }
 
-// A search that the context or the budget ends at any place leaves nothing behind that
-// would make others wrong.
+// A search that the context or the budget ends at any point caches nothing wrong.
 func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	s := given(t, "allocated mla-00 mla-12; claim c; want x 4; cel grid = $neighbors; cel late = devices.slice(0, 1).size() == 1")
 	s.slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}
@@ -161,7 +159,7 @@ func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	}
 }
 
-// endingContext ends when it was asked that often.
+// endingContext ends after a number of checks.
 type endingContext struct {
 	context.Context
 	left atomic.Int64
@@ -174,11 +172,11 @@ func (e *endingContext) Err() error {
 	return nil
 }
 
-// Value hides the context within, whose cause of an end would be looked for.
+// Value hides the inner context, so that its cause is not found.
 func (e *endingContext) Value(any) any { return nil }
 
-// A failure is one of the node if the constraint says so. What a log has of it is the node's own, whoever
-// met it first.
+// A failure concerns the node if the constraint says so. The message names the node itself, even if the answer was cached for
+// another node.
 func TestFailuresOfOneNode(t *testing.T) {
 	const detail = "claim default/c, constraint row, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-1]: the expression fails: line 1, column 92: no such key: row" +
 		". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
@@ -207,7 +205,7 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 			s.node = newNode("node-2")
 			s.requireDevices(t, "x=mla-2", "x=mla-3")
 
-			// A node with devices that look the same is known, and told by its own name.
+			// A node with devices that look the same gets the cached failure, with its own names.
 			s.node = newNode("node-3")
 			_, err := s.allocate(t)
 			var failure *EvaluationError
@@ -219,7 +217,7 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 	s.requireDevices(t)
 }
 
-// TestLimitsOfOneEvaluationAreOfTheNode, and budgets are not: they are used up by what came before.
+// Exceeding the limit of one evaluation concerns the node. An exhausted budget does not, because earlier work used it.
 func TestLimitsOfOneEvaluationAreOfTheNode(t *testing.T) {
 	expensive := "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, devices.all(f, string(a.driver).size() > 0))))))"
 	s := given(t, "devices 20 mla-# index=#; claim c; want x 20; cel a; define a failurePolicy=NodeDoesNotFit = "+expensive).with(WithReasons())

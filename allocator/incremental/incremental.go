@@ -1,17 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package incremental asks about a set of devices that another program chooses, one device after the other. It is for
-// allocators that have a search of their own, and constraints that are told of each device that the search takes and gives back:
+// Package incremental judges a set of devices while another program chooses them one after the other. It is for allocators with
+// their own search, which report each device that they take or give back:
 //
 //	constraints, err := incremental.Constraints(ctx, environment, claim, classes) // once a claim
 //	set := constraints[0].Over(ctx, devices, requests, budget)                   // once a search
 //	if !set.Add("gpus", 3) { /* try another device */ }
 //	set.Remove("gpus", 3)                                                        // when the search goes back
 //
-// Add answers before the set is complete: false says that no set of the devices with those that were added satisfies the
-// constraint. A search that takes devices in order and goes back where Add says so finds the set that it would find if it asked about
-// complete sets only. How it is known is told by package bound.
+// Add answers before the set is complete. It returns false if no set with the chosen devices satisfies the constraint. A search
+// that takes devices in order and backtracks on false finds the same set as one that judges only complete sets. Package bound
+// explains why.
 package incremental
 
 import (
@@ -35,12 +35,12 @@ import (
 type Constraint struct {
 	v1alpha1.Constraint
 	expression *device.Expression
-	// names are those of the claim's requests, of one with alternatives those of the alternatives.
+	// names holds the names of the claim's requests, with alternatives in place of their request.
 	names []string
 }
 
-// Constraints compiles the CEL constraints of a claim, those that it refers to and those that hold because of its classes. The
-// error says what is wrong with the claim, a class or an expression.
+// Constraints compiles the CEL constraints of a claim and its classes. The error is a mistake in the claim, a class or an
+// expression.
 func Constraints(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) ([]*Constraint, error) {
 	resolved, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
@@ -66,32 +66,32 @@ func Constraints(ctx context.Context, environment *device.Environment, claim *re
 	return all, nil
 }
 
-// Request is one for which the search takes devices.
+// Request is a request that the search takes devices for.
 type Request struct {
-	// Name is that of the request, or of the request and the alternative that is tried: "gpus/small".
+	// Name is the name of the request, with the current alternative if it has alternatives: "gpus/small".
 	Name string
-	// Count is how many devices it gets.
+	// Count is the number of devices to take.
 	Count int
 }
 
-// Covers reports whether the constraint is about the devices of a request.
+// Covers reports whether the constraint covers a request.
 func (c *Constraint) Covers(request string) bool {
 	return len(c.Requests) == 0 || slices.ContainsFunc(c.Requests, func(name string) bool {
 		return name == request || len(request) > len(name) && request[:len(name)+1] == name+"/"
 	})
 }
 
-// Device is one that the search may take.
+// Device is a device that the search may take.
 type Device struct {
 	Driver string
-	// Device is not modified, and must not be modified later.
+	// Device is not modified. The caller must not modify it either.
 	*resourceapi.Device
 }
 
-// Over begins with no devices. The devices are all that the search may take for any request; in calls they go by their
-// position. The requests are those of the claim in its order, at least all that the constraint covers; for others Add is always true.
-// Of a request with alternatives there is the one that is tried. Evaluations are charged to the budget, and end with the context.
-// If something is wrong with the devices or the requests Add is always false, and [Set.Err] says what.
+// Over returns an empty set. devices holds all devices that the search may take for any request; calls identify them by index.
+// requests holds the requests of the claim in order. It must include all that the constraint covers; for others Add always
+// returns true. A request with alternatives is represented by the current one. Evaluations are charged to the budget, and end
+// with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
 	s := &Set{ctx: ctx, constraint: c, budget: budget, pool: newPool(len(devices))}
 	if s.misuse = c.misuseOf(devices, requests); s.misuse != nil {
@@ -111,7 +111,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 			s.size += min(r.Count, len(devices)+1)
 		}
 	}
-	// Bounds are about sets in which a device is once.
+	// Bounds require that no device is in the set twice.
 	if s.size > 0 && (len(s.requests) == 1 || s.pool.shared.IsEmpty()) {
 		if analysis := bound.Analyze(c.expression, s.size).Leading(s.devices); analysis != nil && analysis.Fits(len(devices)) {
 			s.bounds = analysis.Tabulate(s.devices).NewBounds(ctx, budget)
@@ -120,7 +120,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 	return s
 }
 
-// misuseOf is why there would be no right answers.
+// misuseOf returns the reason why no answers are possible, or nil.
 func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	if at := slices.IndexFunc(devices, func(d Device) bool { return d.Device == nil }); at >= 0 {
 		return fmt.Errorf("device %d is nil", at)
@@ -146,27 +146,27 @@ func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	return nil
 }
 
-// Set is a set of devices that grows and shrinks. It must not be used concurrently.
+// Set is a set of devices that changes by Add and Remove. It must not be used concurrently.
 type Set struct {
 	ctx        context.Context
 	constraint *Constraint
 	budget     *cel.Budget
 	devices    []*device.Device
-	// bounds are nil if nothing is known of sets that are not complete.
+	// bounds is nil if partial sets can't be judged.
 	bounds *bound.Bounds
-	// requests are those covered, size is how many devices they get together, count how many they have.
+	// requests holds the covered requests. size is the number of devices of the complete set, count the current number.
 	requests    []members
 	size, count int
 	pool        pool
-	// refused counts what the bounds said no to.
+	// refused counts the devices that the bounds refused.
 	refused int
-	// misuse is an error that nothing changes.
+	// misuse is an error that remains after Reset.
 	misuse, err error
 }
 
-// pool has the devices by their positions.
+// pool holds the devices by index.
 type pool struct {
-	// chosen are the devices in the set, free are all others. Several requests may get the same shared device.
+	// chosen holds the devices in the set, free all others. shared holds the devices that several requests may get.
 	chosen, free, shared bitset.Set
 }
 
@@ -174,7 +174,7 @@ func newPool(devices int) pool {
 	return pool{chosen: bitset.New(devices), free: bitset.New(devices), shared: bitset.New(devices)}
 }
 
-// members are the devices of a request, in the order in which they were added.
+// members holds the devices of a request, in the order of Add.
 type members struct {
 	Request
 	devices []int
@@ -189,11 +189,12 @@ func (s *Set) of(request string) *members {
 	return nil
 }
 
-// thoroughFrom is the number of refusals from which on more is done to find out what can't be.
+// thoroughFrom is the number of refusals after which the bounds do more work.
 const thoroughFrom = 3
 
-// Add takes a device for a request. It is false, and the set as it was, if no set with the devices satisfies the constraint, if
-// the request has its devices already, if the device is there and does not allow multiple allocations, or if the expression fails or may not be evaluated: then [Set.Err] says why, and the search is to end.
+// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint,
+// if the request is complete, or if the device is in the set and does not allow multiple allocations. It also returns false if
+// the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true
@@ -230,7 +231,7 @@ func (s *Set) giveBack(r *members) {
 	s.pool.free.Add(position)
 }
 
-// mayBe reports whether the set, or one with more devices, may satisfy the constraint.
+// mayBe reports whether the set can be completed to one that satisfies the constraint.
 func (s *Set) mayBe() bool {
 	if s.ctx.Err() != nil {
 		return s.fails(context.Cause(s.ctx))
@@ -272,7 +273,7 @@ func (s *Set) fails(err error) bool {
 	return false
 }
 
-// Remove gives a device back that was added for the request, the last one first where it matters in which order they are.
+// Remove gives back a device of the request. If the order of devices matters, remove the last device first.
 func (s *Set) Remove(request string, position int) {
 	r := s.of(request)
 	if r == nil {
@@ -286,7 +287,7 @@ func (s *Set) Remove(request string, position int) {
 	s.giveBack(r)
 }
 
-// Reset gives all devices back, and forgets an error of an evaluation.
+// Reset gives back all devices and clears the error of an evaluation.
 func (s *Set) Reset() {
 	for i := range s.requests {
 		for len(s.requests[i].devices) > 0 {
@@ -298,6 +299,5 @@ func (s *Set) Reset() {
 	}
 }
 
-// Err is why the expression has no value for a set, nil if it has: an evaluation failed, the budget is used up, or the context has
-// ended. Or it is what is wrong with what [Constraint.Over] was given.
+// Err returns why an evaluation failed or was not made, or which arguments of [Constraint.Over] are invalid, or nil.
 func (s *Set) Err() error { return s.err }

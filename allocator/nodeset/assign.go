@@ -8,34 +8,34 @@ import (
 	"fmt"
 )
 
-// maxAssignmentSteps bounds the steps of all assignments of a search: the pods of a kind for a node, or an edge of a matching.
+// maxAssignmentSteps limits the steps of all assignments of a search: a kind of pods on a node, or an edge of a matching.
 const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
 //
-// If a node takes one pod it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one after
-// the other, with as many pods as they may have and those of the first kinds first. It goes back if the rest does not fit on
-// the nodes that are left. What is left for a node and those after it is tried once.
+// If each node takes one pod, it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one by
+// one. A node first gets as many pods as possible, of the first kinds first. The search backtracks if the rest does not fit on
+// the remaining nodes. Each combination of a node and remaining pods is tried once.
 type assignment struct {
 	search *Search
 	ctx    context.Context
 	nodes  []int
-	// left has the number of pods of each kind that have no node yet, count is how many pods are still to be assigned.
+	// left holds the number of pods of each kind without a node, count is their sum.
 	left  []int
 	count int
 	loads []Load
-	// rooms has for each node an upper bound of the pods that it and the nodes after it take, needs the pods that they need.
+	// rooms bounds the pods that each node and all later nodes take together from above, needs bounds them from below.
 	rooms, needs []int
 	failed       map[string]bool
 }
 
-// step counts, and is false if there were too many.
+// step counts a step and returns false beyond the limit.
 func (a *assignment) step() bool {
 	a.search.steps++
 	return a.search.steps <= maxAssignmentSteps
 }
 
-// assign assigns so many pods to nodes. It returns nil if they do not fit, or some of the nodes would get none.
+// assign assigns count pods to the nodes. It returns nil if they don't fit, or a node would get none.
 func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, error) {
 	a := &assignment{search: s, ctx: ctx, nodes: nodes, count: count, failed: map[string]bool{}}
 	a.left = append(a.left, s.Kinds...)
@@ -68,7 +68,7 @@ func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, 
 	return members, err
 }
 
-// bound fills in what the nodes from each one on need and take.
+// bound fills rooms and needs.
 func (a *assignment) bound() {
 	s := a.search
 	a.rooms, a.needs = make([]int, len(a.nodes)+1), make([]int, len(a.nodes)+1)
@@ -102,7 +102,7 @@ func (a *assignment) from(i int) bool {
 	return false
 }
 
-// load gives a node so many pods of the kinds from the given one on.
+// load distributes pods of the kinds from the given one on to node i, and then assigns the rest.
 func (a *assignment) load(i, kind, pods int, load Load) bool {
 	if !a.step() {
 		return false
@@ -137,7 +137,7 @@ func (a *assignment) take(load Load, sign int) {
 	}
 }
 
-// match gives each node on which no pod runs one pod. owners has for each kind the nodes that have a pod of it.
+// match gives one pod to each node without pods of the group. owners holds the nodes that have a pod of each kind.
 func (a *assignment) match() bool {
 	s := a.search
 	owners := make([][]int, len(s.Kinds))

@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestManyKinds: assignments of pods that all differ end. Pods of the first two kinds exclude each other on every node, so that
-// each set of two nodes has very many ways that fail.
+// Assignments of pods that all differ end. The first two kinds exclude each other on every node, so very many assignments fail.
 func TestManyKinds(t *testing.T) {
 	const kinds, nodes = 40, 12
 	p := &problem{group: nodeset.Group{
@@ -29,7 +28,7 @@ func TestManyKinds(t *testing.T) {
 		for range kinds {
 			n.Takes = append(n.Takes, true)
 		}
-		// One pod less than the node may have, of which the bounds know nothing: they look at each kind by itself.
+		// The node takes one pod less than permitted. The bounds miss that, because they examine each kind by itself.
 		p.nodes, p.has, p.apart = append(p.nodes, n), append(p.has, 19), append(p.apart, true)
 	}
 	chooser, err := nodeset.NewChooser(nil)
@@ -39,8 +38,7 @@ func TestManyKinds(t *testing.T) {
 	require.ErrorContains(t, err, "use fewer kinds of pods, or a smaller podsPerNode")
 }
 
-// TestNearestMisses: what is said of a group for which there are no nodes names those that would do if they had room for its
-// pods, or if none of its pods ran elsewhere.
+// The message names nodes that would fit if they had room for the pods, or if no pod of the group ran elsewhere.
 func TestNearestMisses(t *testing.T) {
 	rack := func(name, rack string, free int, placed bool) nodeset.Node {
 		return nodeset.Node{Name: name, Labels: map[string]string{"rack": rack}, Free: free, Takes: []bool{true}, Placed: placed}
@@ -74,7 +72,7 @@ func TestNearestMisses(t *testing.T) {
 	}
 }
 
-// TestBudgetOfNodes: the expression can't be read, so that all sets are looked at.
+// The expression can't be read, so all sets are tried.
 func TestBudgetOfNodes(t *testing.T) {
 	p := &problem{needs: []int{1}, group: nodeset.Group{
 		Namespace: "default", Name: "g", Kinds: []int{4}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.map(n, n.labels.rack).join(',') == 'b'"},
@@ -92,7 +90,7 @@ func TestBudgetOfNodes(t *testing.T) {
 		"write simple conditions joined by &&, or narrow the nodes with a nodeSelector")
 }
 
-// TestSomeOfManyKinds: there are very many ways to leave out one of 64 pods, of which some are tried.
+// There are very many ways to leave out some of 64 pods, and only some are tried.
 func TestSomeOfManyKinds(t *testing.T) {
 	p := &problem{group: nodeset.Group{
 		Namespace: "default", Name: "g", Least: 60, ReadsDevices: true, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.all(n, n.devices.size() == 1)"},

@@ -19,17 +19,17 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Chooser has what choices share: what was compiled and what was found out. It is safe for concurrent use.
+// Chooser holds the compiled expressions and the cache that choices share. It is safe for concurrent use.
 type Chooser struct {
 	*allocator.Preparer
 	environment *device.Environment
 	cache       *allocator.Cache
 }
 
-// cacheBytes bounds what a Chooser remembers.
+// cacheBytes limits the cache of a Chooser.
 const cacheBytes = 64 << 20
 
-// NewChooser returns a Chooser that tells the observer of compilations and evaluations.
+// NewChooser returns a Chooser. The observer is called for compilations and evaluations.
 func NewChooser(observer cel.Observer) (*Chooser, error) {
 	environment, err := device.NewNodeEnvironment(cel.Config{Observer: observer})
 	if err != nil {
@@ -39,17 +39,17 @@ func NewChooser(observer cel.Observer) (*Chooser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// It is looked up when it is needed.
+	// Later compilations find it in the cache.
 	if _, err := environment.CompileInt(context.Background(), mostAble); err != nil {
 		return nil, err
 	}
 	return &Chooser{preparer, environment, allocator.NewCache(allocator.CacheBytes(cacheBytes))}, nil
 }
 
-// Environment is what expressions are compiled in.
+// Environment returns the environment that compiles the expressions.
 func (c *Chooser) Environment() *device.Environment { return c.environment }
 
-// Classes has the class of nodes, and nothing else.
+// Classes is a lister with only the class of nodes.
 type Classes struct{}
 
 // Get returns a class that selects everything.
@@ -68,12 +68,11 @@ type chosen struct {
 	allocator.Details
 }
 
-// chosenNode is a node of a set. kind and set are meaningful if expressions read devices: they say which pod gets which of
-// its sets there.
+// chosenNode is a node of a set. If expressions read devices, kind is the kind of pod, and set is an index in Node.Sets.
 type chosenNode struct{ node, kind, set int }
 
-// choose returns the first set of nodes that satisfies the expression, the best one if there is a preference, or nil. The
-// error names the group or the object with the constraint.
+// choose returns the first set of nodes that satisfies the expression, or the best set if there is a preference. It returns nil
+// if no set does. The error names the group or the object with the constraint.
 func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
 		return nil, p.failed(nil, fmt.Sprintf("%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize))
@@ -111,7 +110,7 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	return set, nil
 }
 
-// Error says of nodes what the search said of devices.
+// Error is an error of the search over devices, with a text about nodes.
 type Error struct {
 	text string
 	err  error
@@ -119,10 +118,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-// Unwrap returns what the search said.
+// Unwrap returns the error of the search.
 func (e *Error) Unwrap() error { return e.err }
 
-// failed names the group and its constraint.
+// failed returns an error that names the group and its constraint.
 func (g *Group) failed(err error, text string) error {
 	return &Error{fmt.Sprintf("PodGroup %s/%s, constraint %s/%s: %s", g.Namespace, g.Name, v1alpha1.AttributeDomain, g.Constraint.Name, text), err}
 }

@@ -26,7 +26,7 @@ import (
 
 const hosts = "tpu.example.com"
 
-// expressions are over labels and attributes of nodes. x and y may be absent.
+// expressions read labels and attributes of nodes. x and y may be absent.
 var expressions = []string{
 	"nodes.all(n, n.labels.rack == nodes[0].labels.rack)",
 	"nodes.map(n, n.labels.rack).distinct().size() <= 2",
@@ -53,14 +53,14 @@ var preferences = []string{
 	"nodes.filter(n, has(n.labels.leaf)).size()",
 }
 
-// problem is a group of pods and the nodes that there are. It implements nodeset.Hosts: pods of a kind need so much of what a
-// node has, and a node may not take two kinds together.
+// problem is a group of pods with nodes. It implements nodeset.Hosts: pods of a kind need an amount of a node's resource, and a
+// node may exclude two kinds together.
 type problem struct {
 	group nodeset.Group
 	nodes []nodeset.Node
-	// needs has what a pod of each kind needs, has what each node has.
+	// needs and has hold the amounts that pods of each kind need and nodes have.
 	needs, has []int
-	// apart: the first two kinds can't be on one node.
+	// apart reports, for each node, whether it excludes the first two kinds together.
 	apart []bool
 }
 
@@ -94,7 +94,7 @@ func draw(t *rapid.T, maxNodes, maxPerNode int, prefers bool) *problem {
 	for range kinds {
 		p.needs = append(p.needs, rapid.IntRange(1, 3).Draw(t, "needs"))
 	}
-	// A preference may fail on a set that another search does not look at.
+	// A preference may fail on a set that another search does not try.
 	all := prefers || rapid.Bool().Draw(t, "all attributes")
 	for i := range n {
 		node := nodeset.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"rack": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "rack")}}
@@ -147,7 +147,7 @@ func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]
 	return s
 }
 
-// brute looks at all sets in their order, and at all assignments of the pods to each.
+// brute tries all sets in order, with all assignments of the pods.
 func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, pods int, failed bool) {
 	devices := make([]*device.Device, len(p.nodes))
 	for i, n := range p.nodes {
@@ -212,7 +212,7 @@ func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, 
 	return nil, 0, false
 }
 
-// sets are those that may have so many pods: the nodes on which pods run, and up to as many others, the fewest first.
+// sets yields the sets that may take count pods: all nodes where pods run, with up to count others. Smaller sets come first.
 func (p *problem) sets(count int) iter.Seq[[]int] {
 	var placed, others []int
 	for i, n := range p.nodes {
@@ -277,7 +277,7 @@ func (p *problem) isAssignable(set []int, count int) bool {
 	return place(0, count)
 }
 
-// isComplete reports whether each node gets a pod, and takes what it gets.
+// isComplete reports whether each node gets a pod and takes its load.
 func (p *problem) isComplete(set []int, loads []nodeset.Load) bool {
 	for _, i := range set {
 		if loads[i].Pods() == 0 && !p.nodes[i].Placed {
@@ -358,16 +358,16 @@ func requireSame(t *testing.T, maxNodes, maxPerNode int, prefers bool) {
 	require.Positive(t, none)
 }
 
-// TestSameAsExhaustive compares with a look at all sets, a pod on each node.
+// TestSameAsExhaustive compares the search with trying all sets, one pod on each node.
 func TestSameAsExhaustive(t *testing.T) { requireSame(t, 12, 1, false) }
 
-// TestAssignments compares with a look at all sets and all assignments of up to three pods to a node.
+// TestAssignments compares the search with trying all sets and all assignments of up to three pods to a node.
 func TestAssignments(t *testing.T) { requireSame(t, 7, 3, false) }
 
-// TestBestOfAll compares with a look at all sets, of which the best is wanted.
+// TestBestOfAll compares the best set with the best of all sets.
 func TestBestOfAll(t *testing.T) { requireSame(t, 7, 3, true) }
 
-// TestBoxesOfManyNodes: however a box lies in a torus, the search comes to it without going back. What is counted are steps.
+// For any box in a torus, the search finds it without backtracking. The test counts steps.
 func TestBoxesOfManyNodes(t *testing.T) {
 	for _, of := range []struct{ width, one, other int }{{32, 2, 4}, {32, 4, 2}, {32, 4, 4}, {32, 1, 8}, {32, 4, 8}, {70, 4, 4}, {70, 2, 8}} {
 		t.Run(fmt.Sprintf("%dx%d of %dx%d", of.one, of.other, of.width, of.width), func(t *testing.T) {

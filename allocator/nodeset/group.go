@@ -22,23 +22,22 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Group is a group of pods for which nodes are chosen.
+// Group is a group of pods that gets a set of nodes.
 type Group struct {
 	Namespace, Name string
 	Constraint      *v1alpha1.NodeSetConstraint
-	// Kinds has the number of pods of each kind that wait for a node.
+	// Kinds holds the number of pods of each kind that wait for a node.
 	Kinds []int
-	// Least is the number of pods for which nodes are chosen if there are none for all of them. 0 means all.
+	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all.
 	Least int
-	// ReadsDevices reports whether expressions read the devices that pods get ([Reading.Devices], [Node.Sets]). A node takes
-	// one pod of the group then.
+	// ReadsDevices reports whether expressions read the devices of pods ([Reading.Devices], [Node.Sets]). A node then takes one pod.
 	ReadsDevices bool
 }
 
-// podsPerNode is at least 1.
+// podsPerNode returns the maximum number of pods on a node, at least 1.
 func (g *Group) podsPerNode() int { return max(1, g.Constraint.PodsPerNode) }
 
-// pods is the number of pods that wait.
+// pods returns the number of waiting pods.
 func (g *Group) pods() (count int) {
 	for _, n := range g.Kinds {
 		count += n
@@ -46,13 +45,14 @@ func (g *Group) pods() (count int) {
 	return count
 }
 
-// ableLabel is no key that a label can have.
+// ableLabel is a key that no label can have.
 const (
 	ableLabel = device.AbleLabel
 	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
 )
 
-// able has all nodes on which the pods may run come into question. The expression [mostAble] counts those that can take a pod.
+// able returns nodes for the nearest miss: every node where the pods may run is a candidate. The expression [mostAble] counts the
+// nodes that can take a pod.
 func able(nodes []Node) []Node {
 	result := slices.Clone(nodes)
 	for i := range result {
@@ -69,14 +69,14 @@ func able(nodes []Node) []Node {
 	return result
 }
 
-// takes are the devices that no other pod of the group may get, and the node, of a member: where expressions read devices
-// there is one for each set of devices that a pod may get on a node.
+// takes is an attribute of a member. It holds the node and the devices that no other pod of the group may get. If expressions
+// read devices, a node has a member for each set of devices that a pod may get there.
 const takes = "takes"
 
-// The claim that stands for a group calls its constraint and its preference so.
+// definitionName is the name of the constraint and of the preference in the claim of a group.
 const definitionName = "nodes"
 
-// Requests select nodes by attributes of [device.NodeDriver]. A request is called as its attribute.
+// Requests select nodes by attributes of [device.NodeDriver]. A request has the name of its attribute.
 const (
 	placed     = "placed"
 	kindPrefix = "kind"
@@ -84,29 +84,29 @@ const (
 
 func ofKind(kind int) string { return kindPrefix + strconv.Itoa(kind) }
 
-// selects returns the selector of nodes that have the attribute.
+// selects returns a selector of nodes with the attribute.
 func selects(attribute string) []resourceapi.DeviceSelector {
 	return []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{
 		Expression: fmt.Sprintf("device.attributes[%q].%s", device.NodeDriver, attribute),
 	}}}
 }
 
-// Problem is a search for sets of a certain size, as package allocator knows it.
+// Problem is a search for sets of a certain size, expressed as a claim for package allocator.
 type Problem struct {
 	*Group
-	// Placed is the number of nodes on which pods of the group run. They are in every set.
+	// Placed is the number of nodes where pods of the group run. Every set contains them.
 	Placed int
-	// Wanted is the number of other nodes. It has one entry for each kind of pods if expressions read devices, else one.
+	// Wanted is the number of other nodes, as one entry. If expressions read devices, it has one entry for each kind of pods.
 	Wanted []int
-	// nearest asks for the set in which the most nodes can take a pod, whatever is preferred.
+	// nearest replaces the preference by the number of nodes that can take a pod.
 	nearest bool
-	// sharesDevices has several pods get the same device, where expressions read devices.
+	// sharesDevices permits several pods to get the same device, if expressions read devices.
 	sharesDevices bool
-	// Claim stands for the group. Groups with equal claims share what is compiled.
+	// Claim represents the group. Groups with equal claims share compiled expressions.
 	Claim *resourceapi.ResourceClaim
 }
 
-// NewProblem makes the claim of a group for sets with the nodes on which pods run already and so many others.
+// NewProblem returns the problem of a group for sets with the placed nodes and the wanted numbers of other nodes.
 func NewProblem(group *Group, placed int, wanted ...int) (*Problem, error) {
 	return newProblem(&Problem{Group: group, Placed: placed, Wanted: wanted})
 }
@@ -116,7 +116,7 @@ func newProblem(p *Problem) (_ *Problem, err error) {
 	return p, err
 }
 
-// Size is the number of nodes of a set.
+// Size returns the number of nodes of a set.
 func (p *Problem) Size() int {
 	size := p.Placed
 	for _, count := range p.Wanted {
@@ -125,10 +125,10 @@ func (p *Problem) Size() int {
 	return size
 }
 
-// isPlain reports whether all nodes are for the one request there is.
+// isPlain reports whether there is one request and all nodes are for it.
 func (p *Problem) isPlain() bool { return p.Placed == 0 && len(p.Wanted) == 1 }
 
-// claim is what the search takes the group for. Its UID says all of it.
+// claim returns the claim of the group. Its UID is a hash of its content.
 func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 	c := p.Constraint
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
@@ -152,7 +152,7 @@ func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definitionName)),
 	}}
 	if p.ReadsDevices {
-		// It comes first: the expression is not asked about pods that get the same devices.
+		// It comes first, so that the expression is not evaluated if two pods get the same device.
 		claim.Spec.Devices.Constraints = slices.Insert(claim.Spec.Devices.Constraints, 0, resourceapi.DeviceConstraint{
 			DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(device.NodeDriver + "/" + takes)),
 		})

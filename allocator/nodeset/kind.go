@@ -12,14 +12,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ofOnePod are labels whose values differ between the pods of a group. Which nodes can take a pod does not depend on them.
+// ofOnePod holds labels that differ between the pods of a group and don't affect the choice of nodes.
 var ofOnePod = []string{
 	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
 }
 
-// KindOf returns the same key for pods that every node treats alike: pods that are equal in everything that filters read.
-// Claims has for each claim of the pod a text that is the same for claims with the same requests.
+// KindOf returns a key that is equal for pods that are equal in everything that filters read. claims holds a text for each claim
+// of the pod, which is equal for claims with equal requests.
 func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
 	labels := maps.Clone(pod.Labels)
 	for _, name := range ofOnePod {
@@ -46,7 +46,7 @@ func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
 	return sha256.Sum256(raw), err
 }
 
-// volumesThatMatter are those by which nodes are chosen.
+// volumesThatMatter returns the volumes that affect the choice of nodes.
 func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
 	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
 		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// LayoutOf is where nodes are by what was prepared of a group.
+// LayoutOf returns the coordinates and groups of nodes that the prepared expressions of a group read.
 func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []Node) *device.Layout {
 	layout := &device.Layout{At: make([][]int64, len(nodes)), Groups: make([]string, len(nodes))}
 	nodes = slices.Clone(nodes)

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// TestLayout: of three nodes the last one lacks the labels.
+// The last of three nodes lacks the labels.
 func TestLayout(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)

@@ -18,13 +18,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Refusals count nodes, for each kind of pods, by why they can't take one.
+// Refusals holds, for each kind of pods, the number of nodes for each reason why they can't take a pod.
 type Refusals []map[string]int
 
-// MaxReasons are named of those for which nodes can't take a pod.
+// MaxReasons is the number of reasons, nodes or pods that a message names.
 const MaxReasons = 4
 
-// Reason says why Choose found no nodes, and why nodes can't take pods.
+// Reason explains why Choose found no nodes, and why nodes can't take pods.
 func (s *Search) Reason(why Refusals) string {
 	able := 0
 	for _, n := range s.Nodes {
@@ -57,9 +57,9 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// NearestMiss returns what would have to be otherwise for a set: the room of nodes that satisfy the expression, the nodes that
-// can't take a pod in the set with the fewest of them, for what of why and with what stands there, or the nodes on which pods
-// of the group run. It is empty if none of it can be found out.
+// NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that
+// satisfy the expression. Next are sets with nodes that can't take a pod, for the reasons in why and with the pods that standing
+// names. Last are sets without the nodes where pods of the group run.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)
@@ -67,7 +67,7 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
 }
 
-// withoutRefusals names the nodes that can't take a pod in the set with the fewest of them.
+// withoutRefusals names the nodes that can't take a pod, in the set with the fewest such nodes.
 func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
 	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.tried.sizes[0] - s.placed()}, nearest: true})
 	if err != nil || nearest.Wanted[0] == 0 {
@@ -94,8 +94,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 		nearest.Size()-len(unable), nearest.Size(), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
 }
 
-// withoutRoom names nodes that satisfy the expression, and of which each takes a pod, but that do not take all pods together.
-// It says what is missing.
+// withoutRoom names nodes that satisfy the expression and can each take a pod, but not all pods together, and says why.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
 	size := s.tried.sizes[0] - s.placed()
 	if size == 0 || s.acceptance(ctx, s.tried.count, size) == nil {
@@ -130,7 +129,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	return text
 }
 
-// lacks says why a node does not take more pods of the first kind of which it takes less than it may.
+// lacks returns why a node takes fewer pods than the group permits, for the first such kind.
 func (s *Search) lacks(ctx context.Context, node int) string {
 	for kind, count := range s.Kinds {
 		most := s.rooms.most[node][kind]
@@ -146,7 +145,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 	return ""
 }
 
-// withDevicesForSeveral says so if there would be a set if pods on several nodes could get the same device.
+// withDevicesForSeveral reports whether a set exists if pods on several nodes can get the same device.
 func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
 	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.tried.count, 1)[0], sharesDevices: true})
 	if err != nil {
@@ -162,7 +161,7 @@ func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Opt
 	return "; there are nodes that satisfy it, but some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach: these are for one pod of the group"
 }
 
-// listed joins names, at most [MaxReasons].
+// listed joins at most [MaxReasons] names.
 func listed(names []string) string {
 	if len(names) > MaxReasons {
 		return strings.Join(names[:MaxReasons], ", ") + " and others"
@@ -170,7 +169,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// withoutPlaced names the nodes on which pods of the group run if there would be a set without them.
+// withoutPlaced names the nodes where pods of the group run, if a set exists without them.
 func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) string {
 	placed := s.placed()
 	if placed == 0 {
@@ -198,7 +197,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.tried.sizes[0], listed(names))
 }
 
-// Standing names pods on a node, and counts those of other namespaces.
+// Standing names the pods of a namespace, and counts the pods of other namespaces.
 func Standing(pods iter.Seq[*v1.Pod], namespace string) (text string) {
 	own, others := 0, 0
 	for pod := range pods {

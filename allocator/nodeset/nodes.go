@@ -21,28 +21,28 @@ import (
 type Node struct {
 	Name   string
 	Labels map[string]string
-	// Slices are those of the node.
+	// Slices holds the ResourceSlices of the node.
 	Slices []*resourceapi.ResourceSlice
-	// Placed: pods of the group run there.
+	// Placed is true if pods of the group run on the node.
 	Placed bool
-	// Elsewhere: the pods say themselves that they run on other nodes.
+	// Elsewhere is true if the specification of the pods excludes the node.
 	Elsewhere bool
-	// Takes has for each kind of pods whether the node can take one. Free is the number of pods of the group that may run there
-	// besides those that do, 0 means one.
+	// Takes reports, for each kind of pods, whether the node can take one. Free is the number of further pods of the group that may
+	// run there; 0 means one.
 	Takes []bool
 	Free  int
-	// Sets has for each kind the sets of devices of which a pod gets one, where expressions read them. Has is what the pod
-	// has that runs there.
+	// Sets holds, for each kind, the possible sets of devices of a pod, if expressions read devices. Has holds the set of a running
+	// pod.
 	Sets [][]Set
 	Has  Set
 }
 
-// reading is what expressions read of nodes.
+// reading holds the properties of nodes that expressions read.
 type reading struct {
 	labels, attributes map[string]bool
-	// all: it can't be told which.
+	// all is true if the properties can't be determined, so that any may be read.
 	all, capacity bool
-	// devices: what pods get is read.
+	// devices is true if expressions read the devices that pods get.
 	devices bool
 }
 
@@ -66,8 +66,8 @@ func readingOf(expressions []*device.Expression) reading {
 	return r
 }
 
-// slice has the nodes as the search sees them: each that may be in a set is a device that is called by its index. One with
-// more labels than the cost of expressions allows for is none of them, if all may be read.
+// slice returns the nodes that may be in a set, as devices named by index. If all labels may be read, it leaves out nodes with
+// more labels than the cost limit of expressions allows.
 func (p *Problem) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
 	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
 		Driver: device.NodeDriver, Pool: resourceapi.ResourcePool{Name: device.NodeDriver, ResourceSliceCount: 1}, AllNodes: ptr.To(true),
@@ -119,7 +119,7 @@ func mark(d *resourceapi.Device, name string, is bool) {
 	d.Attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
 }
 
-// with is a node with the set of devices of a pod of a kind.
+// with returns a node together with a set of devices for a pod of a kind.
 func (p *Problem) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
 	own := node.Name
 	node.Name, node.Attributes = memberName(index, kind, at), maps.Clone(node.Attributes)
@@ -139,10 +139,10 @@ func (p *Problem) with(node resourceapi.Device, index, kind, at int, set *Set) r
 	return node
 }
 
-// memberName is read by [memberOf].
+// memberName returns the name of a member. [memberOf] parses it.
 func memberName(node, kind, set int) string { return fmt.Sprintf("%d.%d.%d", node, kind, set) }
 
-// memberOf reads the name of a member. Kind and set are 0 if it has none.
+// memberOf parses the name of a member. kind and set are 0 if the name lacks them.
 func memberOf(name string) (m chosenNode, err error) {
 	if n, err := fmt.Sscanf(name, "%d.%d.%d", &m.node, &m.kind, &m.set); n == 3 {
 		return m, err
@@ -151,14 +151,14 @@ func memberOf(name string) (m chosenNode, err error) {
 	return m, err
 }
 
-// properties are those of a device, or what several have in common.
+// properties holds the attributes and capacities of a device, or the ones that several devices share.
 type properties struct {
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	capacity   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
 }
 
-// inCommon is what all devices of a driver have in common in the current slices of their pools. What drivers say differently
-// of the same attribute is left out.
+// inCommon returns the properties that all devices of a driver share in the current slices of their pools. It leaves out a
+// property if drivers have different values.
 func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	type pool struct{ driver, name string }
 	generations := map[pool]int64{}
@@ -203,7 +203,7 @@ func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	return result
 }
 
-// of is what is read of a device, by full names.
+// of returns the properties of a device that are read, by full names.
 func (r reading) of(driver string, d *resourceapi.Device) properties {
 	full := func(name resourceapi.QualifiedName) resourceapi.QualifiedName {
 		if strings.Contains(string(name), "/") {
@@ -226,7 +226,7 @@ func (r reading) of(driver string, d *resourceapi.Device) properties {
 	return p
 }
 
-// keepCommon removes what another device has not, or has differently.
+// keepCommon removes properties that another device lacks or has with different values.
 func (p *properties) keepCommon(other properties) {
 	for name, value := range p.attributes {
 		if o, has := other.attributes[name]; !has || !view.IsSameValue(&value, &o) {

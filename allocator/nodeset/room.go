@@ -13,10 +13,10 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Load is a number of pods of each kind that go to a node together.
+// Load is the number of pods of each kind that go to a node together.
 type Load []int
 
-// Pods is the number of pods.
+// Pods returns the total number of pods.
 func (l Load) Pods() (count int) {
 	for _, n := range l {
 		count += n
@@ -24,32 +24,31 @@ func (l Load) Pods() (count int) {
 	return count
 }
 
-// Hosts says what nodes can take. A scheduler asks its filters, a simulation asks what it knows.
+// Hosts says what nodes can take. The scheduler implements it by its filters, a simulation by the objects that it has read.
 type Hosts interface {
-	// Refusal returns why a node does not take the pods of a load together, besides the pods that run there. It is empty if
-	// the node takes them. It is asked for loads of at least two pods, each of which the node takes alone. Loads that contain
-	// a load that is refused are refused, too. It is called by several goroutines.
+	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. The node
+	// takes each pod of the load alone, and there are at least two. It also refuses loads that contain a refused load. Several
+	// goroutines call Refusal.
 	Refusal(ctx context.Context, node int, load Load) (string, error)
-	// Each calls do for the numbers below n, from several goroutines if it can.
+	// Each calls do for the numbers below n, from several goroutines if possible.
 	Each(ctx context.Context, n int, do func(i int))
-	// Compete reports whether pods on different nodes may want the same thing, such as a network-attached device. Together is
-	// asked then.
+	// Compete reports whether pods on different nodes may need the same resource, such as a network-attached device.
 	Compete() bool
-	// Together reports whether the pods of all members fit at the same time.
+	// Together reports whether the pods of all members fit at the same time. It is called if Compete is true.
 	Together(ctx context.Context, members []Member) (bool, error)
 }
 
-// rooms has what nodes can take together.
+// rooms holds the numbers of pods that nodes can take together.
 type rooms struct {
-	// most has for each node the number of pods of each kind that it takes if it takes no other kind. all is the number of pods
-	// of all kinds that it takes at most.
+	// most holds, for each node and kind, the number of pods that the node takes if all are of this kind. all holds an upper bound
+	// for each node of the pods of all kinds together.
 	most [][]int
 	all  []int
-	// known has what was asked about loads of several kinds.
+	// known caches the answers for loads of several kinds.
 	known map[string]bool
 }
 
-// measure finds out how many pods of each kind each node takes.
+// measure determines the number of pods of each kind that each node takes.
 func (s *Search) measure(ctx context.Context) error {
 	r := &s.rooms
 	if r.known == nil {
@@ -104,7 +103,7 @@ func (s *Search) measure(ctx context.Context) error {
 	return failure
 }
 
-// addUp fills in rooms.all.
+// addUp fills rooms.all.
 func (s *Search) addUp() {
 	s.rooms.all = make([]int, len(s.Nodes))
 	for i, most := range s.rooms.most {
@@ -122,7 +121,7 @@ func (s *Search) takesOne(node, kind int) bool {
 	return kind < len(n.Takes) && n.Takes[kind] && s.free(node) > 0
 }
 
-// free is the number of pods of the group that may go to a node.
+// free returns the number of pods of the group that may go to a node.
 func (s *Search) free(node int) int {
 	n := &s.Nodes[node]
 	switch {
@@ -135,7 +134,8 @@ func (s *Search) free(node int) int {
 	}
 }
 
-// mostOf finds the greatest number of pods of a kind that a node takes, by bisection. Usually it takes as many as it may.
+// mostOf returns the greatest number of pods of a kind that a node takes, by bisection. The maximum is tried first, and usually
+// fits.
 func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 	takes, refused := 1, min(s.Kinds[kind], s.free(node))+1
 	for next := refused - 1; takes+1 < refused; next = (takes + refused) / 2 {
@@ -189,7 +189,7 @@ func keyOf(node int, load Load) string {
 	return key
 }
 
-// Forbid has a node not take a load, because a pod did not fit there after all. The next choice is another one.
+// Forbid records that a node does not take a load, because a pod did not fit there in the end. The next choice avoids the load.
 func (s *Search) Forbid(node int, load Load) {
 	s.rooms.known[keyOf(node, load)] = false
 	for kind, n := range load {
@@ -202,7 +202,7 @@ func (s *Search) Forbid(node int, load Load) {
 	}
 }
 
-// room is an upper bound of the number of pods of some kinds that a node takes together.
+// room returns an upper bound of the number of pods of these kinds that a node takes together.
 func (s *Search) room(node int, kinds []int) int {
 	if len(kinds) == len(s.Kinds) {
 		return s.rooms.all[node]
@@ -214,8 +214,8 @@ func (s *Search) room(node int, kinds []int) int {
 	return min(sum, s.free(node))
 }
 
-// sizes are the smallest and the largest number of nodes, besides those on which pods run, that may take so many pods. ok is
-// false if all nodes together can't take them.
+// sizes returns the smallest and largest number of nodes without pods of the group that are needed for count pods. ok is false if
+// all nodes together can't take them.
 func (r *rooms) sizes(s *Search, count int) (least, most int, ok bool) {
 	all := kindsBelow(len(s.Kinds))
 	var others []int
@@ -253,14 +253,14 @@ func kindsBelow(n int) []int {
 	return all
 }
 
-// maxTotals bounds the number of inequalities of a search.
+// maxTotals limits the number of inequalities of a search.
 const maxTotals = 16
 
-// acceptance is what a set has to satisfy so that so many pods can be assigned to it. nil: each set of the size does.
+// acceptance returns the condition for sets that count pods can be assigned to, or nil if every set of the size satisfies it.
 //
-// For some of the kinds, the nodes must have room for the pods that are not of other kinds. If there are up to three kinds,
-// there is an inequality for each subset of them, which by Hall's theorem is sufficient where a node takes one pod. In other
-// cases sets are left that satisfy the inequalities, and to which the pods can't be assigned.
+// For a subset of the kinds, the nodes must have room for the pods that can't be of other kinds. With up to three kinds there is
+// an inequality for each subset. By Hall's theorem the inequalities suffice if each node takes one pod. In other cases some sets
+// satisfy them although the pods can't be assigned.
 func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acceptance {
 	if count == 0 {
 		return nil
@@ -294,7 +294,7 @@ func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acc
 			}
 			members, err := s.assign(ctx, nodes, count)
 			if err != nil {
-				// It ends the search.
+				// The error ends the search.
 				s.err = err
 			}
 			return members != nil || s.err != nil
@@ -306,7 +306,7 @@ func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acc
 	return a
 }
 
-// isTrivial reports whether any nodes of a set have the room.
+// isTrivial reports whether all sets of the size satisfy the inequality.
 func (s *Search) isTrivial(kinds []int, least, size int) bool {
 	smallest, sum := s.podsPerNode(), 0
 	for i := range s.Nodes {
@@ -321,7 +321,7 @@ func (s *Search) isTrivial(kinds []int, least, size int) bool {
 	return sum+size*smallest >= least
 }
 
-// subsets are those of the kinds for which there are inequalities.
+// subsets returns the subsets of the kinds that get inequalities.
 func subsets(kinds int) (all [][]int) {
 	if kinds > 3 {
 		all = append(all, kindsBelow(kinds))

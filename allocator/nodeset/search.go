@@ -12,29 +12,28 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Search chooses nodes for the pods of a group, and which pod goes to which of them.
+// Search chooses nodes for the pods of a group and assigns the pods to them.
 //
-//  1. Nodes are chosen for all pods that wait. If there are none, nodes are chosen for as many pods as the group needs to
-//     start, whichever of them fit.
-//  2. With several pods on a node a set may have fewer nodes than pods. The sizes are tried in ascending order. Without a
-//     preference the first set is taken; with one the best set of all sizes is taken, the smallest of equally good ones.
-//  3. For each size, package allocator enumerates the sets of nodes in order of their names, pruned by the expression and by
-//     the room of the nodes: the number of pods that each can take together (room.go).
-//  4. A complete set is accepted if the pods can be assigned to its nodes such that each node gets at least one and takes all
-//     that it gets together (assign.go). Only then the expression is evaluated.
+//  1. It chooses nodes for all waiting pods. If that fails, it chooses nodes for any Least of them.
+//  2. If a node may take several pods, a set may have fewer nodes than pods. Sizes are tried in ascending order. Without a
+//     preference the first set is chosen, otherwise the best set of all sizes, and the smallest of equally good sets.
+//  3. For each size, package allocator enumerates the sets of nodes in order of their names. The expression and the room of the
+//     nodes prune the search. The room is the number of pods that a node takes together (room.go).
+//  4. A complete set is accepted if the pods can be assigned such that each node gets at least one and takes its pods together
+//     (assign.go). Only then the expression is evaluated.
 //
-// So the expression is true for exactly the nodes on which the pods run. A Search is for one goroutine.
+// So the expression holds for exactly the nodes where the pods run. A Search is for one goroutine.
 type Search struct {
 	*Chooser
 	*Group
 	// Nodes are sorted by name.
 	Nodes []Node
-	// Hosts says what a node can take. It may be nil if a node takes one pod, and pods on different nodes do not compete.
+	// Hosts says what a node can take. It may be nil if each node takes one pod and pods on different nodes don't compete.
 	Hosts Hosts
-	// Compiled returns what was prepared of a problem.
+	// Compiled returns the prepared claim of a problem.
 	Compiled Compiler
 	Options  []allocator.Option
-	// OnlyLeast leaves out step 1.
+	// OnlyLeast skips step 1 and chooses nodes for Least pods only.
 	OnlyLeast bool
 
 	rooms rooms
@@ -44,53 +43,52 @@ type Search struct {
 	err   error
 }
 
-// tried describes the sets that were searched last.
+// tried describes the last sets searched.
 type tried struct {
-	// sizes are the smallest and the largest size of these sets.
+	// sizes holds the smallest and the largest size of these sets.
 	sizes [2]int
-	// count is the number of pods that the sets were for. most is the number of pods that all nodes together have room for.
+	// count is the number of pods that the sets were for. most is an upper bound of the pods that all nodes take together.
 	count, most int
 }
 
-// Compiler returns what was prepared of a problem.
+// Compiler returns the prepared claim of a problem.
 type Compiler func(ctx context.Context, problem *Problem) (*allocator.PreparedClaim, error)
 
-// Choice is a set of nodes, and the pods that go to each.
+// Choice is a set of nodes with the pods for each of them.
 type Choice struct {
-	// Members are in order of their names.
+	// Members is sorted by name.
 	Members []Member
 	// Pods is the number of pods that the nodes are for.
 	Pods int
-	// Kinds is the number of pods of each kind among them.
+	// Kinds holds the number of these pods by kind.
 	Kinds []int
 	allocator.Details
 }
 
 // Member is a node of a set.
 type Member struct {
-	// Node is its index.
+	// Node is the index of the node.
 	Node int
-	// Load has the number of pods of each kind that go there. On a node on which pods of the group run it may be empty.
+	// Load holds the number of pods of each kind for the node. It may be empty for a node where pods of the group already run.
 	Load Load
-	// Set is which of its sets the pod gets, if expressions read devices.
+	// Set is the index in Node.Sets of the devices of the pod, if expressions read devices.
 	Set int
 }
 
-// The limits of the search for the nodes of one group, and again for better nodes, in CEL cost units and steps.
+// These limits of cost and steps hold for the nodes of one group, and separately for the search for better nodes.
 const (
 	searchCost  uint64 = 10_000_000
 	searchSteps int64  = 100_000
 )
 
-// Limits returns the options that bound the search for the nodes of one group, and the budget in these options. The
-// scheduler and kubectl use the same limits.
+// Limits returns the options that limit the search for one group, and their budget. The scheduler and kubectl use the same.
 func Limits() ([]allocator.Option, *allocator.AttemptBudget) {
 	limits := allocator.Budget{Cost: searchCost, Steps: searchSteps}
 	budget := allocator.NewSeparateBudgets(limits, limits)
 	return []allocator.Option{allocator.WithCostBudget(searchCost), allocator.WithStepBudget(searchSteps), allocator.WithAttemptBudget(budget)}, budget
 }
 
-// Choose returns nodes for the pods, or nil if there are none. The error names the group or the object with the constraint.
+// Choose returns nodes for the pods, or nil if no set is found. The error names the group or the object with the constraint.
 func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if err := s.measure(ctx); err != nil {
 		return nil, err
@@ -100,7 +98,7 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if s.Least == 0 || s.Least >= all {
 		return s.chooseFor(ctx, all)
 	}
-	// More pods than the largest set takes are placed later.
+	// Pods beyond the largest possible set are placed later.
 	if most := v1alpha1.MaxNodeSetSize * s.podsPerNode(); s.OnlyLeast || all > most && s.Least <= most {
 		return s.chooseFor(ctx, s.Least)
 	}
@@ -110,19 +108,19 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	}
 	forAll := s.tried
 	if choice, err = s.chooseFor(ctx, s.Least); choice == nil {
-		// Reason is about all pods.
+		// Reason explains the search for all pods.
 		s.tried = forAll
 	}
 	return choice, err
 }
 
-// Holds reports whether the nodes on which pods of the group run satisfy the expression by themselves.
+// Holds reports whether the nodes where pods of the group run satisfy the expression on their own.
 func (s *Search) Holds(ctx context.Context) (bool, error) {
 	set, err := s.ofSize(ctx, 0, 0)
 	return set != nil, err
 }
 
-// chooseFor chooses nodes for so many pods.
+// chooseFor chooses nodes for count pods.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
 	s.tried.count = count
 	if s.ReadsDevices {
@@ -136,7 +134,7 @@ func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
 		return nil, nil
 	}
 	if least > most {
-		// The error says so.
+		// ofSize returns the error.
 		_, err := s.ofSize(ctx, count, least)
 		return nil, err
 	}
@@ -167,7 +165,7 @@ func value(c *Choice) int64 {
 	return c.Preferences[0].Value
 }
 
-// placed is the number of nodes on which pods of the group run.
+// placed returns the number of nodes where pods of the group run.
 func (s *Search) placed() (count int) {
 	for i := range s.Nodes {
 		if s.Nodes[i].Placed {
@@ -177,7 +175,7 @@ func (s *Search) placed() (count int) {
 	return count
 }
 
-// ofSize chooses a set of so many nodes besides those on which pods run.
+// ofSize chooses a set of the nodes where pods run and size other nodes.
 func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	wanted := []int{size}
 	if size == 0 {
@@ -231,11 +229,10 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 	return c
 }
 
-// maxKindCounts is the number of ways to take some of the pods by kind that are tried if expressions read devices.
+// maxKindCounts limits the tried combinations of kinds for a part of the pods, if expressions read devices.
 const maxKindCounts = 64
 
-// chooseByKinds chooses nodes if expressions read devices: pods of different kinds get different devices, so the expression
-// tells them apart, and the search has a request for each kind.
+// chooseByKinds chooses nodes if expressions read devices. Pods of each kind get different devices, so each kind has a request.
 func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
 	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
@@ -263,9 +260,9 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 	return nil, nil
 }
 
-// kindCounts are the ways to take so many pods of the kinds, those with more pods of earlier kinds first, at most limit.
+// kindCounts returns at most limit ways to divide count pods among the kinds. Ways with more pods of earlier kinds come first.
 func kindCounts(of []int, count, limit int) (all [][]int) {
-	// after has the number of pods of the kinds from each one on.
+	// after holds the number of pods of each kind and all later kinds.
 	after := make([]int, len(of)+1)
 	for kind := len(of) - 1; kind >= 0; kind-- {
 		after[kind] = after[kind+1] + of[kind]

@@ -19,22 +19,22 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// MaxSets is how many sets of devices a pod may have to choose from on a node, where expressions tell them apart.
+// MaxSets is the maximum number of sets of devices for a pod on a node that expressions can distinguish.
 const MaxSets = 256
 
-// MaxAllocations is how many allocations are looked at for that.
+// MaxAllocations is the maximum number of allocations examined to list the sets.
 const MaxAllocations = 16384
 
-// MaxSetBytes is about how many bytes of memory the sets on all nodes of a group may take, together with the search among them.
+// MaxSetBytes is the approximate limit of memory for the sets on all nodes of a group, including the search among them.
 const MaxSetBytes = 32 << 20
 
-// Reading is what the expressions of a constraint read.
+// Reading holds the properties that the expressions of a constraint read.
 type Reading struct {
 	reading
 	set device.ReadSet
 }
 
-// ReadingOf is what the expressions of a group read.
+// ReadingOf returns the properties that the expressions of a group read.
 func ReadingOf(prepared *allocator.PreparedClaim) *Reading {
 	r := &Reading{readingOf(prepared.Expressions()), device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
 	for _, e := range prepared.Expressions() {
@@ -45,23 +45,23 @@ func ReadingOf(prepared *allocator.PreparedClaim) *Reading {
 	return r
 }
 
-// Devices reports whether they read what devices the pods get. That needs nodes of which each takes one pod.
+// Devices reports whether the expressions read the devices that pods get. Each node must then take one pod.
 func (r *Reading) Devices() bool { return r.devices }
 
-// Slices reports whether they read what all devices of a driver on a node have in common ([Node.Slices]).
+// Slices reports whether the expressions read properties shared by all devices of a driver on a node ([Node.Slices]).
 func (r *Reading) Slices() bool { return r.all || r.capacity || len(r.attributes) > 0 }
 
-// Set is what a pod may get on a node.
+// Set is a set of devices that a pod may get on a node.
 type Set struct {
 	// Results has one entry for each claim.
 	Results []resourceapi.AllocationResult
-	// devices are the devices as expressions see them.
+	// devices holds the devices as expressions see them.
 	devices resourceapi.DeviceAttribute
-	// shared are devices that pods on other nodes may get as well, and counters of such.
+	// shared holds the devices that pods on other nodes may get as well, and their counters.
 	shared []string
 }
 
-// Bytes is about what the set takes, and what it takes to search among such.
+// Bytes returns the approximate memory for the set, including the search.
 func (s *Set) Bytes() int {
 	bytes := 1024 + len(*s.devices.StringValue)
 	for i := range s.Results {
@@ -70,10 +70,9 @@ func (s *Set) Bytes() int {
 	return bytes
 }
 
-// SetsOn lists the sets of devices that the claims of a pod may get on a node, in their order, with the devices that the pod has
-// by other claims. Of those that expressions can't
-// tell apart it has the first, unless pods on other nodes may get devices of them. An error that wraps
-// [structured.ErrFailedAllocationOnNode] is about the node.
+// SetsOn returns the sets of devices that the claims of a pod may get on a node, in the order of the search. has holds the
+// devices that the pod already has by other claims. Of sets that expressions can't distinguish it returns only the first, unless
+// pods on other nodes may get some of the devices. An error that wraps [structured.ErrFailedAllocationOnNode] concerns the node.
 func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []allocator.AllocatedDevice) ([]Set, error) {
 	var sets []Set
 	var failure error
@@ -108,8 +107,8 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	return sets, nil
 }
 
-// SetOf is a set as expressions see it: devices that a pod has, and those that it may get. Of the latter those are shared that
-// pods on other nodes may get.
+// SetOf returns the set as expressions see it, with the devices that a pod has and gets. Devices in gets that pods on other nodes
+// may get are marked as shared.
 func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error) {
 	seen := make([]device.OfDriver, 0, len(has)+len(gets))
 	for _, d := range slices.Concat(has, gets) {
@@ -126,7 +125,7 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 		if !ptr.Deref(spec.PerDeviceNodeSelection, false) || d.NodeName == nil {
 			s.shared = append(s.shared, fmt.Sprintf("%s/%s/%s", spec.Driver, spec.Pool.Name, d.Name))
 		}
-		// Counters are those of the pool.
+		// Counters belong to the pool.
 		for _, consumed := range d.ConsumesCounters {
 			s.shared = append(s.shared, fmt.Sprintf("%s/%s#%s", spec.Driver, spec.Pool.Name, consumed.CounterSet))
 		}
@@ -135,7 +134,7 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 	return s, err
 }
 
-// Published is a device as the latest slice has it. One that is published no more has nothing.
+// Published returns a device from the latest slice. A device that is no longer published has no properties.
 func Published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
 	none := &resourceapi.ResourceSlice{}
 	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool

@@ -30,7 +30,7 @@ const rails = "n.devices.filter(d, d.driver == 'nic.example.com').map(d, d.attri
 
 const railsOfFirst = "nodes[0].devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail)"
 
-// ofDevices are expressions over what the pods get on their nodes.
+// ofDevices holds expressions over the devices that pods get.
 var ofDevices = []string{
 	"nodes.all(n, " + rails + " == " + railsOfFirst + ")",
 	"nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1",
@@ -67,7 +67,7 @@ func (classes) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// pod is what a pod of a kind asks for.
+// pod holds the requests of a pod of a kind.
 type pod struct {
 	gpus, nics int
 	matches    bool
@@ -91,7 +91,7 @@ func (p pod) claim() *resourceapi.ResourceClaim {
 	return claim
 }
 
-// host is a node and its devices: GPUs, network interfaces, and the interfaces that all nodes can reach.
+// host is a node with its GPUs, its network interfaces, and the interfaces that all nodes can reach.
 type host struct {
 	node *v1.Node
 	gpus []resourceapi.Device
@@ -112,13 +112,13 @@ func drawDevices(t *rapid.T, kind string, count int, prefix string) (devices []r
 	return devices
 }
 
-// devicesCase is one of those that are drawn.
+// devicesCase is a random case.
 type devicesCase struct {
 	group  nodeset.Group
 	pods   []pod
 	hosts  []host
 	remote []resourceapi.Device
-	// placed: a pod of the group runs on the first node and has the first device of each driver there.
+	// placed is true if a pod of the group runs on the first node with the first device of each driver.
 	placed bool
 }
 
@@ -179,13 +179,13 @@ func (c devicesCase) slices() (all []*resourceapi.ResourceSlice) {
 	return all
 }
 
-// got is what a pod gets, by node and names of devices.
+// got holds the devices of a pod, by node and names of devices.
 type got struct {
 	node    int
 	devices string
 }
 
-// choose has the allocator list what a pod may get on each node.
+// choose lists the sets of each node by the allocator, and returns the choice.
 func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chosen []got, failed bool) {
 	problem, err := nodeset.NewProblem(&c.group, 0, 1)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 	return chosen, false
 }
 
-// sets are those of a pod on a node, in the order of the search, in which a request takes devices in ascending order.
+// sets returns the sets of a pod on a node, in the order of the search: a request takes devices in ascending order.
 func (c devicesCase) sets(h host, p pod) (sets [][]allocator.AllocatedDevice) {
 	nics := slices.Clone(h.nics)
 	local := len(nics)
@@ -273,7 +273,7 @@ func (c devicesCase) sets(h host, p pod) (sets [][]allocator.AllocatedDevice) {
 	return sets
 }
 
-// brute looks at all nodes, and all sets of devices on them.
+// brute tries all nodes and all sets of devices on them.
 func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []got, failed bool) {
 	expression, err := e.Compile(context.Background(), c.group.Constraint.Expression)
 	require.NoError(t, err)
@@ -374,7 +374,7 @@ func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []go
 	return best, failed
 }
 
-// TestDevicesSameAsExhaustive compares with a look at all sets of nodes, and of devices on each of them.
+// TestDevicesSameAsExhaustive compares the search with trying all sets of nodes with all sets of devices.
 func TestDevicesSameAsExhaustive(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -383,7 +383,7 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 		c := drawDevicesCase(t)
 		want, wantFailed := c.brute(t, chooser.Environment())
 		if wantFailed && c.group.Constraint.Preference != "" {
-			// An expression may fail on a set that can't be better, which another search does not look at.
+			// An expression may fail on a set that can't be better, so another search skips the set.
 			return
 		}
 		chosen, failed := c.choose(t, chooser)
@@ -405,7 +405,7 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 	require.Positive(t, none)
 }
 
-// TestCountersOfSeveralNodes: devices on two nodes take from one counter of their pool, which has enough for one of them.
+// Devices on two nodes consume the same counter of their pool, which suffices for only one of them.
 func TestCountersOfSeveralNodes(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -443,7 +443,7 @@ func TestCountersOfSeveralNodes(t *testing.T) {
 	}
 }
 
-// TestSetsAreLimited: what pods may get on a node is listed up to limits, and the node can't take the pod beyond them.
+// The sets of devices of a pod on a node are listed up to limits. A node with more sets can't take the pod.
 func TestSetsAreLimited(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -453,7 +453,7 @@ func TestSetsAreLimited(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string
 		nics       int
-		// differ: each has a rail of its own. tainted: the search does not take them for symmetric.
+		// differ is true if each device has a different rail. tainted is true if the search must not treat devices as symmetric.
 		differ, tainted bool
 		claims          []pod
 		want            string

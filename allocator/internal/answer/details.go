@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer has the outcome of a search: details and statistics for callers, failures of expressions that are about a
-// node, and answers that are kept for other nodes. A kept answer has positions of devices in place of objects, because nodes
-// of one hardware type share it.
+// Package answer holds the outcome of a search: details and statistics for callers, failures of expressions that concern a node,
+// and cached answers. A cached answer has positions of devices instead of objects, because nodes of one hardware type share it.
 package answer
 
 import (
@@ -14,39 +13,35 @@ import (
 	"github.com/celset/celset/allocator/internal/shape"
 )
 
-// Details has the outcome of one Allocate call besides its results.
+// Details holds the outcome of one Allocate call besides its results.
 type Details struct {
 	Stats
-	// Outcome tells how good the results are. It is empty unless a preference is about a device of
-	// them.
+	// Outcome says whether the results are the best. It is empty unless a preference covers one of the devices.
 	Outcome Outcome
-	// Preferences are the values of the results, in the order of the preferences: those of the first
-	// claim, in the order in which they are defined, those of the next. The greater the first of them
-	// that differ, the better, on this node or on another. A preference that is about no device of the
-	// results has none, and so have those to which the search did not come because the budget was used
-	// up.
+	// Preferences holds the values of the results, by claim and then in the order of definition. To compare results, on one node or
+	// on several, compare the first value that differs; the greater is better. A preference is left out if it covers no device of
+	// the results, or if the budget was exhausted before it.
 	Preferences []Value
 }
 
-// Value is the value of a preference for the devices that were chosen.
+// Value is the value of a preference for the chosen devices.
 type Value struct {
-	// Claim is the place of the claim among those that were allocated.
+	// Claim is the index of the claim.
 	Claim int
-	// Preference is its place among those that are about the claim. Two of one class, for two
-	// requests, have the same name.
+	// Preference is the index among the preferences of the claim. If a class defines it for two requests, both have the same name.
 	Preference int
-	// Name is that of the preference, with its class if it is defined there.
+	// Name is the name of the preference, with its class if the class defines it.
 	Name string
-	// Value is that of the expression. Of KeepWhole it is 0 if nothing is lost, and less the more is.
+	// Value is the value of the expression. For KeepWhole it is 0 if nothing is lost, and smaller the more is lost.
 	Value int64
-	// Losses are what the policy KeepWhole counted, most devices first. nil for an expression.
+	// Losses holds the counts of the policy KeepWhole, most devices first. It is nil for an expression.
 	Losses []Loss
 }
 
-// String returns the value, or for a policy the sets that are lost.
+// String returns the value, or the lost sets for a policy.
 func (v Value) String() string { return DescribeValue(v.Value, v.Losses) }
 
-// DescribeValue is [Value.String] for the fields of a copy.
+// DescribeValue returns the text of [Value.String] for copies of its fields.
 func DescribeValue(value int64, losses []Loss) string {
 	if len(losses) == 0 {
 		return strconv.FormatInt(value, 10)
@@ -61,43 +56,37 @@ func DescribeValue(value int64, losses []Loss) string {
 // Loss is the number of sets of a shape that the chosen devices break.
 type Loss struct {
 	shape.Shape `json:",inline"`
-	// Lost is how many sets of the shape can't be had any more because of them, Left how many still can.
+	// Lost is the number of sets of the shape that the devices make unavailable. Left is the number of sets that remain.
 	Lost int `json:"lost"`
 	Left int `json:"left"`
 }
 
-// Stats counts the work of searches. For the same input and the same contents of the cache the counts are the same: if
-// several goroutines need a result, one of them finds it out while the others wait.
+// Stats counts the work of searches. The counts depend only on the input and the contents of the cache: if several goroutines
+// need a result, one computes it while the others wait.
 type Stats struct {
-	// Steps is the number of times that the search looked for one more device, or
-	// found that none is needed.
+	// Steps is the number of times that the search looked for one more device, or found that it needs no more.
 	Steps int64
-	// Evaluations is the number of times a CEL constraint was evaluated on a complete
-	// set.
+	// Evaluations is the number of evaluations of CEL constraints on complete sets.
 	Evaluations int64
 	// SetsAccepted is the number of complete sets that satisfied a CEL constraint.
 	SetsAccepted int64
-	// SetsProven is the number of those for which that followed from the structure of the
-	// expression, without an evaluation.
+	// SetsProven is the number of accepted sets that needed no evaluation, because the structure of the expression proves the
+	// result.
 	SetsProven int64
-	// TableEvaluations is the number of times a part of a CEL constraint was evaluated
-	// on one or two devices, to tell early which sets can't satisfy it.
+	// TableEvaluations is the number of evaluations of parts of CEL constraints on one or two devices, for the tables of the bounds.
 	TableEvaluations int64
-	// TableBuilds is the number of tables that were begun for that.
+	// TableBuilds is the number of tables begun for the bounds.
 	TableBuilds int64
-	// Cost is the cost charged to the budget, in CEL cost units. A verdict that was
-	// known is charged as if it had been found out, an answer that was known is free.
+	// Cost is the cost charged to the budget, in CEL cost units. A cached verdict costs as much as its evaluation. A cached answer
+	// is free.
 	Cost int64
-	// CacheHits is the number of verdicts on complete sets that were known before, and of
-	// answers as a whole.
+	// CacheHits is the number of cached verdicts on complete sets plus the number of cached answers.
 	CacheHits int64
-	// AnswersKnown is the latter.
+	// AnswersKnown is the number of cached answers.
 	AnswersKnown int64
-	// Cuts is the number of devices that were not tried because no set with them could
-	// satisfy a CEL constraint, and of those that were given up when they were tried.
+	// Cuts is the number of devices that were refused or never tried because no set with them could satisfy a CEL constraint.
 	Cuts int64
-	// PreferencesBest and PreferencesBestFound are the numbers of answers chosen by preferences, by
-	// [Outcome].
+	// PreferencesBest and PreferencesBestFound count the answers chosen by preferences, by [Outcome].
 	PreferencesBest, PreferencesBestFound int64
 }
 
@@ -119,13 +108,12 @@ func Sum(s, o Stats) Stats {
 	}
 }
 
-// Outcome tells how good a set is that was chosen by preferences.
+// Outcome says whether a set chosen by preferences is the best.
 type Outcome string
 
 const (
-	// Best means that no set is better.
+	// Best means that no better set exists.
 	Best Outcome = "best"
-	// BestFound means that the search ended before, usually because the budget for
-	// preferences was used up: sets that nobody looked at may be better.
+	// BestFound means that the search ended early, usually because the budget for preferences was exhausted. Better sets may exist.
 	BestFound Outcome = "best found"
 )

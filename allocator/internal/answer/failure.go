@@ -16,25 +16,23 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// An expression that fails is wrong for some devices, and by KEP-5254 that ends the attempt on all
-// nodes. A definition may say that it is wrong for the node instead ([v1alpha1.FailurePolicyNodeDoesNotFit]).
-// Then the first failure that the search meets on a node is its answer there, as "does not fit" is.
-// That set is not skipped: another one might hide by chance what is wrong.
+// By KEP-5254 an expression that fails on some devices ends the attempt on all nodes. A definition may declare instead that a
+// failure only concerns the node ([v1alpha1.FailurePolicyNodeDoesNotFit]). Then the first failure on a node is its answer, like
+// "does not fit". The search does not skip the failing set, because another set might hide the mistake by chance.
 
-// Error says that claims do not fit a node because a CEL constraint failed on devices of
-// the node, and says that its failures are about the node. It wraps [structured.ErrFailedAllocationOnNode].
+// Error says that claims don't fit a node because a CEL constraint failed on its devices, and the constraint declares that
+// failures concern the node. It wraps [structured.ErrFailedAllocationOnNode].
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
 	// Constraint is the name of the constraint in messages.
 	Constraint string
-	// Node is the name of the node, Devices are those on which the expression failed.
+	// Node is the name of the node. Devices holds the devices that the expression failed on.
 	Node    string
 	Devices []structured.DeviceID
-	// Reason is why: [cel.ReasonRuntime], [cel.ReasonType], [cel.ReasonCostLimit] or
-	// [cel.ReasonMemory].
+	// Reason is [cel.ReasonRuntime], [cel.ReasonType], [cel.ReasonCostLimit] or [cel.ReasonMemory].
 	Reason cel.Reason
-	// Message is CEL's, with the place in the expression, in one line.
+	// Message is the message of CEL with the position in the expression, in one line.
 	Message string
 
 	// claim and positions are the indices of Claim and Devices.
@@ -42,12 +40,12 @@ type Error struct {
 	positions []int
 }
 
-// Error says what is the same for all nodes with such devices.
+// Error returns a text that is equal for all nodes with such devices.
 func (e *Error) Error() string {
 	return fmt.Sprintf("constraint %s: the expression fails on devices of the node: %s", e.Constraint, e.Message)
 }
 
-// Detail names node and devices, too.
+// Detail returns a text that also names the node and devices.
 func (e *Error) Detail() string {
 	ids := make([]string, len(e.Devices))
 	for i, id := range e.Devices {
@@ -60,9 +58,9 @@ func (e *Error) Detail() string {
 // Unwrap returns [structured.ErrFailedAllocationOnNode].
 func (e *Error) Unwrap() error { return structured.ErrFailedAllocationOnNode }
 
-// isAboutDevices reports whether an evaluation would fail again on the same devices, whatever was
-// evaluated before. Time and budgets are no matter of devices. What one evaluation may cost and make
-// is: it depends on how long their attributes are.
+// isAboutDevices reports whether an evaluation would fail again on the same devices, regardless of earlier work. Time and budgets
+// depend on earlier work. The limits of cost and memory of one evaluation count as properties of the devices, because they depend
+// on the lengths of attributes.
 func isAboutDevices(reason cel.Reason) bool {
 	switch reason {
 	case cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonMemory:
@@ -72,7 +70,7 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// OnNode returns the same failure on a node whose candidates look the same.
+// OnNode returns the failure with the names of another node and its devices, which look the same.
 func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
 	result := *e
 	claim := claims[e.claim]
@@ -84,18 +82,18 @@ func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candid
 	return &result
 }
 
-// WithoutNode returns the part of a failure that is the same for all nodes whose devices look the same.
+// WithoutNode returns the part of a failure that all nodes with such devices share.
 func WithoutNode(e *Error) *Error {
 	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }
 
-// DoesNotFit makes an error that concerns the node and not the claims.
+// DoesNotFit returns an error that concerns the node and not the claims.
 func DoesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }
 
-// NewError returns the failure of a constraint of the claim with this index on the devices at these positions. It
-// returns nil for a failure that ends the attempt.
+// NewError returns the failure of a constraint of the claim with this index on the devices at these positions. It returns nil if
+// the failure ends the attempt.
 func NewError(constraint string, failure *cel.Error, claim int, positions []int) *Error {
 	if !isAboutDevices(failure.Reason) {
 		return nil

@@ -3,18 +3,18 @@
 
 package answer
 
-// Answer is the result of a search, without the objects of the node.
+// Answer is the result of a search without objects of the node.
 type Answer struct {
 	Found bool
-	// Reason says why nothing was found, if reasons are wanted. Refusal is the error with this reason.
+	// Reason says why nothing was found, if reasons are requested. Refusal is the error with this reason.
 	Reason  string
 	Refusal error
-	// Failure is an expression that failed before all sets were looked at. It names no node.
+	// Failure is the failure of an expression that ended the search. It names no node.
 	Failure *Error
-	// Decisions has for each request of all claims the index of the alternative that was chosen. Choices has the devices.
+	// Decisions holds, for each request of all claims, the index of the chosen alternative. Choices holds the devices.
 	Decisions []int
 	Choices   []Choice
-	// Outcome is empty without preferences. Values has the values of the choices.
+	// Outcome is empty without preferences. Values holds the values of the choices.
 	Outcome Outcome
 	Values  []Value
 }
@@ -31,7 +31,7 @@ const (
 	errorBytes  = 128
 )
 
-// Bytes returns about how many bytes the answer takes.
+// Bytes returns the estimated size of the answer.
 func (a *Answer) Bytes() int {
 	bytes := 2*len(a.Reason) + choiceBytes*(len(a.Decisions)+len(a.Choices)) + valueBytes*len(a.Values)
 	if a.Refusal != nil || a.Failure != nil {

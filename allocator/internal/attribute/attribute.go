@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribute has the values of device attributes in a form in which they can be
-// compared: by type and value, one by one ([Scalar]) or as a set ([ValuesOf]).
+// Package attribute makes values of device attributes comparable by type and value, as single values ([Scalar]) or as sets
+// ([ValuesOf]).
 package attribute
 
 import (
@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// Published finds an attribute under its fully qualified name, or under
-// the name alone if the domain is that of the device's driver.
+// Published returns the attribute with the fully qualified name, or with the name alone if its domain is the device's driver.
 func Published(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *resourceapi.DeviceAttribute {
 	if attribute, ok := c.Device.Attributes[resourceapi.QualifiedName(name)]; ok {
 		return &attribute
@@ -30,15 +29,14 @@ func Published(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *res
 	return nil
 }
 
-// Scalar is the value of an attribute, comparable. The zero value is none: lists
-// and types from the future.
+// Scalar is a comparable value of an attribute. The zero value represents lists and unknown types.
 type Scalar struct {
 	kind  kind
 	text  string
 	whole int64
 }
 
-// IsNone reports whether there is no value that can be compared.
+// IsNone reports whether the attribute has no comparable value.
 func (s Scalar) IsNone() bool { return s.kind == none }
 
 type kind int8
@@ -64,7 +62,7 @@ func boolValue(b bool) Scalar {
 	return Scalar{kind: boolKind}
 }
 
-// ScalarOf is the attribute as a scalar, none for lists and for types that are not known.
+// ScalarOf returns the value of the attribute, or the zero value for lists and unknown types.
 func ScalarOf(attribute *resourceapi.DeviceAttribute) Scalar {
 	switch {
 	case attribute.StringValue != nil:
@@ -80,8 +78,7 @@ func ScalarOf(attribute *resourceapi.DeviceAttribute) Scalar {
 	}
 }
 
-// ValuesOf is the attribute as a set: the elements of a list, or the one scalar.
-// It is empty if there is none.
+// ValuesOf returns the elements of a list, or the single value. It is empty if the type is unknown.
 func ValuesOf(attribute *resourceapi.DeviceAttribute) sets.Set[Scalar] {
 	switch {
 	case len(attribute.IntValues) > 0:

@@ -1,12 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package availability knows what is left of the devices of a node. A device can be in use, share
-// counters with others that are, or have shares of its capacity given away, by allocations from
-// before ([State]) and by what the search took so far ([Availability]).
+// Package availability tracks the devices of a node that are left. A device can be in use, share counters with devices in use, or
+// have allocated shares. Allocations come from before the search ([State]) and from the search itself ([Availability]).
 //
-// What the search takes is a stack: what was taken last is given back first, and then all is
-// as it was before.
+// The allocations of the search are a stack: giving back the last device restores the state before.
 package availability
 
 import (
@@ -29,35 +27,33 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Availability is what is left of the devices: what was allocated before is
-// known from the state, what the search takes is added and taken back again.
+// Availability tracks the devices that are left: the state holds former allocations, and the search adds and removes its own.
 type Availability struct {
 	features structured.Features
 	node     *v1.Node
 	state    *State
-	// allocated has the positions of the devices that were allocated before, exclusively,
-	// taken those of the devices that the search took, exclusively.
+	// allocated holds the positions of devices that former allocations use exclusively. taken holds the devices that the search uses
+	// exclusively.
 	allocated, taken bitset.Set
-	// owners are those for whom the search took devices exclusively: more than one has a
-	// device only with admin access. It is a stack.
+	// owners is the stack of claims that the search took devices for exclusively. Only with admin access a device has several
+	// owners.
 	owners []owner
-	// shares has by position what the search's allocations of a shared device consume,
-	// each a stack.
+	// shares holds, by position, the stack of amounts that the search's allocations of a shared device consume.
 	shares map[int][]capacity.Amounts
-	// charged has the positions of the shared devices for which the search took counters.
-	// Shares with admin access take none.
+	// charged holds the positions of shared devices that the search has taken counters for. Shares with admin access take no
+	// counters.
 	charged map[int]bool
-	// counters and groups are those of the pools that were needed so far.
+	// counters and groups hold the pools that were needed so far.
 	counters map[*inventory.Pool]*counter.Counters
 	groups   map[*inventory.Pool]*counter.Groups
-	// left has whether a device of the pool is in use that is not published any more.
+	// left reports, for each pool, whether a device is in use that is no longer published.
 	left map[*inventory.Pool]bool
 }
 
-// owner is a claim for which a device was taken.
+// owner is a claim that has taken a device.
 type owner struct{ position, claim int }
 
-// New is what is left on a node of which the devices in the given positions are allocated.
+// New returns the availability of devices on a node. allocated holds the positions of allocated devices.
 func New(features structured.Features, node *v1.Node, state *State, allocated bitset.Set, devices int) *Availability {
 	return &Availability{
 		features:  features,
@@ -73,8 +69,8 @@ func New(features structured.Features, node *v1.Node, state *State, allocated bi
 	}
 }
 
-// InUse reports whether the device is not to be had for the request. Admin access
-// shares devices with everybody, but a claim gets a device only once.
+// InUse reports whether the request can't get the device. Admin access shares devices with all users, but a claim gets a device
+// only once.
 func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candidate) bool {
 	if !r.AdminAccess() {
 		return a.allocated.Has(c.Position) || a.taken.Has(c.Position)
@@ -82,8 +78,7 @@ func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candid
 	return slices.Contains(a.owners, owner{c.Position, claim})
 }
 
-// HasCapacity reports whether enough of the device's capacities is left for the
-// request.
+// HasCapacity reports whether the device has enough capacity left for the request.
 func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
 		return true, nil
@@ -95,22 +90,19 @@ func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) 
 	return enough, nil
 }
 
-// Reservation is what took a device, to give it back.
+// Reservation records how a device was taken, to give it back.
 type Reservation struct {
-	// counters: counters and compatibility groups were taken.
+	// counters is true if counters and compatibility groups were taken.
 	counters bool
-	// Share identifies an allocation of a shared device, nil for others. Consumed is
-	// what it consumes.
+	// Share identifies an allocation of a shared device, and is nil for other devices. Consumed holds the amounts that it consumes.
 	Share    *types.UID
 	Consumed capacity.Amounts
 }
 
-// Reserve takes what the device consumes of its pool's counters if it is
-// available and compatible with what else is allocated.
+// Reserve takes the counters that the device consumes, if they suffice and the device is compatible with other allocated devices.
 //
-// A further share of a shared device consumes none: the device has them already. While a
-// device of the pool is in use that is not published any more, none are available: what it
-// consumes is not known.
+// A further share of a shared device takes no counters, because the device already has them. No device is available while the
+// pool has a device in use that is no longer published, because its consumption is unknown.
 func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok bool) {
 	if a.isCharged(c) {
 		return Reservation{}, true
@@ -121,7 +113,7 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return a.reserve(c)
 }
 
-// isCharged reports whether the device consumes no counters beyond those that it has.
+// isCharged reports whether the device needs no further counters.
 func (a *Availability) isCharged(c *inventory.Candidate) bool {
 	return len(c.Device.ConsumesCounters) == 0 || c.Shared && (a.charged[c.Position] || a.state.IsShared(c.ID))
 }
@@ -145,12 +137,12 @@ func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return Reservation{counters: true}, true
 }
 
-// IsShared reports whether somebody has a share of a shared device.
+// IsShared reports whether any claim has a share of the device.
 func (a *Availability) IsShared(c *inventory.Candidate) bool {
 	return len(a.shares[c.Position]) > 0 || a.state.IsShared(c.ID)
 }
 
-// Mark records the device as taken, for good unless it is released.
+// Mark records the device as taken.
 func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candidate, reserved *Reservation) error {
 	if !c.Shared {
 		a.taken.Add(c.Position)
@@ -167,7 +159,7 @@ func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candida
 	return nil
 }
 
-// Unmark undoes the last Mark, which was that of the device.
+// Unmark undoes the last Mark, which must be for this device.
 func (a *Availability) Unmark(c *inventory.Candidate) {
 	if c.Shared {
 		a.shares[c.Position] = a.shares[c.Position][:len(a.shares[c.Position])-1]
@@ -191,7 +183,7 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 }
 
-// hasLeft reports whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is no longer published.
 func (a *Availability) hasLeft(p *inventory.Pool) bool {
 	left, known := a.left[p]
 	if !known {
@@ -201,7 +193,7 @@ func (a *Availability) hasLeft(p *inventory.Pool) bool {
 	return left
 }
 
-// CountersOf are the counters of a pool.
+// CountersOf returns the counters of a pool.
 func (a *Availability) CountersOf(p *inventory.Pool) *counter.Counters {
 	if a.counters[p] == nil {
 		a.counters[p] = counter.New(p, a.isAllocated)
@@ -209,7 +201,7 @@ func (a *Availability) CountersOf(p *inventory.Pool) *counter.Counters {
 	return a.counters[p]
 }
 
-// GroupsOf are the compatibility groups of a pool.
+// GroupsOf returns the compatibility groups of a pool.
 func (a *Availability) GroupsOf(p *inventory.Pool) *counter.Groups {
 	if a.groups[p] == nil {
 		a.groups[p] = counter.NewGroups(p, a.isAllocated)
@@ -221,24 +213,23 @@ func (a *Availability) isAllocated(slice *resourceapi.ResourceSlice, d *resource
 	return a.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 }
 
-// Allocated has the positions of the devices that were allocated before, exclusively.
+// Allocated returns the positions of devices that former allocations use exclusively.
 func (a *Availability) Allocated() bitset.Set { return a.allocated }
 
-// Taken has those of the devices that the search took, exclusively.
+// Taken returns the positions of devices that the search uses exclusively.
 func (a *Availability) Taken() bitset.Set { return a.taken }
 
-// Expect makes room for so many devices.
+// Expect allocates memory for this number of devices.
 func (a *Availability) Expect(devices int) { a.owners = make([]owner, 0, devices) }
 
-// Shares are what the search's allocations of a shared device consume, the last one last.
+// Shares returns the amounts that the search's allocations of a shared device consume, in order.
 func (a *Availability) Shares(c *inventory.Candidate) []capacity.Amounts { return a.shares[c.Position] }
 
-// declaresOptionalNodeOperations is what a node declares that can leave out node
-// operations (the field skipNodeOperations of a ResourceSlice).
+// declaresOptionalNodeOperations is the feature of nodes that can skip node operations (the field skipNodeOperations of a
+// ResourceSlice).
 const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 
-// IsUsable decides what depends on the device, the node and the request, but not
-// on what else is allocated.
+// IsUsable checks the device, the node and the request, but not other allocations.
 func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
 	if compat.SkipsNodeOperations(&c.Slice.Spec) &&
 		(!*celcompat.OptionalNodeOperations(&a.features) || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
@@ -250,8 +241,7 @@ func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) boo
 	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
 }
 
-// tolerated reports whether no taint keeps the device from being allocated.
-// Unknown effects don't.
+// tolerated reports whether no taint prevents the allocation of the device. Unknown effects don't.
 func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
 	for _, taint := range taints {
 		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
@@ -266,29 +256,29 @@ func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.Devic
 	return true
 }
 
-// Shortage is what is missing of a device that somebody else has chosen.
+// Shortage is the reason why a chosen device is not available.
 type Shortage int
 
 const (
-	// NoShortage means that the device was to be had.
+	// NoShortage means that the device is available.
 	NoShortage Shortage = iota
-	// InUse means that somebody has the device as a whole.
+	// InUse means that the whole device is in use.
 	InUse
-	// SharesInUse means that the device was chosen as a whole, and somebody has shares of it.
+	// SharesInUse means that the whole device was chosen, but shares of it are in use.
 	SharesInUse
-	// NoCapacity means that what the share consumes is not left of one of the device's capacities.
+	// NoCapacity means that a capacity of the device does not suffice for the share.
 	NoCapacity
-	// NoCounters means that what the device consumes is not left of the pool's counters, or the device is
-	// not compatible with others that consume them.
+	// NoCounters means that counters of the pool don't suffice for the device, or it is incompatible with other devices that consume
+	// them.
 	NoCounters
 )
 
-// Accept takes a device that somebody else has chosen, a share of it if the candidate is shared, of
-// which it is said what it consumes. The name is that of the capacity of which there is not enough.
+// Accept takes a device that another program has chosen, or a share that consumes the given amounts if the candidate is shared.
+// The returned name is the capacity that does not suffice.
 //
-// It asks for no more than what is left: whether the device is what was asked for, and whether its
-// node can use it, is not looked at. A candidate without a Device is known by its ID only. What
-// devices consume that are not published any more is not known, and counts as nothing here.
+// Accept only checks the remaining devices, capacities and counters. It checks neither the request nor whether the node can use
+// the device. A candidate may have only an ID and no Device. Consumption of devices that are no longer published is unknown and
+// counts as zero here.
 func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts) (Shortage, resourceapi.QualifiedName) {
 	if a.allocated.Has(c.Position) || a.taken.Has(c.Position) {
 		return InUse, ""
@@ -314,13 +304,10 @@ func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts)
 	return NoShortage, ""
 }
 
-// MostByCounters returns how many of the devices the shared counters permit at
-// most.
+// MostByCounters returns an upper bound of the number of these devices that the shared counters permit.
 //
-// Each device that consumes counters is assigned to the first counter set that it
-// consumes, and for each counter set a counter that all assigned devices consume
-// limits their number: what is left of it, divided by the least that one of them
-// takes.
+// Each device is assigned to the first counter set that it consumes. A counter of the set limits the number of assigned devices
+// if all of them consume it: the remaining amount is divided by the smallest consumption.
 func (a *Availability) MostByCounters(devices []*inventory.Candidate) int {
 	most := 0
 	limited := make(map[counterSet][]*inventory.Candidate)
@@ -356,8 +343,8 @@ func (a *Availability) mostOfSet(key counterSet, members []*inventory.Candidate)
 	return most
 }
 
-// leastConsumed is the least that one of the devices consumes of a counter of
-// their first counter set. limiting is false if one of them consumes nothing.
+// leastConsumed returns the smallest consumption of a counter of the first counter set. limiting is false if a device does not
+// consume it.
 func leastConsumed(members []*inventory.Candidate, name string) (least resource.Quantity, limiting bool) {
 	for i, c := range members {
 		consumed, found := c.Device.ConsumesCounters[0].Counters[name]
@@ -371,7 +358,7 @@ func leastConsumed(members []*inventory.Candidate, name string) (least resource.
 	return least, true
 }
 
-// quotient is how many times a goes into rest, limit if that is less.
+// quotient returns how many times a fits into rest, at most limit.
 func quotient(rest, a resource.Quantity, limit int) int {
 	count := 0
 	for sum := a.DeepCopy(); count < limit && sum.Cmp(rest) <= 0; sum.Add(a) {

@@ -18,22 +18,19 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// State is what was allocated when the allocator was made, with an index
-// of the shared devices: the shares of a device are many, and are asked for a
-// device at a time.
+// State holds the allocations at the time when the allocator was made. It has an index of shared devices, because a device has
+// many shares and is looked up as a whole.
 type State struct {
 	structured.AllocatedState
-	// sharedDevices is made when it is needed first: most claims don't need it, and it is as
-	// large as the cluster.
+	// sharedDevices is computed at the first call, because most claims don't need it and it is as large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
-	// pools are made when they are needed first, too.
+	// pools is computed at the first call, too.
 	pools func() *Pools
-	// givenBack are devices among AllocatedDevices that are not in use any more. They are few: the
-	// set of all is not copied to leave them out.
+	// givenBack holds members of AllocatedDevices that are no longer in use. It is small, and saves copying the large set.
 	givenBack sets.Set[structured.DeviceID]
 }
 
-// Nothing returns what is allocated where no claim has devices. Its sets are not nil.
+// Nothing returns the state without allocations. Its sets are not nil.
 func Nothing() structured.AllocatedState {
 	return structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -42,7 +39,7 @@ func Nothing() structured.AllocatedState {
 	}
 }
 
-// NewState indexes what was allocated.
+// NewState returns an indexed state.
 func NewState(state structured.AllocatedState) *State {
 	s := &State{AllocatedState: state}
 	s.sharedDevices = sync.OnceValue(func() sets.Set[structured.DeviceID] {
@@ -59,7 +56,7 @@ func NewState(state structured.AllocatedState) *State {
 	return s
 }
 
-// hasLeft reports whether a device of the pool is in use that is not published any more.
+// hasLeft reports whether a device of the pool is in use that is no longer published.
 func (s *State) hasLeft(p *inventory.Pool) bool {
 	inUse := s.pools().inUse(poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)})
 	if len(inUse) == 0 {
@@ -70,7 +67,7 @@ func (s *State) hasLeft(p *inventory.Pool) bool {
 	return slices.ContainsFunc(inUse, func(device draapi.UniqueString) bool { return !published.Has(device.String()) })
 }
 
-// Without is the state after something was given back, all of which was in use.
+// Without returns the state after given was given back. All of it must be in use.
 func (s *State) Without(given structured.AllocatedState) *State {
 	rest := s.AllocatedState
 	if len(given.AllocatedSharedDeviceIDs) > 0 {
@@ -90,7 +87,7 @@ func (s *State) Without(given structured.AllocatedState) *State {
 	return result
 }
 
-// With returns the state in which something else is in use, too.
+// With returns the state with taken in use, too.
 func (s *State) With(taken structured.AllocatedState) *State {
 	all := structured.AllocatedState{
 		AllocatedDevices:         s.Exclusive().Union(taken.AllocatedDevices),
@@ -107,7 +104,7 @@ func (s *State) With(taken structured.AllocatedState) *State {
 	return NewState(all)
 }
 
-// Exclusive are the devices that are in use as a whole.
+// Exclusive returns the devices that are in use as a whole.
 func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	if len(s.givenBack) == 0 {
 		return s.AllocatedDevices.Clone()
@@ -115,7 +112,7 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	return s.AllocatedDevices.Difference(s.givenBack)
 }
 
-// isTaken reports whether nothing of the candidate is to be had.
+// isTaken reports whether no part of the candidate is available.
 func (s *State) isTaken(c *inventory.Candidate) bool {
 	return s.IsExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
 }
@@ -125,8 +122,8 @@ func (s *State) IsExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
 
-// Of has the positions of the candidates that are not to be had: those that are allocated
-// exclusively, and those that are not shared any more while there are shares of them.
+// Of returns the positions of unavailable candidates: devices that are allocated exclusively, and devices with shares that can't
+// be shared any more.
 func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	allocated := bitset.New(len(candidates))
 	if len(s.AllocatedDevices) == 0 && !s.HasShared() {
@@ -140,27 +137,26 @@ func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	return allocated
 }
 
-// HasShared reports whether any device is shared.
+// HasShared reports whether shares of any device are allocated.
 func (s *State) HasShared() bool {
 	return len(s.AllocatedSharedDeviceIDs) > 0 || len(s.AggregatedCapacity) > 0
 }
 
-// IsShared reports whether the device has been allocated shares of, with capacity
-// or without.
+// IsShared reports whether shares of the device are allocated, with or without capacity.
 func (s *State) IsShared(id structured.DeviceID) bool {
 	return s.HasShared() && s.sharedDevices().Has(id)
 }
 
-// IsAllocated reports whether the device is in use at all.
+// IsAllocated reports whether the device or a share of it is in use.
 func (s *State) IsAllocated(id structured.DeviceID) bool {
 	return s.IsExclusive(id) || s.IsShared(id)
 }
 
-// Pools has the devices that are in use at all, sorted by pool. For who asks about most nodes of a cluster it has
-// what [State.Of] tells: devices are not looked up one by one all over a map of the whole cluster.
+// Pools holds the devices in use, or with shares in use, sorted by pool. It answers [State.Of] faster for most nodes of a
+// cluster, because it does not look up each device in a map of the whole cluster.
 type Pools struct {
 	state *State
-	// devices are those in use, one pool after the other, places where those of a pool are.
+	// devices holds the devices in use, one pool after the other. places holds the range of each pool.
 	devices []draapi.UniqueString
 	places  map[poolID]*stretch
 }
@@ -169,7 +165,7 @@ type poolID struct{ driver, name draapi.UniqueString }
 
 type stretch struct{ from, to int32 }
 
-// Pools sorts the devices in use, once.
+// Pools returns the sorted devices in use, which are computed once.
 func (s *State) Pools() *Pools { return s.pools() }
 
 func (s *State) sortByPool() *Pools {
@@ -211,7 +207,7 @@ func (s *State) sortByPool() *Pools {
 	return p
 }
 
-// inUse are the devices of a pool.
+// inUse returns the devices in use of a pool.
 func (p *Pools) inUse(id poolID) []draapi.UniqueString {
 	if pool := p.places[id]; pool != nil {
 		return p.devices[pool.from:pool.to]
@@ -219,10 +215,10 @@ func (p *Pools) inUse(id poolID) []draapi.UniqueString {
 	return nil
 }
 
-// manyComparisons is from where on looking up is faster.
+// manyComparisons is the number of comparisons above which looking up each device is faster.
 const manyComparisons = 1 << 14
 
-// Of returns the positions of the devices that are in use.
+// Of returns the positions of unavailable candidates, like [State.Of].
 func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 	allocated := bitset.New(len(has.Candidates))
 	for from := 0; from < len(has.Candidates); {
@@ -253,7 +249,7 @@ func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, in
 	}
 }
 
-// look looks each device up.
+// look looks up each device.
 func (p *Pools) look(allocated bitset.Set, candidates []*inventory.Candidate) {
 	for _, c := range candidates {
 		if p.state.isTaken(c) {

@@ -1,15 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package budget limits the work of searches. A search may have too many sets to look at, and reading the expression does not
-// always help. Two limits end such a search: the cost of all evaluations, which [cel.Budget] counts, and the steps, for a
-// search that evaluates little. With limits of work the same input has the same result on a slow machine and on a fast one.
-// The deadline of the context is the last resort.
+// Package budget limits the work of searches. A search may have too many sets to try, and the bounds don't always help. Two
+// limits end such a search: the cost of all evaluations, counted by [cel.Budget], and the steps, for a search that evaluates
+// little. Because work is limited and not time, the same input has the same result on slow and fast machines. The deadline of the
+// context is the last resort.
 //
-// A search counts its [Work]. All searches of one attempt to place a pod share an [Attempt]. An [Error] has the number of sets
-// that were not decided.
+// A search counts its [Work]. All searches of one attempt to place a pod share an [Attempt]. An [Error] holds the number of
+// undecided sets.
 //
-// Searches without CEL constraints have no budget, because they have to behave as upstream's searches, which only have the
+// Searches without CEL constraints have no budget, because they must behave like upstream's searches, which only have the
 // context.
 package budget
 
@@ -37,9 +37,8 @@ import (
 //	better sets, all nodes        1/5     1/10
 //	better sets, one node        1/10    1/100
 //
-// The two halves are for two nodes that are searched at the same time. A pod that looks for a better set has a set
-// already, and other pods wait: this part is enough for an expression that is evaluated on every set of four of 16
-// devices.
+// Two nodes may be searched at the same time, so each gets half. A pod that looks for a better set already has a set, and other
+// pods wait, so the part for better sets is small. It is enough to evaluate an expression on every set of four of 16 devices.
 type Budget struct {
 	// Cost is the cost of evaluations, in CEL cost units.
 	Cost uint64
@@ -47,12 +46,12 @@ type Budget struct {
 	Steps int64
 }
 
-// Default returns the default of the plugin's arguments.
+// Default returns the default budget in the plugin's arguments.
 func Default() Budget {
 	return Budget{Cost: uint64(configv1alpha1.DefaultBudgetCost), Steps: configv1alpha1.DefaultBudgetSteps}
 }
 
-// OnNode returns the part of the budget that searches on one node may use.
+// OnNode returns the part of the budget for one node.
 func OnNode(b Budget) Budget {
 	return Budget{Cost: max(1, b.Cost/2), Steps: max(1, b.Steps/2)}
 }
@@ -73,32 +72,30 @@ const (
 	Steps Unit = "steps"
 )
 
-// Error says that an Allocate call used up a budget before it had an answer.
-// It is about the claim, not about the node: on other nodes the search would be as
-// long, or was. Nothing was allocated.
+// Error says that an Allocate call exhausted a budget before it had an answer. It concerns the claim, not the node, because the
+// search would be as long on other nodes. Nothing was allocated.
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
-	// Constraint is the name of the CEL constraint that the search was busy with.
+	// Constraint is the name of the CEL constraint that the search was working on.
 	Constraint string
 	// Node is the name of the node.
 	Node string
-	// Unit and Limit are the budget.
+	// Unit and Limit are the exhausted budget.
 	Unit  Unit
 	Limit uint64
-	// Attempt: the budget is that of all nodes together.
+	// Attempt is true for the budget of all nodes together.
 	Attempt bool
-	// SetsLeft is how many of the Sets that the constraint could get on the node were
-	// not decided, with the prioritized lists and everything that the constraint does
-	// not cover as the search last tried them. Requests count as if each were alone: if
-	// two want the same devices, sets that have a device twice are counted as well.
+	// SetsLeft is the number of undecided sets for the constraint on the node, Sets the number of all sets. Alternatives and
+	// requests that the constraint does not cover count as last tried. Requests are counted independently, so sets that contain a
+	// device twice are included.
 	SetsLeft, Sets *big.Int
 
 	err error
 }
 
-// NewError returns the error of a claim for which a budget was used up on a node. cause is the error of the evaluation
-// that exceeded it, nil if the steps did.
+// NewError returns the error for a claim that exhausted a budget on a node. cause is the error of the evaluation that exceeded
+// the cost, or nil if the steps were exceeded.
 func NewError(of Limit, claim *resourceapi.ResourceClaim, node string, cause error) *Error {
 	return &Error{
 		Claim: types.NamespacedName{Namespace: claim.Namespace, Name: claim.Name}, Node: node,
@@ -106,7 +103,7 @@ func NewError(of Limit, claim *resourceapi.ResourceClaim, node string, cause err
 	}
 }
 
-// Error says what to do, too.
+// Error returns a message that also says what to do.
 func (e *Error) Error() string {
 	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
 	switch {
@@ -125,40 +122,38 @@ func (e *Error) Error() string {
 		e.Claim, e.Constraint, e.Node, what, e.Limit, e.Unit, e.SetsLeft, e.Sets, cheaper, raise)
 }
 
-// Unwrap returns the [*cel.Error] of the evaluation that exceeded the budget, nil if
-// the steps did.
+// Unwrap returns the [*cel.Error] of the evaluation that exceeded the budget, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// IsExceeded reports whether an evaluation used up what all of them may cost.
+// IsExceeded reports whether an evaluation exceeded the cost budget of the search.
 func IsExceeded(err error) bool {
 	failure, ok := errors.AsType[*cel.Error](err)
 	return ok && failure.Reason == cel.ReasonBudget
 }
 
-// The limits of an Allocate call are for one node. In one attempt to place a pod, a scheduler asks for thousands of
-// nodes. An attempt that stays just below the limits on each of them lasts for minutes. So all Allocate calls of one
-// attempt share a budget as well.
+// The limits of an Allocate call are for one node. A scheduler tries thousands of nodes in one attempt to place a pod, and an
+// attempt just below the limits on each of them would last for minutes. So all Allocate calls of one attempt share a budget as
+// well.
 
-// A search reports what it used up in batches, so that searches which run at the same time
-// don't contend for the counters: after so many steps, and after evaluations that cost so
-// much. The budget is exceeded by at most this for each of them, and one evaluation.
+// A search charges the attempt in batches of steps or cost, so that concurrent searches don't contend for the counters. Each
+// search exceeds the budget by at most one batch and one evaluation.
 const (
 	attemptStepBatch = 256
 	attemptCostBatch = 20_000
 )
 
-// Attempt is the budget of all Allocate calls of one attempt to place a pod together, on whatever nodes and at the same
-// time. It is safe for concurrent use.
+// Attempt is the budget of all Allocate calls of one attempt to place a pod, on any nodes and concurrently. It is safe for
+// concurrent use.
 //
-// That the attempt failed depends on the nodes that were visited, and on what was known of
-// them, but not on which of the searches went first: it is the sum that counts.
+// Whether an attempt fails depends on the nodes visited and on cached results. It does not depend on the order of searches,
+// because only the sum counts.
 type Attempt struct {
 	costLimit uint64
 	stepLimit int64
 	cost      atomic.Uint64
 	steps     atomic.Int64
 	end       atomic.Pointer[error]
-	// preferences is a budget of its own, for choosing among the sets that would do.
+	// preferences is a separate budget for finding better sets.
 	preferences *Attempt
 }
 
@@ -167,8 +162,8 @@ func NewAttempt(budget Budget) *Attempt {
 	return NewSeparate(budget, preferencesOf(budget))
 }
 
-// NewSeparate returns an unused budget. Searches for better sets use preferences, all other searches use budget.
-// Reports and groups of pods choose both, because they are no attempt for one pod.
+// NewSeparate returns an unused budget. Searches for better sets use preferences, all other searches use budget. It is for
+// reports and groups of pods, which are not attempts for one pod and choose both limits.
 func NewSeparate(budget, preferences Budget) *Attempt {
 	return &Attempt{
 		costLimit: budget.Cost, stepLimit: budget.Steps,
@@ -176,7 +171,7 @@ func NewSeparate(budget, preferences Budget) *Attempt {
 	}
 }
 
-// PreferencesOf returns the part of the budget for better sets, nil if there is no budget.
+// PreferencesOf returns the budget for better sets, or nil if b is nil.
 func PreferencesOf(b *Attempt) *Attempt {
 	if b == nil {
 		return nil
@@ -184,20 +179,20 @@ func PreferencesOf(b *Attempt) *Attempt {
 	return b.preferences
 }
 
-// Cost returns what was charged so far, in CEL cost units.
+// Cost returns the cost charged so far, in CEL cost units.
 func (b *Attempt) Cost() uint64 { return b.cost.Load() }
 
-// Steps returns how many steps were charged so far.
+// Steps returns the number of steps charged so far.
 func (b *Attempt) Steps() int64 { return b.steps.Load() }
 
-// End ends all searches of the attempt, those that are running too, with or without CEL
-// constraints. Their errors wrap err. Only the first call has an effect.
+// End ends all searches of the attempt, including running ones, with or without CEL constraints. Their errors wrap err. Only the
+// first call has an effect.
 func (b *Attempt) End(err error) {
 	b.end.CompareAndSwap(nil, &err)
 	b.preferences.end.CompareAndSwap(nil, &err)
 }
 
-// ended is why the attempt was ended, nil if it was not.
+// ended returns the error passed to End, or nil.
 func (b *Attempt) ended() error {
 	if b == nil {
 		return nil
@@ -208,31 +203,31 @@ func (b *Attempt) ended() error {
 	return nil
 }
 
-// Work counts the steps and the cost of one search, and compares them with its limits and those of the attempt.
+// Work counts the steps and the cost of one search, and compares them with the limits of the search and of the attempt.
 type Work struct {
 	Ctx context.Context
-	// Steps is the number of times that the search looked for a device, Cost has the cost of evaluations.
+	// Steps is the number of times that the search looked for a device. Cost counts the cost of evaluations.
 	Steps int64
 	Cost  *cel.Budget
-	// StepLimit is of this search. Attempt is shared with the others of an attempt, and may be nil.
+	// StepLimit is the limit of this search. Attempt is shared with the other searches of an attempt, and may be nil.
 	StepLimit int64
 	Attempt   *Attempt
-	// charged is the part that was reported to the attempt.
+	// charged is the part that the attempt has been charged.
 	charged struct {
 		steps int64
 		cost  uint64
 	}
 }
 
-// Limit is a budget that is used up.
+// Limit is an exhausted budget.
 type Limit struct {
 	Unit    Unit
 	Value   uint64
 	attempt bool
 }
 
-// Cancelled returns an error if the context or the attempt ended. It is asked before everything that may
-// take long: a step may evaluate expressions on many devices.
+// Cancelled returns an error if the context or the attempt ended. It is called before all expensive work, since a step may
+// evaluate expressions on many devices.
 func (w *Work) Cancelled() error {
 	if w.Ctx.Err() == nil {
 		return w.Attempt.ended()
@@ -240,9 +235,8 @@ func (w *Work) Cancelled() error {
 	return fmt.Errorf("filter operation aborted: %w", cel.ContextError(w.Ctx))
 }
 
-// Exceeded returns the budget that is used up, nil if there is none. Work is reported to the attempt
-// if there is enough of it, and before the first step, so that nothing is begun when its budget
-// is used up.
+// Exceeded returns the exhausted budget, or nil. It charges the attempt if a batch is full. It also does so before the first
+// step, so that no search begins after the budget is exhausted.
 func (w *Work) Exceeded() *Limit {
 	switch {
 	case w.Steps > w.StepLimit:
@@ -262,7 +256,7 @@ func (w *Work) Exceeded() *Limit {
 	}
 }
 
-// Charge reports to the attempt what was not reported yet.
+// Charge charges the attempt for the work since the last charge.
 func (w *Work) Charge() {
 	if w.Attempt == nil {
 		return
@@ -273,37 +267,30 @@ func (w *Work) Charge() {
 	w.charged.steps, w.charged.cost = steps, cost
 }
 
-// The search tries the sets of a constraint in lexicographic order: the devices of
-// the first request change slowest, and within a request the first device does. So
-// where it stands tells how many sets are behind it, although none of them was
-// counted and most were left out without being looked at.
+// The search tries the sets of a constraint in lexicographic order: devices of the first request change slowest, and within a
+// request the first device does. So the current position determines the number of sets before it, although most sets were skipped
+// and never counted.
 //
-// For a request for k of n free devices, of which those with the indices c0 < c1 <
-// ... are taken so far, the sets behind it are those that have a smaller device in
-// one place and the same devices in the places before. For c0 these are the sets of
-// k out of all n devices, without the sets of k out of the n - c0 devices from c0 on;
-// for c1 those of k-1 out of the n - c0 - 1 devices after c0, without those of k-1
-// out of the n - c1 from c1 on; and so forth.
+// Take a request for k of n free devices, with devices at indices c0 < c1 < ... taken so far. A set comes before this position if
+// it has a smaller device in one place and the same devices in all places before. For c0, these are the sets of k out of n
+// devices, without the sets of k out of the n - c0 devices from c0 on. For c1, these are the sets of k-1 out of the n - c0 - 1
+// devices after c0, without the sets of k-1 out of the n - c1 devices from c1 on, and so forth.
 //
-// Example: 2 of 4, and the search stands at {1, 2}. Behind it are C(4,2) - C(3,2) = 3
-// sets with 0 as the first device and C(2,1) - C(2,1) = 0 with 1 as the first, out
-// of 6. {1, 2}, {1, 3} and {2, 3} are left.
+// Example: 2 of 4, with the search at {1, 2}. Before it are C(4,2) - C(3,2) = 3 sets with 0 as the first device and C(2,1) -
+// C(2,1) = 0 with 1 as the first, out of 6. {1, 2}, {1, 3} and {2, 3} are left.
 
 // Combination is the part of one request in a set of a constraint.
 type Combination struct {
-	// Free is the number of devices that the request can choose from, Count the number that it
-	// wants.
+	// Free is the number of devices that the request can choose from. Count is the number that it needs.
 	Free, Count int
-	// Chosen are the devices that the search took so far, as indices of free devices, ascending,
-	// at most Count.
+	// Chosen holds the devices taken so far, as ascending indices of free devices, at most Count.
 	Chosen []int
 }
 
-// sets is the number of ways to meet the request.
+// sets returns the number of ways to meet the request.
 func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
 
-// behind is the number of those that come before all that begin with the chosen
-// devices.
+// behind returns the number of these ways before the first one that begins with the chosen devices.
 func (c Combination) behind() *big.Int {
 	sum, from := new(big.Int), 0
 	for i, index := range c.Chosen {
@@ -316,8 +303,7 @@ func (c Combination) behind() *big.Int {
 
 func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
 
-// Undecided returns the number of sets from where the search stands on, the set that it
-// stands at included, and the number of all sets.
+// Undecided returns the number of sets from the current position on, including the current set, and the number of all sets.
 func Undecided(combinations []Combination) (left, all *big.Int) {
 	behind, all := new(big.Int), big.NewInt(1)
 	for _, c := range slices.Backward(combinations) {

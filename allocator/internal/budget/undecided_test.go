@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// subsets are all sets of count of the first free numbers, in lexicographic order.
+// subsets returns all sets of count of the first free numbers, in lexicographic order.
 func subsets(free, count int) [][]int {
 	if count == 0 {
 		return [][]int{nil}
@@ -32,8 +32,7 @@ func subsets(free, count int) [][]int {
 	return result
 }
 
-// choicesOf are all ways to combine one subset for each request, the first request
-// changing slowest.
+// choicesOf returns all combinations of one subset for each request. The first request changes slowest.
 func choicesOf(combinations []Combination) [][][]int {
 	result := [][][]int{nil}
 	for _, c := range combinations {
@@ -48,8 +47,7 @@ func choicesOf(combinations []Combination) [][][]int {
 	return result
 }
 
-// beginsWith tells whether a choice is one that the search may come to from where it
-// stands.
+// beginsWith reports whether the search can reach a choice from the current position.
 func beginsWith(choice [][]int, combinations []Combination) bool {
 	for i, c := range combinations {
 		if !slices.Equal(choice[i][:len(c.Chosen)], c.Chosen) {
@@ -59,7 +57,7 @@ func beginsWith(choice [][]int, combinations []Combination) bool {
 	return true
 }
 
-// The figures are those of enumeration, for every place at which a search can stand.
+// An enumeration gives the same numbers, for every position of a search.
 func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		combinations := make([]Combination, rapid.IntRange(0, 3).Draw(t, "requests"))
@@ -68,7 +66,7 @@ func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
 			combinations[i].Count = rapid.IntRange(0, min(3, combinations[i].Free)).Draw(t, "count")
 		}
 		all := choicesOf(combinations)
-		// The place is the beginning of a choice: requests before the last are complete.
+		// The position is the beginning of a choice: requests before the last are complete.
 		place := rapid.SampledFrom(all).Draw(t, "place")
 		depth := rapid.IntRange(0, 9).Draw(t, "depth")
 		for i := range combinations {
@@ -84,7 +82,7 @@ func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
 	})
 }
 
-// What can't be counted one by one.
+// These numbers are too large for an enumeration.
 func TestUndecidedOfMany(t *testing.T) {
 	for name, test := range map[string]struct {
 		combinations []Combination

@@ -1,14 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package capacity computes with the capacities of devices.
+// Package capacity calculates with the capacities of devices.
 //
-// Consumable capacity (KEP-5075): a device that allows multiple allocations is
-// shared, and each share consumes some of its capacities. What it consumes is the
-// request, rounded up as the policy of the capacity says, or a default.
+// Consumable capacity (KEP-5075): a device that allows multiple allocations is shared, and each share consumes some of its
+// capacities. A share consumes the requested amount, rounded up by the policy of the capacity, or a default.
 //
-// The same is computed for devices that are not shared: a request for capacity
-// then means that the device must have that much.
+// For devices that are not shared the calculation is the same: a request for capacity means that the device must have that much.
 package capacity
 
 import (
@@ -23,19 +21,17 @@ import (
 )
 
 var (
-	// ErrNotRepresentable is an error of the whole allocation: the objects are wrong, and
-	// another device would not help.
+	// ErrNotRepresentable is an error of the whole allocation, because another device would not help.
 	ErrNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
-	// ErrNegative is one of the whole allocation, too.
+	// ErrNegative is an error of the whole allocation, too.
 	ErrNegative = errors.New("capacity value is negative")
 )
 
-// Amounts is an amount for each capacity of a device.
+// Amounts maps capacities of a device to amounts.
 type Amounts map[resourceapi.QualifiedName]resource.Quantity
 
-// Consumed is what an allocation of the device for the request consumes. ok is
-// false if the device can't serve the request, however much of it is free: it
-// lacks a capacity or the policy of one forbids the amount.
+// Consumed returns the amounts that an allocation of the device for the request consumes. ok is false if even an unused device
+// can't serve the request, because it lacks a capacity or a policy forbids the amount.
 func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed Amounts, ok bool, err error) {
 	consumed = make(Amounts, len(device.Capacity))
 	ok, err = eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
@@ -47,8 +43,8 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// HasRoom reports whether the device can serve the request beside what others consume:
-// shares one by one, and the rest together, which may be nil.
+// HasRoom reports whether the device can serve the request in addition to other consumption: shares one by one, and the rest in
+// total, which may be nil.
 func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
@@ -57,8 +53,8 @@ func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequiremen
 	return ok && fits, err
 }
 
-// isLeft reports whether so much of a capacity can be consumed beside what others consume. The amount
-// must be a copy of its own.
+// isLeft reports whether the amount of a capacity is available in addition to other consumption. amount must be a deep copy,
+// because isLeft adds to it.
 func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
 	for _, share := range shares {
 		amount.Add(share[name])
@@ -69,9 +65,8 @@ func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount r
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Overdrawn reports whether a share that consumes so much is more than others leave, and of which
-// capacity. They are given as for [HasRoom]. Of what the device does not have, any amount can be consumed, as for
-// HasRoom, which does not look at it; a negative amount can't.
+// Overdrawn returns the first capacity where a share consumes more than is available. shares and rest are as in [HasRoom]. Like
+// HasRoom it ignores capacities that the device lacks, unless the amount is negative.
 func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]
@@ -85,11 +80,10 @@ func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, r
 	return "", false
 }
 
-// eachConsumed visits the amounts of consumption, each a copy of its own. What it has visited
-// means nothing if it is not ok in the end, which it never is with an error.
+// eachConsumed calls visit with copies of the consumed amounts. If ok is false or there is an error, the visited amounts are
+// meaningless.
 //
-// Errors come before mere mismatches, so that it doesn't depend on the order of the map which
-// of them is met.
+// An error takes precedence over a forbidden amount, so that the result does not depend on the order of the map.
 func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, visit func(resourceapi.QualifiedName, resource.Quantity)) (ok bool, err error) {
 	var requests map[resourceapi.QualifiedName]resource.Quantity
 	if request != nil {
@@ -117,7 +111,7 @@ func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequi
 	return ok, nil
 }
 
-// consumedAmount rounds a request, if there is one, up to what the policy permits.
+// consumedAmount returns the request rounded up to a permitted amount, or the default without a request.
 func consumedAmount(request resource.Quantity, requested bool, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
@@ -134,8 +128,8 @@ func consumedAmount(request resource.Quantity, requested bool, capacity resource
 	}
 }
 
-// roundUpToValue returns the smallest of the ascending values that is enough. A
-// request above all of them stays as it is and is not permitted later.
+// roundUpToValue returns the smallest sufficient value; values are ascending. A request above all values is returned unchanged,
+// and is not permitted later.
 func roundUpToValue(request resource.Quantity, values []resource.Quantity) resource.Quantity {
 	for _, value := range values {
 		if value.Cmp(request) >= 0 {
@@ -145,7 +139,7 @@ func roundUpToValue(request resource.Quantity, values []resource.Quantity) resou
 	return request.DeepCopy()
 }
 
-// roundUpInRange returns the smallest min + n*step that is enough.
+// roundUpInRange returns the smallest sufficient min + n*step.
 func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) (resource.Quantity, error) {
 	if request.Cmp(*valid.Min) < 0 {
 		return valid.Min.DeepCopy(), nil
@@ -165,9 +159,8 @@ func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityReques
 	return unit.quantity(rounded, valid.Step.Format), nil
 }
 
-// ceilToStep returns the smallest base + n*step that is not less than amount,
-// which is at least base. ok is false if that is too large for an int64. A step of
-// 0 stands for one that is too large itself.
+// ceilToStep returns the smallest base + n*step that is at least amount, which is at least base. ok is false if the result
+// exceeds an int64. A step of 0 represents a step that is too large.
 func ceilToStep(amount, base, step int64) (int64, bool) {
 	if amount == base {
 		return base, true
@@ -185,8 +178,7 @@ func ceilToStep(amount, base, step int64) (int64, bool) {
 	return base + steps*step, true
 }
 
-// permitted reports whether a policy allows to consume an amount. The default of
-// the policy always is.
+// permitted reports whether a policy permits an amount. The default of the policy is always permitted.
 func permitted(amount resource.Quantity, policy *resourceapi.CapacityRequestPolicy, fractional bool) bool {
 	switch {
 	case policy == nil:
@@ -231,7 +223,7 @@ func inRange(amount resource.Quantity, valid *resourceapi.CapacityRequestPolicyR
 	return (unit.value(amount)-unit.value(base))%step == 0
 }
 
-// unit is what amounts are counted in to compute with steps.
+// unit is the unit of amounts in calculations with steps.
 type unit int
 
 const (
@@ -239,7 +231,7 @@ const (
 	milli
 )
 
-// unitOf is milli if the feature is on and all of the range can be counted in it.
+// unitOf returns milli if the feature is on and the whole range can be counted in it.
 func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit {
 	if !fractional {
 		return whole
@@ -255,7 +247,7 @@ func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit
 	return milli
 }
 
-// value counts a quantity in the unit, rounded up.
+// value returns a quantity in the unit, rounded up.
 func (u unit) value(q resource.Quantity) int64 {
 	if u == milli {
 		return q.MilliValue()
@@ -263,8 +255,7 @@ func (u unit) value(q resource.Quantity) int64 {
 	return q.Value()
 }
 
-// exact is value unless that would not be the quantity: for whole units it may
-// be rounded, but not wrap.
+// exact returns the value, and false if it does not represent the quantity. Whole units may be rounded but must not overflow.
 func (u unit) exact(q resource.Quantity) (int64, bool) {
 	if u == whole {
 		return q.Value(), q.CmpInt64(math.MaxInt64) <= 0
@@ -273,7 +264,7 @@ func (u unit) exact(q resource.Quantity) (int64, bool) {
 	return value, q.Cmp(*resource.NewMilliQuantity(value, q.Format)) == 0
 }
 
-// step is value for a positive quantity, 0 if it is too large to be counted.
+// step returns the value of a positive quantity, or 0 if it is too large.
 func (u unit) step(q resource.Quantity) int64 {
 	value, ok := u.exact(q)
 	if !ok {
@@ -282,7 +273,7 @@ func (u unit) step(q resource.Quantity) int64 {
 	return value
 }
 
-// quantity is the inverse of value.
+// quantity returns the quantity of a value.
 func (u unit) quantity(value int64, format resource.Format) resource.Quantity {
 	switch {
 	case u == whole:

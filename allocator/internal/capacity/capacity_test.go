@@ -15,13 +15,13 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// What an allocation consumes of one capacity.
+// TestConsumption checks the consumption of one capacity.
 func TestConsumption(t *testing.T) {
 	const whole, fractional = false, true
 	for name, test := range map[string]struct {
 		value   string
 		policy  *resourceapi.CapacityRequestPolicy
-		request string // nothing if empty
+		request string // no request if empty
 		unit    bool
 		want    string // not permitted if empty
 		err     error
@@ -119,7 +119,7 @@ func TestConsumptionOfSeveralCapacities(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
-	// It must not depend on the order of a map, so try more than once.
+	// The result must not depend on the order of a map, so try repeatedly.
 	t.Run("error before mismatch", func(t *testing.T) {
 		for range 20 {
 			_, _, err := consume(policy.Requesting(policy.Requesting(nil, "cores", "3"), "memory", "-1"))
@@ -133,7 +133,7 @@ func TestConsumptionOfSeveralCapacities(t *testing.T) {
 	})
 }
 
-// Results keep the format of the step, as upstream's do.
+// Results keep the format of the step, like upstream's.
 func TestFormatOfConsumption(t *testing.T) {
 	for name, test := range map[string]struct {
 		step, want string
@@ -191,16 +191,16 @@ func TestHasRoom(t *testing.T) {
 	require.True(t, room("4", "1", []Amounts{of("5", "2")}, of("1", "1")))
 	require.False(t, room("4", "1", []Amounts{of("5", "2")}, of("2", "1")))
 	require.False(t, room("4", "1", []Amounts{of("5", "2"), of("2", "0")}, nil))
-	// Others may consume what the device does not have any more.
+	// Other allocations may consume a capacity that the device no longer has.
 	require.True(t, room("4", "1", nil, Amounts{"colors": resource.MustParse("1")}))
-	// The one is not enough although the other is, whichever is looked at first.
+	// One capacity suffices and the other does not, in any order of checks.
 	for range 20 {
 		require.False(t, room("4", "5", nil, nil))
 		require.False(t, room("11", "1", nil, nil))
 	}
 }
 
-// What a share is said to consume is counted as what a request is computed to consume.
+// The reported consumption of a share counts like a computed one.
 func TestOverdrawn(t *testing.T) {
 	device := &resourceapi.Device{Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
 		"a": {Value: resource.MustParse("4")}, "b": {Value: resource.MustParse("2")},

@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraint has the conditions on the devices of several requests. It knows those that
-// compare an attribute, matchAttribute and distinctAttribute: they refuse a device that can't be
-// part of any solution with those already taken, and tell how many devices of a list they would
-// accept together at most.
+// Package constraint holds conditions on the devices of several requests. It implements matchAttribute and distinctAttribute.
+// These refuse a device that belongs to no solution with the devices already taken, and bound the number of devices of a list
+// that fit together.
 //
-// A [Constraint] is a stack of devices: whatever is added and removed again, it is as before.
+// A [Constraint] is a stack of devices: removing the added devices restores its state.
 package constraint
 
 import (
@@ -22,50 +21,45 @@ import (
 	"github.com/celset/celset/allocator/internal/requests"
 )
 
-// Constraint is a condition on the devices of one or more requests of a claim.
-// Only devices of covered requests are added. Devices are removed in the reverse
-// order in which they were added, and after that the constraint is as it was
-// before: the search relies on it.
+// Constraint is a condition on the devices of one or more requests of a claim. Only devices of covered requests are added.
+// Devices are removed in reverse order, which must restore the previous state, because the search relies on it.
 type Constraint interface {
-	// Add adds a device to the set if that may still lead to a set that satisfies
-	// the constraint. If not, or after an error, the set is unchanged.
+	// Add adds a device if the set may still be completed to one that satisfies the constraint. If not, or after an error, the set
+	// is unchanged.
 	Add(r *requests.Request, c *inventory.Candidate) (bool, error)
 	// Remove undoes the last successful add.
 	Remove(c *inventory.Candidate)
-	// Len is the number of devices in it.
+	// Len returns the number of devices in the set.
 	Len() int
 }
 
-// Bounding is a constraint that knows devices which it will not accept
-// any more.
+// Bounding is a constraint that can exclude devices before they are added.
 type Bounding interface {
-	// Admits reports whether the device, which has no derived attributes, can be
-	// added: what Add would say now.
+	// Admits reports whether Add would accept the device now. The device has no derived attributes.
 	Admits(c *inventory.Candidate) bool
-	// Most returns how many of the devices, all of which are admitted, can be added
-	// together at most, to those that are in it already.
+	// Most returns an upper bound of the number of these devices that can be added together. The constraint admits each of them.
 	Most(devices []*inventory.Candidate) int
 }
 
 // Matching is a constraint for devices with a value in common.
 type Matching interface {
 	Bounding
-	// AttributeName is that of the attribute compared.
+	// AttributeName returns the name of the compared attribute.
 	AttributeName() resourceapi.FullyQualifiedName
-	// Values are those of a device without derived attributes.
+	// Values returns the values of a device without derived attributes.
 	Values(c *inventory.Candidate) sets.Set[attribute.Scalar]
-	// IsUndecided reports whether the value is still open: there is no device yet.
+	// IsUndecided reports whether the value is still open because the set is empty.
 	IsUndecided() bool
 }
 
-// Covers reports whether the constraint is about devices of the request.
+// Covers reports whether the constraint covers the request.
 func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 	return len(api.Requests) == 0 || r.IsNamed(api.Requests)
 }
 
 // Lookup finds attributes.
 type Lookup interface {
-	// Attribute is what a request sees of a device under a name, nil if there is nothing.
+	// Attribute returns the attribute that a request sees on a device, or nil.
 	Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
 }
 
@@ -75,14 +69,14 @@ type compared struct {
 	name   resourceapi.FullyQualifiedName
 }
 
-// AttributeName is that of the attribute compared.
+// AttributeName implements [Matching].
 func (c *compared) AttributeName() resourceapi.FullyQualifiedName { return c.name }
 
 func (c *compared) find(r *requests.Request, of *inventory.Candidate) (*resourceapi.DeviceAttribute, error) {
 	return c.lookup.Attribute(r, of, c.name)
 }
 
-// New is a constraint of a claim that compares an attribute. lists: attributes may be lists.
+// New returns a constraint of a claim that compares an attribute. lists is true if attributes may be lists.
 func New(claim *resourceapi.ResourceClaim, index int, lists bool, lookup Lookup) (Constraint, error) {
 	api := &claim.Spec.Devices.Constraints[index]
 	switch {
@@ -99,12 +93,11 @@ func New(claim *resourceapi.ResourceClaim, index int, lists bool, lookup Lookup)
 	}
 }
 
-// matchAttribute wants all devices to have the attribute, with the same type and
-// value.
+// matchAttribute requires all devices to have the attribute with the same type and value.
 type matchAttribute struct {
 	compared
-	// value is that of the first device, valid while devices > 0. It may be none: a
-	// value of no known type is accepted as first and matched by nothing.
+	// value is the value of the first device, valid while devices > 0. A value of an unknown type is accepted only for the first
+	// device and matches no other.
 	value   attribute.Scalar
 	devices int
 }
@@ -129,12 +122,11 @@ func (m *matchAttribute) Remove(*inventory.Candidate) { m.devices-- }
 
 func (m *matchAttribute) Len() int { return m.devices }
 
-// matchAttributeList is matchAttribute when attributes may be lists: all devices
-// together must have an element in common. A scalar is a list of one.
+// matchAttributeList is matchAttribute for attributes that may be lists: all devices must have an element in common. A scalar
+// counts as a list with one element.
 type matchAttributeList struct {
 	compared
-	// common are the elements that the first n devices have in common, for each n. It
-	// is a stack.
+	// common is a stack that holds, for each n, the elements that the first n devices share.
 	common []sets.Set[attribute.Scalar]
 }
 
@@ -197,7 +189,7 @@ func (m *matchAttributeList) Most(devices []*inventory.Candidate) int {
 	return mostMatching(m, devices)
 }
 
-// mostMatching is the size of the largest group of devices with a value in common.
+// mostMatching returns the size of the largest group of devices with a common value.
 func mostMatching(m Matching, devices []*inventory.Candidate) int {
 	sizes := make(map[attribute.Scalar]int)
 	most := 0
@@ -210,8 +202,7 @@ func mostMatching(m Matching, devices []*inventory.Candidate) int {
 	return most
 }
 
-// distinctAttribute wants all devices to have the attribute, no two with the
-// same type and value.
+// distinctAttribute requires all devices to have the attribute, no two with the same type and value.
 type distinctAttribute struct {
 	compared
 	values []attribute.Scalar
@@ -223,7 +214,7 @@ func (d *distinctAttribute) Add(r *requests.Request, c *inventory.Candidate) (bo
 		return false, err
 	}
 	value := attribute.ScalarOf(found)
-	// A value of no known type is accepted as first only: it can't be compared.
+	// A value of an unknown type can't be compared, so it is accepted only for the first device.
 	if len(d.values) > 0 && value.IsNone() || slices.Contains(d.values, value) {
 		return false, nil
 	}
@@ -235,8 +226,8 @@ func (d *distinctAttribute) Remove(*inventory.Candidate) { d.values = d.values[:
 
 func (d *distinctAttribute) Len() int { return len(d.values) }
 
-// distinctAttributeList is distinctAttribute when attributes may be lists: no two
-// devices may have an element in common. A scalar is a list of one.
+// distinctAttributeList is distinctAttribute for attributes that may be lists: no two devices may have a common element. A scalar
+// counts as a list with one element.
 type distinctAttributeList struct {
 	compared
 	values []sets.Set[attribute.Scalar]
@@ -273,7 +264,7 @@ func (d *distinctAttribute) Admits(c *inventory.Candidate) bool {
 	return true
 }
 
-// Most is the number of different values.
+// Most returns the number of different values.
 func (d *distinctAttribute) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {
@@ -296,7 +287,7 @@ func (d *distinctAttributeList) Admits(c *inventory.Candidate) bool {
 	return values.Len() > 0
 }
 
-// Most is the number of different elements: each device needs one of its own.
+// Most returns the number of different elements, because each device needs at least one.
 func (d *distinctAttributeList) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {

@@ -21,7 +21,7 @@ var color resourceapi.FullyQualifiedName = "mla.example.com/color"
 
 var unknownType = resourceapi.DeviceAttribute{}
 
-// candidatesOf makes devices of the given colors. A nil color is none.
+// candidatesOf returns devices of the given colors, or without a color for nil.
 func candidatesOf(colors ...any) []*inventory.Candidate {
 	var result []*inventory.Candidate
 	for i, value := range colors {
@@ -42,7 +42,7 @@ func candidatesOf(colors ...any) []*inventory.Candidate {
 	return result
 }
 
-// published has the attributes that devices publish.
+// published looks up published attributes.
 type published struct{}
 
 func (published) Attribute(_ *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
@@ -57,7 +57,7 @@ func newConstraint(t *testing.T, api resourceapi.DeviceConstraint, lists bool) c
 	return c
 }
 
-// requireAdd adds a device to a constraint and demands that it is accepted or not.
+// requireAdd adds a device to a constraint and requires that it is accepted or refused.
 func requireAdd(t *testing.T, c constraint.Constraint, added *inventory.Candidate, want bool) {
 	t.Helper()
 	ok, err := c.Add(&requests.Request{}, added)
@@ -65,7 +65,7 @@ func requireAdd(t *testing.T, c constraint.Constraint, added *inventory.Candidat
 	require.Equal(t, want, ok)
 }
 
-// A constraint names a request, one of its alternatives, or nothing for all.
+// A constraint names a request, one of its alternatives, or nothing to cover all.
 func TestCovers(t *testing.T) {
 	plain, alternative := &requests.Request{Name: "x"}, &requests.Request{Name: "x/large", Parent: "x"}
 	for name, test := range map[string]struct {
@@ -87,8 +87,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestUndo adds devices and removes them, in reverse order: +1 is a device that is added, !1 one that is
-// refused, and -1 one that is removed. In the end nothing is left.
+// TestUndo adds devices and removes them in reverse order: +1 adds a device, !1 is a device that is refused, and -1 removes one.
+// At the end the constraint is empty.
 func TestUndo(t *testing.T) {
 	match, distinct := resourceapi.DeviceConstraint{MatchAttribute: &color}, resourceapi.DeviceConstraint{DistinctAttribute: &color}
 	for name, test := range map[string]struct {
@@ -123,8 +123,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// What constraints admit is what they add, and most is never less than can be
-// added together.
+// Add accepts exactly the admitted devices, and Most is never less than the number that can be added together.
 func TestBoundingConstraints(t *testing.T) {
 	one, two := []int64{1}, []int64{1, 2}
 	of := func(api resourceapi.DeviceConstraint, lists bool) func() constraint.Constraint {
@@ -135,7 +134,7 @@ func TestBoundingConstraints(t *testing.T) {
 	for name, test := range map[string]struct {
 		constraint constraint.Constraint
 		devices    []*inventory.Candidate
-		// first is added before the others are looked at, if not nil.
+		// first is added before the other devices, if not nil.
 		first    *inventory.Candidate
 		admitted []bool
 		most     int

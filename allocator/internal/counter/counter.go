@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package counter counts what partitionable devices share: the counters of a pool, and the
-// compatibility groups of those that consume the same ones (KEP-4815).
+// Package counter tracks the resources that partitionable devices share: the counters of a pool, and the compatibility groups of
+// devices with common counters (KEP-4815).
 package counter
 
 import (
@@ -14,20 +14,18 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// Partitionable devices (KEP-4815) overlap: they consume counters of a pool, and
-// can be allocated together as long as no counter is exceeded.
+// Partitionable devices (KEP-4815) consume counters of a pool. Devices can be allocated together if they don't exceed any
+// counter.
 
-// Counters is what there is of the counters of one pool, and what the search has
-// taken of them.
+// Counters holds the available counters of one pool, and the part that the search has taken.
 type Counters struct {
 	index     map[string]map[string]int // by counter set and counter
 	available []resource.Quantity
 	taken     []resource.Quantity
 }
 
-// New deducts what allocated devices of the pool consume, for whichever
-// node they are. The rest may be negative. A device that is allocated but no
-// longer published consumes nothing.
+// New returns the counters of a pool without the consumption of its allocated devices on all nodes. The rest may be negative. An
+// allocated device that is no longer published consumes nothing.
 func New(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Counters {
 	c := &Counters{index: make(map[string]map[string]int)}
 	for name, counterSet := range p.CounterSets {
@@ -55,8 +53,8 @@ func (c *Counters) each(d *resourceapi.Device, f func(i int, amount resource.Qua
 	}
 }
 
-// Take takes what the device consumes. If that leaves any counter of the pool
-// exceeded, also one that the device does not consume, nothing is taken.
+// Take takes the counters that the device consumes. If any counter of the pool is then exceeded, even one that the device does
+// not consume, it takes nothing.
 func (c *Counters) Take(d *resourceapi.Device) bool {
 	c.each(d, func(i int, amount resource.Quantity) { c.taken[i].Add(amount) })
 	for i := range c.available {
@@ -68,12 +66,12 @@ func (c *Counters) Take(d *resourceapi.Device) bool {
 	return true
 }
 
-// GiveBack undoes a take of the device.
+// GiveBack undoes a Take of the device.
 func (c *Counters) GiveBack(d *resourceapi.Device) {
 	c.each(d, func(i int, amount resource.Quantity) { c.taken[i].Sub(amount) })
 }
 
-// Left is what is left of the counters of a counter set.
+// Left returns the remaining counters of a counter set.
 func (c *Counters) Left(counterSet string) map[string]resource.Quantity {
 	result := make(map[string]resource.Quantity, len(c.index[counterSet]))
 	for name, i := range c.index[counterSet] {
@@ -84,16 +82,14 @@ func (c *Counters) Left(counterSet string) map[string]resource.Quantity {
 	return result
 }
 
-// Devices that consume the same counter set may be allocated together only if
-// they have a compatibility group in common, all of them. Devices without groups
-// go together with devices without groups.
+// Devices that consume the same counter set may be allocated together only if all of them have a compatibility group in common.
+// Devices without groups may only be combined with devices without groups.
 
-// compatibility is what the devices allocated from a counter set have in common.
-// The zero value is that of no device. It is not modified, only replaced.
+// compatibility holds the groups that the devices allocated from a counter set share. The zero value represents no devices. It is
+// replaced, never modified.
 type compatibility struct {
 	devices bool
-	// ungrouped: the devices have no groups. Otherwise groups are those that all of
-	// them have.
+	// ungrouped is true if the devices have no groups. Otherwise groups holds the groups that all of them have.
 	ungrouped bool
 	groups    sets.Set[string]
 }
@@ -110,15 +106,13 @@ func (c compatibility) with(groups []string) (result compatibility, ok bool) {
 	return compatibility{devices: true, groups: common}, common.Len() > 0
 }
 
-// Groups has the compatibility for each counter set of a pool, and what
-// it was before each take: a stack.
+// Groups holds the compatibility for each counter set of a pool, and the stack of former values, one for each Take.
 type Groups struct {
 	current map[string]compatibility
 	before  []map[string]compatibility
 }
 
-// NewGroups starts with the allocated devices of the pool. If those are
-// not compatible, nothing will be.
+// NewGroups returns the groups of a pool with its allocated devices. If these are incompatible, no other device is compatible.
 func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Groups {
 	c := &Groups{current: make(map[string]compatibility)}
 	p.EachDevice(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
@@ -153,7 +147,7 @@ func (c *Groups) Take(d *resourceapi.Device) bool {
 	return true
 }
 
-// GiveBack undoes the last take.
+// GiveBack undoes the last Take.
 func (c *Groups) GiveBack() {
 	last := len(c.before) - 1
 	c.restore(c.before[last])

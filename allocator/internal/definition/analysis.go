@@ -17,7 +17,7 @@ type Key struct {
 	// Environment is nil for a selector.
 	Environment *device.Environment
 	Text        fingerprint.Sum
-	// IsGoal: it is a preference, of type int.
+	// IsGoal is true for the expression of a preference, which has type int.
 	IsGoal bool
 }
 
@@ -29,36 +29,36 @@ func newExpressionKey(environment *device.Environment, expression string, variab
 	return Key{environment, fingerprint.Of(text), isGoal}
 }
 
-// analysisKey has everything that an analysis depends on.
+// analysisKey holds everything that an analysis depends on.
 type analysisKey struct {
 	expression Key
 	shape      SetShape
 }
 
-// SetShape has the properties that all sets of an evaluation share.
+// SetShape holds the properties that all sets of an evaluation share.
 type SetShape struct {
 	Size int
-	// Ascending: they are the devices of one request, which are in the order of the candidates.
+	// Ascending is true if the devices are from one request, so that they have the order of the candidates.
 	Ascending bool
 }
 
-// ReadingBytes bounds what is known of expressions, whatever devices they are about.
+// ReadingBytes is the limit in bytes for analyses of expressions, which hold for all devices.
 const ReadingBytes = 32 << 20
 
-// What expressions mean is shared by all allocators of the process, as the environment is
-// that compiles expressions: it is about the text and nothing else.
+// All allocators of the process share the analyses, like the environment that compiles expressions. An analysis depends only on
+// the text.
 var (
 	Readings = memo.New(ReadingBytes)
 	analyses = memo.In(Readings, func(_ analysisKey, r *finding) memo.Size { return memo.Size{Bytes: r.bytes} })
 )
 
-// finding is a property of a text, with about the number of bytes that it takes.
+// finding is a property of a text with its estimated size in bytes.
 type finding struct {
 	value any
 	bytes int
 }
 
-// ReadBySelector returns the attributes that a selector reads, which find finds out unless it is known.
+// ReadBySelector returns the attributes that a selector reads. It calls find if they are not cached.
 func ReadBySelector(selector string, find func() view.ReadSet) view.ReadSet {
 	key := analysisKey{expression: Key{Text: fingerprint.Of([]byte(selector))}}
 	return analyses.Get(key, func() finding {
@@ -67,7 +67,7 @@ func ReadBySelector(selector string, find func() view.ReadSet) view.ReadSet {
 	}).value.(view.ReadSet)
 }
 
-// AnalysisOf reads an expression for sets of the given shape.
+// AnalysisOf returns the analysis of an expression for sets of the given shape.
 func AnalysisOf(d *Definition, shape SetShape) *bound.Analysis {
 	analyze := bound.Analyze
 	switch {

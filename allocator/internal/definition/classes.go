@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// ClaimContent returns the same for claims whose answers depend on the same in the claim and its classes. It is false
-// if that can't be told.
+// ClaimContent returns the fingerprint of everything in a claim and its classes that answers depend on. ok is false if there is
+// no such fingerprint.
 func ClaimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -47,8 +47,8 @@ func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, 
 	return fingerprint.AppendMessage(to, &class.Spec)
 }
 
-// isUnwritten reports whether parameters are a Go object, of which the protocol buffer of a
-// claim or class has nothing. No API server sends those.
+// isUnwritten reports whether the parameters are a Go object, which the protocol buffer of a claim or class omits. No API server
+// sends such parameters.
 func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
 }
@@ -57,12 +57,12 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 	return isUnwritten(&configuration.DeviceConfiguration)
 }
 
-// Classes has each class as it was when it was first asked for. Behind a lister classes
-// change at any time, but one attempt must see one of them: what an answer is kept under is
-// found out from the class before, and for all nodes at once. So must a claim that is prepared.
+// Classes remembers each class as first seen. A lister may return changed classes at any time, but one attempt must use one
+// version. Keys of the cache are computed from the class before the answer, and once for all nodes. Preparing a claim must use
+// one version, too.
 type Classes struct {
 	structured.DeviceClassLister
-	// keepsErrors: that there is no class is remembered, too.
+	// keepsErrors is true if missing classes are remembered, too.
 	keepsErrors bool
 	mutex       sync.RWMutex
 	byName      map[string]*seenClass
@@ -74,13 +74,13 @@ type seenClass struct {
 	hasDefaults, hasPreferences bool
 }
 
-// Get returns the class.
+// Get returns the class as it was first seen.
 func (s *Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	seen := s.see(name)
 	return seen.DeviceClass, seen.err
 }
 
-// HasDefaults reports whether the class has CEL constraints by default. It is asked often.
+// HasDefaults reports whether the class has CEL constraints by default. It is called often.
 func (s *Classes) HasDefaults(name string) bool { return s.see(name).hasDefaults }
 
 // HasPreferences reports whether the class defines preferences.
@@ -105,7 +105,7 @@ func (s *Classes) see(name string) *seenClass {
 	return s.keep(name, seen)
 }
 
-// keep returns the class that was seen first.
+// keep stores the class unless there is one of that name, and returns the stored class.
 func (s *Classes) keep(name string, seen *seenClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -119,7 +119,7 @@ func (s *Classes) keep(name string, seen *seenClass) *seenClass {
 	return seen
 }
 
-// Seed has the classes be those with which claims were prepared.
+// Seed adds the classes that the claims were prepared with.
 func (s *Classes) Seed(prepared Prepared) {
 	for _, c := range prepared {
 		c.classes.mutex.RLock()

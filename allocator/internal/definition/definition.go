@@ -1,12 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package definition compiles the constraints and preferences of claims and of their classes. A [Definition] is one of them;
-// the [Meaning] of a claim has all of them. It depends on the claim and its classes only, not on devices.
+// Package definition compiles the constraints and preferences of claims and of their classes. A [Definition] is a single
+// constraint or preference. The [Meaning] of a claim holds all of them and depends only on the claim and its classes, not on
+// devices.
 //
-// A scheduler has claims prepared before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the
-// background, and an allocator looks the [PreparedClaim] up. What expressions mean for sets of a size is analyzed once and
-// shared by the whole process.
+// A scheduler prepares claims before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the background,
+// and an allocator looks up the [PreparedClaim]. Expressions are analyzed once for each size of sets, for the whole process.
 package definition
 
 import (
@@ -28,33 +28,32 @@ import (
 
 // Definition is a CEL constraint or a preference of a claim, decoded and compiled. It is not modified.
 type Definition struct {
-	// Name is the name in messages.
 	Name string
-	// Index is that of the constraint of the claim that refers to it, [v1alpha1.NoReference] if there is none.
+	// Index is the index of the constraint of the claim that refers to the definition, or [v1alpha1.NoReference].
 	Index int
-	// API has the requests that it is about.
+	// API holds the requests that the definition covers.
 	API *resourceapi.DeviceConstraint
-	// Expression is nil for a policy, and if there is a mistake in it.
+	// Expression is nil for a policy and for an expression that does not compile.
 	Expression *device.Expression
-	// FailurePolicy is no part of the key: it is about what is made of a failure, which is not kept
-	// under the key.
+	// FailurePolicy is not part of the key, because it only affects the treatment of failures, and failures are not cached under the
+	// key.
 	FailurePolicy v1alpha1.FailurePolicy
 	// Policy is nil for an expression.
 	Policy *v1alpha1.Policy
 	Key    Key
-	// Reads has the attributes that the expression reads.
+	// Reads holds the attributes that the expression reads.
 	Reads view.ReadSet
-	// Mistake is the error of an expression that does not compile, else nil.
+	// Mistake is the error of an expression that does not compile, or nil.
 	Mistake error
 }
 
-// Meaning has the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
+// Meaning holds the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
 // and is not modified.
 type Meaning struct {
 	Constraints, Preferences []*Definition
-	// Defined are the preferences.
+	// Defined holds the preferences as written.
 	Defined []v1alpha1.Preference
-	// ConstraintsErr and PreferencesErr are why there are none.
+	// ConstraintsErr and PreferencesErr are the errors that kept constraints or preferences from being read.
 	ConstraintsErr, PreferencesErr error
 }
 
@@ -65,8 +64,8 @@ type compiler struct {
 	claim       *resourceapi.ResourceClaim
 }
 
-// MeaningOf compiles for the tenant of the context, whose end is the only error. Preferences are left
-// out where there are none to be seen.
+// MeaningOf compiles the definitions of a claim for the tenant of the context. The only error is the end of the context.
+// Preferences are left out if preferences is false.
 func MeaningOf(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*Meaning, error) {
 	m, compile := &Meaning{}, compiler{ctx, environment, claim}
 	var constraints []v1alpha1.Constraint
@@ -97,7 +96,7 @@ func MeaningOf(ctx context.Context, environment *device.Environment, claim *reso
 	return m, nil
 }
 
-// add adds the expression, or the mistake in it. The error is about no expression.
+// add adds the expression, or its mistake. The error is never about the expression.
 func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v1alpha1.Variable) (*device.Expression, error),
 	kind, name string, source v1alpha1.Source, text string, variables []v1alpha1.Variable,
 ) error {
@@ -114,8 +113,8 @@ func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v
 	return nil
 }
 
-// analyze reads what constraints and preferences say of sets as the claim asks for, for the tenant of the context,
-// whose end is the only error. What is left out is read when a search needs it.
+// analyze analyzes the expressions for the shapes of sets that the claim asks for, for the tenant of the context. The only error
+// is the end of the context. Other shapes are analyzed when a search needs them.
 func (m *Meaning) analyze(ctx context.Context, claim *resourceapi.ResourceClaim) error {
 	for _, d := range slices.Concat(m.Constraints, m.Preferences) {
 		if d.Expression == nil {
@@ -133,13 +132,13 @@ func (m *Meaning) analyze(ctx context.Context, claim *resourceapi.ResourceClaim)
 	return nil
 }
 
-// maxShapes is of how many shapes the sets of a claim are taken to be: those of others are rare.
+// maxShapes limits the number of shapes that are analyzed ahead. Claims with more shapes are rare.
 const maxShapes = 8
 
-// setShapes are those of the sets that the named requests of a claim may get, all requests if there are no names. How
-// many devices a request for all of them gets depends on the node: there are no shapes then.
+// setShapes returns the shapes of sets for the named requests, or for all requests if names is empty. It returns nil if a request
+// has allocationMode All, because it gets a different number of devices on each node.
 func setShapes(claim *resourceapi.ResourceClaim, names []string) []SetShape {
-	// covered is how many requests a set is for, as far as that matters.
+	// covered is the number of requests in the set, 2 if more.
 	type sum struct{ devices, covered int }
 	sums := map[sum]bool{{}: true}
 	for order := range claim.Spec.Devices.Requests {
@@ -173,5 +172,5 @@ func setShapes(claim *resourceapi.ResourceClaim, names []string) []SetShape {
 	return slices.Collect(maps.Keys(shapes))
 }
 
-// MaxSetSize is how large a set may be at most.
+// MaxSetSize is the maximum size of a set.
 const MaxSetSize = 256

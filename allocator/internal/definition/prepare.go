@@ -31,11 +31,10 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// The author of a claim decides how long it takes to decode, to judge and to compile the claim. So a scheduler has that done
-// before, by a Preparer in the background, and its allocators look the result up.
+// The author of a claim determines how long it takes to decode, judge and compile the claim. So a scheduler does that ahead, by a
+// Preparer in the background, and its allocators look up the result.
 
-// Preparer compiles what claims say, for the tenants of contexts ([cel.Environment.Compile]). It is safe
-// for concurrent use.
+// Preparer compiles the texts of claims for the tenants of contexts ([cel.Environment.Compile]). It is safe for concurrent use.
 type Preparer struct {
 	environment *device.Environment
 	judge       *costbound.Selectors
@@ -43,15 +42,14 @@ type Preparer struct {
 	selectors   atomic.Pointer[selectorSet]
 }
 
-// A selectorSet has room for so many compiled selectors, and for about so many bytes of them. With more a
-// Preparer begins another one.
+// A selectorSet holds at most this number of compiled selectors and about this number of bytes. When it is full, the Preparer
+// begins another one.
 const (
 	maxSelectors     = 4096
 	maxSelectorBytes = 64 << 20
 )
 
-// selectorSet has selectors as upstream's evaluator takes them. It forgets none: what is prepared with it
-// compiles nothing.
+// selectorSet holds compiled selectors for upstream's evaluator. It evicts none, so allocating a prepared claim compiles nothing.
 type selectorSet struct {
 	*dracel.Cache
 	number uint64
@@ -62,20 +60,20 @@ type selectorSet struct {
 
 type selectorText struct {
 	text string
-	// derives: it is the expression of a derived attribute. isJudged: it is that of a claim.
+	// derives is true for the expression of a derived attribute. isJudged is true for an expression of a claim.
 	derives, isJudged bool
 }
 
 type selectorOutcome struct {
 	reads view.ReadSet
-	// driver is the only driver whose devices the selector selects, "" if there may be several.
+	// driver is the only driver whose devices the selector can select, or "".
 	driver string
 	err    error
 }
 
-// NewPreparer returns a Preparer of constraints in the environment and of selectors with the features.
+// NewPreparer returns a Preparer that compiles constraints in the environment, and selectors with the features.
 func NewPreparer(environment *device.Environment, features dracel.Features) (*Preparer, error) {
-	// What became of a selector is remembered in the sets.
+	// The selector sets cache the results, so the judge needs no cache.
 	judge, err := costbound.NewSelectors(cel.Config{CacheBytes: 1})
 	if err != nil {
 		return nil, err
@@ -85,7 +83,7 @@ func NewPreparer(environment *device.Environment, features dracel.Features) (*Pr
 	return p, nil
 }
 
-// begin replaces a set that is full.
+// begin replaces a full set.
 func (p *Preparer) begin(full *selectorSet) {
 	next := &selectorSet{Cache: dracel.NewCache(maxSelectors, p.features), known: map[selectorText]selectorOutcome{}}
 	if full != nil {
@@ -94,32 +92,31 @@ func (p *Preparer) begin(full *selectorSet) {
 	p.selectors.CompareAndSwap(full, next)
 }
 
-// Generation is that of the selectors of claims that are prepared now. A claim of another one has to be
-// prepared again.
+// Generation is the number of the current selector set. A claim of another generation must be prepared again.
 func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
 
-// Selectors has the compiled selectors of all claims of this generation.
+// Selectors returns the compiled selectors of all claims of this generation.
 func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
 
-// PreparedClaim is a claim whose texts are decoded and compiled. It is not modified.
+// PreparedClaim is a claim with decoded and compiled texts. It is not modified.
 type PreparedClaim struct {
 	meaning *Meaning
-	// prefers: a preference is about the claim.
+	// prefers is true if a preference covers requests of the claim.
 	prefers bool
-	// classes are those that it was prepared with.
+	// classes holds the classes that the claim was prepared with.
 	classes *Classes
-	// content is the result of [ClaimContent], nil if there is none.
+	// content is the result of [ClaimContent], or nil.
 	content *fingerprint.Sum
-	// selectors has the selectors of the claim and of its classes, reads has what they read.
+	// selectors holds the selectors of the claim and of its classes. reads holds the attributes that each selector reads.
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
-	// drivers has for each request and alternative the only driver whose devices it can get, "" if there may be several.
+	// drivers holds, for each request and alternative, the only driver whose devices it can get, or "".
 	drivers []string
 }
 
-// NeedsPreparation reports whether the claim has texts of its own to decode or to compile, or refers to a
-// constraint. Constraints and preferences may be ignored.
+// NeedsPreparation reports whether the claim has texts to decode or compile, or refers to a constraint. If constraints is false,
+// constraints and preferences are ignored.
 func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 	if constraints && (v1alpha1.Defines(claim) || v1alpha1.HasReference(claim)) {
 		return true
@@ -132,8 +129,8 @@ func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 	return false
 }
 
-// ClassVersions has the versions of the classes that a claim uses, of which version says them by name, "" for
-// those that there are not. If no API server has stored the claim it may change, and what it says is its version.
+// ClassVersions returns the versions of the classes that a claim uses. version returns the version of a class, or "" if there is
+// no such class. A claim that no API server has stored may change, so its specification is included.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
 	var versions strings.Builder
 	if claim.ResourceVersion == "" {
@@ -146,7 +143,8 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return versions.String()
 }
 
-// VersionOf is the version of a class, or what it says if no API server has stored it, "" if there is none.
+// VersionOf returns the version of a class, or its specification if no API server has stored the class. It returns "" if err is
+// not nil.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	switch {
 	case err != nil:
@@ -158,21 +156,22 @@ func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	}
 }
 
-// written is nothing for what can't be written.
+// written returns the encoded message, or nothing if it can't be encoded.
 func written(m fingerprint.Message) []byte {
 	text, _ := fingerprint.AppendMessage(nil, m)
 	return text
 }
 
-// Content stands for all that is prepared of a claim, besides what is wrong with it.
+// Content is the fingerprint of everything that is prepared for a claim, except its mistakes.
 type Content = fingerprint.Sum
 
-// ContentOf returns the same for claims that ask for the same by equal classes. It is false if that can't be told.
+// ContentOf returns the [Content] of a claim, which is equal for claims that ask for the same by equal classes. ok is false if
+// the claim or a class has no fingerprint.
 func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
 	return ClaimContent(classes, claim)
 }
 
-// Content is that of the claim and the classes that it was prepared with. It is false if that can't be told.
+// Content returns the content of the claim and the classes that it was prepared with. ok is false if the content is missing.
 func (c *PreparedClaim) Content() (content Content, ok bool) {
 	if c.content == nil {
 		return content, false
@@ -180,21 +179,21 @@ func (c *PreparedClaim) Content() (content Content, ok bool) {
 	return *c.content, true
 }
 
-// IsFlawless reports whether nothing is wrong with the claim: it may stand for others of the same [Content] then.
-// Mistakes name the claim.
+// IsFlawless reports whether the claim has no mistakes. Then other claims of the same [Content] can use it. Otherwise they can't,
+// because mistakes name the claim.
 func (c *PreparedClaim) IsFlawless() bool {
 	m := c.meaning
 	return cmp.Or(c.selectorsErr, m.ConstraintsErr, m.PreferencesErr) == nil &&
 		!slices.ContainsFunc(slices.Concat(m.Constraints, m.Preferences), func(d *Definition) bool { return d.Mistake != nil })
 }
 
-// ClassVersion is that of a class with which the claim was prepared, "" if there was none.
+// ClassVersion returns the version of a class that the claim was prepared with, or "" if there was no such class.
 func (c *PreparedClaim) ClassVersion(name string) string {
 	return VersionOf(c.classes.Get(name))
 }
 
-// Prepare compiles what the claim says: its selectors, and its constraints and preferences unless it is for an
-// allocator that ignores them. Mistakes in it are part of the result: the error is that of the context.
+// Prepare compiles the selectors of the claim. If constraints is true, it also compiles constraints and preferences. Mistakes in
+// the claim are part of the result. The error is the end of the context.
 func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
 	classes := &Classes{DeviceClassLister: from, keepsErrors: true}
 	c := &PreparedClaim{meaning: &Meaning{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
@@ -218,7 +217,7 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	for r := range requests.Each(claim) {
 		ofClass := ""
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
-			// What is wrong with a selector of a class is found where it is evaluated.
+			// A mistake in a selector of a class is reported when the selector is evaluated.
 			if ofClass, _, err = p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
 				return nil, err
 			}
@@ -244,8 +243,8 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	return c, nil
 }
 
-// addSelectors compiles the selectors of a claim, which are judged, or of a class. driver is the only driver whose devices
-// they select, "" if there may be several. wrong is a mistake in a selector, err the error of the context.
+// addSelectors compiles the selectors of a claim, which are judged, or of a class. driver is the only driver whose devices they
+// select, or "". wrong is a mistake in a selector, err is the end of the context.
 func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (driver string, wrong, err error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
@@ -264,7 +263,7 @@ func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors
 	return driver, wrong, nil
 }
 
-// selector is judged and compiled once for each set.
+// selector judges and compiles a selector once for each set.
 func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorText) (selectorOutcome, error) {
 	to.mutex.Lock()
 	outcome, known := to.known[text]
@@ -287,12 +286,12 @@ func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorT
 	return outcome, nil
 }
 
-// A compiled selector takes about as much as the judge's program for each evaluator.
+// A compiled selector is estimated at evaluators times the size of the judge's program.
 const evaluators = 2
 
 func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
 	if len(text.text) > resourceapi.CELSelectorExpressionMaxLength {
-		// The API server refuses it, whoever wrote it into its database.
+		// The API server refuses such a selector, but it may have been written to etcd directly.
 		outcome.err = fmt.Errorf("longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
 		return outcome, 0, nil
 	}
@@ -328,13 +327,13 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 	if result := compile(to.Cache, text.text); result.Error != nil {
 		outcome.err = fmt.Errorf("CEL compile error: %w", result.Error)
 	} else if text.isJudged {
-		// What is not known to be bounded is not evaluated.
+		// The judge found no bound of the cost, so the selector is not evaluated.
 		outcome.err = wrong
 	}
 	return outcome, bytes, nil
 }
 
-// Expressions are those of its constraints and preferences that compile.
+// Expressions returns the expressions of constraints and preferences that compile.
 func (c *PreparedClaim) Expressions() []*device.Expression {
 	var expressions []*device.Expression
 	for _, d := range slices.Concat(c.meaning.Constraints, c.meaning.Preferences) {
@@ -345,18 +344,18 @@ func (c *PreparedClaim) Expressions() []*device.Expression {
 	return expressions
 }
 
-// MayHave reports whether the claim can have devices of a driver, as far as its selectors tell.
+// MayHave reports whether the selectors of the claim allow devices of a driver.
 func (c *PreparedClaim) MayHave(driver string) bool {
 	return len(c.drivers) == 0 || slices.ContainsFunc(c.drivers, func(of string) bool { return of == "" || of == driver })
 }
 
-// Err returns the error of the first selector of the claim that can't be used.
+// Err returns the error of the first unusable selector of the claim.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 
-// Generation is that of its selectors.
+// Generation returns the generation of the selectors of the claim.
 func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 
-// Size is about how many bytes the claim takes, besides its selectors.
+// Size returns the estimated size of the claim without its selectors.
 func (c *PreparedClaim) Size() memo.Size {
 	size := memo.Size{Bytes: 512}
 	for _, d := range slices.Concat(c.meaning.Constraints, c.meaning.Preferences) {
@@ -376,10 +375,10 @@ func (c *PreparedClaim) Size() memo.Size {
 	return size
 }
 
-// Prepared are claims that were prepared, by their UIDs.
+// Prepared maps UIDs to prepared claims.
 type Prepared map[types.UID]*PreparedClaim
 
-// of is nil for a claim that was not prepared.
+// of returns the prepared claim, or nil.
 func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 	if len(p) == 0 || claim.UID == "" {
 		return nil
@@ -387,7 +386,7 @@ func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 	return p[claim.UID]
 }
 
-// SelectorsErr returns the error of selectors of the claim. If there is one, they must not be evaluated.
+// SelectorsErr returns the error of the claim's selectors. If there is one, the selectors must not be evaluated.
 func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	if c := p.of(claim); c != nil {
 		return c.Err()
@@ -395,13 +394,13 @@ func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// Prefers reports whether a preference is about the claim. It is not known of one that was not prepared.
+// Prefers reports whether a preference covers requests of the claim. known is false if the claim was not prepared.
 func (p Prepared) Prefers(claim *resourceapi.ResourceClaim) (prefers, known bool) {
 	c := p.of(claim)
 	return c != nil && c.prefers, c != nil
 }
 
-// SelectorsOr has the compiled selectors of all claims, others if there are no claims.
+// SelectorsOr returns the compiled selectors of all claims, or the result of others if there are no claims.
 func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	for _, c := range p {
 		return c.selectors.Cache
@@ -409,7 +408,7 @@ func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	return others()
 }
 
-// ReadByPrepared returns the attributes that a selector of one of the claims, or of their classes, reads.
+// ReadByPrepared returns the attributes that a selector reads, if it belongs to one of the claims or their classes.
 func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	for _, c := range p {
 		if read, known := c.reads[selector]; known {
@@ -419,7 +418,7 @@ func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	return view.ReadSet{}, false
 }
 
-// MeaningOfPrepared returns the meaning of a claim that was prepared, nil for others.
+// MeaningOfPrepared returns the meaning of a prepared claim, or nil.
 func MeaningOfPrepared(p Prepared, claim *resourceapi.ResourceClaim) *Meaning {
 	if c := p.of(claim); c != nil {
 		return c.meaning
@@ -427,8 +426,8 @@ func MeaningOfPrepared(p Prepared, claim *resourceapi.ResourceClaim) *Meaning {
 	return nil
 }
 
-// ContentOfClaim returns the content of a claim, from when it was prepared or else from the classes. It is false if that can't be
-// told.
+// ContentOfClaim returns the content of a claim, as it was prepared or else from the classes. ok is false if the content is
+// missing.
 func ContentOfClaim(p Prepared, classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	if c := p.of(claim); c != nil {
 		return c.Content()

@@ -11,17 +11,17 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// want is a request for a number of devices.
+// want returns a request for a number of devices.
 func want(name string, count int64) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count}}
 }
 
-// wantAll is a request for all devices.
+// wantAll returns a request for all devices.
 func wantAll(name string) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{AllocationMode: resourceapi.DeviceAllocationModeAll}}
 }
 
-// wantOne is a request with alternatives, which want these numbers of devices and are called 1, 2 and so on.
+// wantOne returns a request with alternatives for these numbers of devices. The alternatives are named 1, 2 and so on.
 func wantOne(name string, counts ...int64) resourceapi.DeviceRequest {
 	r := resourceapi.DeviceRequest{Name: name}
 	for i, count := range counts {

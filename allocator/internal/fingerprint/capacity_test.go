@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// writtenCapacities are capacities as drivers may write them, which is not how Kubernetes
-// writes them.
+// writtenCapacities returns capacities with texts that drivers may write but Kubernetes would write differently.
 func writtenCapacities(allowed *resourceapi.CapacityRequestPolicy) map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {
 	device := policy.Device(policy.Having("memory", "12.5Gi", allowed), policy.Having("cores", "4.50", nil))
 	return device.Capacity
@@ -55,7 +54,7 @@ func TestDifferentCapacitiesAreWrittenDifferently(t *testing.T) {
 	require.Len(t, texts, 3)
 }
 
-// TestAllOfACapacityIsWritten fails when Kubernetes adds a field.
+// TestAllOfACapacityIsWritten fails if Kubernetes adds a field.
 func TestAllOfACapacityIsWritten(t *testing.T) {
 	for of, written := range map[reflect.Type][]string{
 		reflect.TypeFor[resourceapi.DeviceCapacity]():             {"Value", "RequestPolicy"},

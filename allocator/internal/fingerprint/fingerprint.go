@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fingerprint stands for content by a number that nothing else has: what is found out
-// about devices and claims is kept under fingerprints of what it depends on.
+// Package fingerprint identifies content by hashes. Results about devices and claims are cached under fingerprints of everything
+// that they depend on.
 //
-// Content is written by appending: different sequences of parts are different bytes, and
-// nothing is written to the objects, which are the informers'. [Of] the bytes is the
-// fingerprint.
+// Content is encoded by appending to a slice, such that different sequences of parts give different bytes. The objects belong to
+// informers and are not modified. [Of] returns the fingerprint of the bytes.
 package fingerprint
 
 import (
@@ -19,16 +18,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Sum is a fingerprint. Content is untrusted, so it is a cryptographic one.
+// Sum is a fingerprint. It is a cryptographic hash, because content is untrusted.
 type Sum [sha256.Size]byte
 
-// Of is the fingerprint of some content.
+// Of returns the fingerprint of some content.
 func Of(content []byte) Sum { return sha256.Sum256(content) }
 
-// Memory is memory for content until it has a fingerprint.
+// Memory is a pool of buffers for content.
 var Memory = sync.Pool{New: func() any { return new([]byte) }}
 
-// AppendPart appends such that different sequences of parts are different.
+// AppendPart appends a part such that different sequences of parts give different bytes.
 func AppendPart[T []byte | string](to []byte, part T) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
 }
@@ -39,8 +38,8 @@ type Message interface {
 	MarshalToSizedBuffer(to []byte) (int, error)
 }
 
-// AppendMessage appends such that different sequences of messages are different. It is false
-// if the message can't be written.
+// AppendMessage appends a message such that different sequences of messages give different bytes. It returns false if the message
+// can't be encoded.
 func AppendMessage(to []byte, m Message) ([]byte, bool) {
 	size := m.Size()
 	to = binary.BigEndian.AppendUint64(to, uint64(size))
@@ -49,16 +48,14 @@ func AppendMessage(to []byte, m Message) ([]byte, bool) {
 	return to, err == nil
 }
 
-// Objects are the informers', and others read them at the same time: nobody may write to
-// them. A quantity does that by itself. It keeps its text once it was asked for, and turns
-// into decimal form once it was compared with one that is. A copy does it to itself; that is
-// why no method is called on a quantity behind a pointer, and why the protocol buffer of a
-// device isn't made: what it does with the quantities of a request policy is just that.
+// Objects belong to informers and others read them concurrently, so they must not be modified. A quantity modifies itself: it
+// caches its text, and changes to decimal form when compared with a decimal. So methods are only called on copies of quantities.
+// The protocol buffer of a device is not used, because encoding calls methods on the quantities of a request policy.
 
-// AppendCapacities appends such that different capacities are different.
+// AppendCapacities appends capacities such that different capacities give different bytes.
 func AppendCapacities(to []byte, all map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) []byte {
 	to = binary.BigEndian.AppendUint64(to, uint64(len(all)))
-	// More than these on the stack are few.
+	// Devices rarely have more capacities than fit on the stack.
 	var memory [8]resourceapi.QualifiedName
 	names := memory[:0]
 	for name := range all {
@@ -91,7 +88,7 @@ func appendPolicy(to []byte, policy *resourceapi.CapacityRequestPolicy) []byte {
 	return appendQuantity(to, policy.ValidRange.Step)
 }
 
-// appendQuantity writes a copy's text.
+// appendQuantity appends the text of a copy.
 func appendQuantity(to []byte, quantity *resource.Quantity) []byte {
 	if quantity == nil {
 		return append(to, absent)
@@ -100,7 +97,7 @@ func appendQuantity(to []byte, quantity *resource.Quantity) []byte {
 	return appendText(append(to, present), amount.String())
 }
 
-// AppendBool tells none from false.
+// AppendBool appends a bool such that nil and false differ.
 func AppendBool(to []byte, value *bool) []byte {
 	switch {
 	case value == nil:
@@ -112,13 +109,13 @@ func AppendBool(to []byte, value *bool) []byte {
 	}
 }
 
-// absent or present is what stands before something that may be missing.
+// Each optional part begins with absent or present.
 const (
 	absent byte = iota
 	present
 )
 
-// appendText is AppendPart of a text.
+// appendText is AppendPart for strings.
 func appendText(to []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(text))), text...)
 }

@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freesets counts what is left of a node for others: the sets of devices that somebody may ask
-// for, and how many of them are broken when devices are taken.
+// Package freesets counts the sets of devices on a node that other claims may ask for, and the number of sets that break when
+// devices are taken.
 //
-// [Sets] are the sets of one shape when nothing is in use. They are found once for a kind of
-// hardware. [Free] is what is left of the sets of several shapes on one node. It is a stack of
-// devices: what was taken last is given back first, and then all is as it was before.
+// [Sets] holds the sets of one shape on an idle node. They are found once for each kind of hardware. [Free] holds the remaining
+// sets of several shapes on one node. It is a stack of devices: giving back the last device restores the state before.
 package freesets
 
 import (
@@ -17,37 +16,36 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// MaxSets is how many sets of one shape are counted. On 16 devices no shape has more.
+// MaxSets is the maximum number of sets of one shape. It is enough for every shape on 16 devices.
 const MaxSets = 1<<bitsOfShape - 1
 
-// MaxShapes is how many shapes a [Free] has at most.
+// MaxShapes is the maximum number of shapes of a [Free].
 const MaxShapes = 4
 
-// bitsOfShape are those of a [Lost] that count the sets of one shape.
+// bitsOfShape is the number of bits of a [Lost] for the sets of one shape.
 const bitsOfShape = 14
 
-// Lost is how many sets are broken, of the first shape in the highest bits. So of two losses the
-// one is smaller with which fewer sets of the first shape are broken, and if these are as many
-// fewer of the second, and so on.
+// Lost holds the numbers of broken sets of several shapes, with the first shape in the highest bits. So comparing two values
+// compares the first shape first, then the second, and so on.
 type Lost int64
 
-// Of is how many sets are broken of one of so many shapes.
+// Of returns the number of broken sets of a shape. shapes is the number of shapes.
 func (l Lost) Of(shape, shapes int) int {
 	return int(l >> (bitsOfShape * (shapes - 1 - shape)) & MaxSets)
 }
 
-// unit is one set that is lost.
+// unit returns the value of one lost set.
 func unit(shape, shapes int) Lost { return 1 << (bitsOfShape * (shapes - 1 - shape)) }
 
-// Sets are sets of devices by their positions. The zero value has none.
+// Sets holds sets of devices by their positions. The zero value is empty.
 type Sets struct {
-	// each has the positions of all sets, one set after the other.
+	// each holds the positions of all sets, one set after the other.
 	each []int32
-	// ends has the end of each set in it.
+	// ends holds the index in each where each set ends.
 	ends []int32
-	// union has the devices that are in a set.
+	// union holds the devices of all sets.
 	union bitset.Set
-	// All: there are no others.
+	// All is true if these are all sets of the shape.
 	All bool
 }
 
@@ -63,10 +61,10 @@ func (s *Sets) Add(positions []int, devices int) {
 	s.ends = append(s.ends, int32(len(s.each)))
 }
 
-// Len is how many sets there are.
+// Len returns the number of sets.
 func (s *Sets) Len() int { return len(s.ends) }
 
-// Positions are those of each set.
+// Positions returns the positions of each set.
 func (s *Sets) Positions() [][]int {
 	positions, each := make([][]int, s.Len()), make([]int, len(s.each))
 	for i, position := range s.each {
@@ -80,12 +78,12 @@ func (s *Sets) Positions() [][]int {
 	return positions
 }
 
-// Bytes is about how much memory they take.
+// Bytes returns the approximate memory of the sets.
 func (s *Sets) Bytes() int {
 	return int(unsafe.Sizeof(*s)) + 4*(cap(s.each)+cap(s.ends)) + 8*len(s.union)
 }
 
-// Thin keeps one of some sets, so that at most so many are left, spread evenly over all of them.
+// Thin returns at most most sets, spread evenly over all sets.
 func (s *Sets) Thin(most int) *Sets {
 	every := (s.Len() + most - 1) / most
 	if every <= 1 {
@@ -102,7 +100,7 @@ func (s *Sets) Thin(most int) *Sets {
 // Meets reports whether one of the devices is in a set.
 func (s *Sets) Meets(devices bitset.Set) bool { return s.union != nil && s.union.Meets(devices) }
 
-// at are the positions of a set.
+// at returns the positions of a set.
 func (s *Sets) at(i int) []int32 {
 	from := int32(0)
 	if i > 0 {
@@ -111,24 +109,23 @@ func (s *Sets) at(i int) []int32 {
 	return s.each[from:s.ends[i]]
 }
 
-// Free is what is left of the sets of some shapes.
+// Free holds the sets of some shapes that are still whole.
 type Free struct {
 	shapes int
-	// left is how many sets of each shape were whole in the beginning.
+	// left is the number of initially whole sets of each shape.
 	left [MaxShapes]int
-	// parts has for each device the sets that break when it is taken.
+	// parts holds, for each device, the sets that break when it is taken.
 	parts [][]int32
-	// taken has for each set how many devices were taken that break it, units what its loss is.
+	// taken holds, for each set, the number of taken devices that break it. units holds the loss of each set.
 	taken []int32
 	units []Lost
 	loss  Lost
-	// losses is memory for those of a domain.
+	// losses is a buffer for the losses of a domain.
 	losses []Lost
 }
 
-// New is what is left on a node of the sets of shapes, at most [MaxShapes], the most important one first. broken
-// are the devices that can't be had any more. conflicts are for each device those that can't be had
-// beside it, nil if there are none.
+// New returns the whole sets on a node, for at most [MaxShapes] shapes, the most important first. broken holds the unavailable
+// devices. conflicts returns the devices that can't be allocated together with a device, and may be nil.
 func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position int) bitset.Set) *Free {
 	f := &Free{shapes: len(shapes), parts: make([][]int32, devices)}
 	for shape, sets := range shapes {
@@ -160,7 +157,7 @@ func isBroken(set []int32, broken bitset.Set) bool {
 	return false
 }
 
-// addConflicts has a device break the sets of those that can't be had beside it.
+// addConflicts makes a device also break the sets of devices that it conflicts with.
 func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
 	all := make([][]int32, len(f.parts))
 	for position := range f.parts {
@@ -195,7 +192,7 @@ func (f *Free) Take(position int) {
 	}
 }
 
-// GiveBack undoes the last Take, which was that of the device.
+// GiveBack undoes the last Take, which must be for this device.
 func (f *Free) GiveBack(position int) {
 	for _, set := range f.parts[position] {
 		if f.taken[set]--; f.taken[set] == 0 {
@@ -204,10 +201,10 @@ func (f *Free) GiveBack(position int) {
 	}
 }
 
-// Lost is what the devices break that were taken. Whatever else is taken, it does not become less.
+// Lost returns the loss by the taken devices. Taking more devices never reduces it.
 func (f *Free) Lost() Lost { return f.loss }
 
-// of is what a device breaks besides what is broken.
+// of returns the additional loss by a device.
 func (f *Free) of(position int) Lost {
 	loss := Lost(0)
 	for _, set := range f.parts[position] {
@@ -218,8 +215,8 @@ func (f *Free) of(position int) Lost {
 	return loss
 }
 
-// AtLeast is what so many more devices of the domain break at least, besides what is broken: together
-// they break what the worst of them does. It is as much as there can be if there are not as many.
+// AtLeast returns a lower bound of the additional loss by count devices of the domain: the count-th smallest loss of a single
+// device. It returns the maximum if the domain has fewer devices.
 func (f *Free) AtLeast(count int, domain bitset.Set) Lost {
 	if count == 0 {
 		return 0
@@ -235,5 +232,5 @@ func (f *Free) AtLeast(count int, domain bitset.Set) Lost {
 	return f.losses[count-1]
 }
 
-// Before is how many sets of a shape were whole in the beginning.
+// Before returns the number of initially whole sets of a shape.
 func (f *Free) Before(shape int) int { return f.left[shape] }

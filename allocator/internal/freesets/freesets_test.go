@@ -52,7 +52,7 @@ func TestThinned(t *testing.T) {
 }
 
 func TestConflictsBreakSets(t *testing.T) {
-	// Device 3 consumes what 0 and 1 consume together.
+	// Device 3 consumes as much as 0 and 1 together.
 	conflicts := func(position int) bitset.Set {
 		excluded := bitset.New(4)
 		switch position {
@@ -72,7 +72,7 @@ func TestConflictsBreakSets(t *testing.T) {
 	require.Equal(t, 2, r.Lost().Of(0, 1), "its own and that of 3")
 }
 
-// Counting as devices come and go is compared with counting anew.
+// Counts updated by Take and GiveBack equal a new count.
 func TestRoomIsLikeCounting(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 70).Draw(rt, "devices")
@@ -115,7 +115,7 @@ func TestRoomIsLikeCounting(t *testing.T) {
 			for shape := range shapes {
 				require.Equal(rt, count(shape), r.Lost().Of(shape, len(shapes)))
 			}
-			// What so many more devices break is not less than is said.
+			// The actual loss by more devices is never below the bound.
 			domain := bitset.New(n)
 			var free []int
 			for i := range n {

@@ -16,29 +16,28 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Each scheduling cycle comes with a list of all slices of the cluster, in any order.
-// Usually they are the same objects as before; then they are not sorted by node again.
+// Each scheduling cycle has a list of all slices of the cluster, in any order. Usually they are the same objects as before, and
+// are not sorted by node again.
 
-// Index is the slices of a cluster by node. It is not modified, but for what is kept
-// in it.
+// Index holds the slices of a cluster by node. It is not modified, except for its cached inventories.
 type Index struct {
-	// positions has all slices, each with a number of its own.
+	// positions numbers all slices.
 	positions map[*resourceapi.ResourceSlice]int
-	// local has those with a node name, other those without.
+	// local holds the slices with a node name, other the slices without.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
-	// none is for the nodes that no slice names.
+	// none is for nodes without slices of their own.
 	none nodeSlices
-	// dependent has the inventories that depend on more than the slices of the node.
+	// dependent holds the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
 }
 
-// nodeSlices are the slices that name a node.
+// nodeSlices holds the slices that name a node.
 type nodeSlices struct {
 	slices []*resourceapi.ResourceSlice
-	// byDevice: some of them leave it to devices to name nodes.
+	// byDevice is true if devices of some of these slices select nodes.
 	byDevice bool
-	// inventory is the inventory of the node if it depends on nothing but these slices.
+	// inventory is the inventory of the node if it depends only on these slices.
 	inventory atomic.Pointer[keptInventory]
 }
 
@@ -47,11 +46,10 @@ type keptInventory struct {
 	inventory *Inventory
 }
 
-// Latest has the index of the slices that there were last. The zero value has none.
+// Latest holds the index of the latest slices. The zero value is empty.
 type Latest struct{ index atomic.Pointer[Index] }
 
-// Of returns the index of the slices, which takes over what is known of nodes whose slices are
-// the same.
+// Of returns the index of the slices. It keeps the inventories of nodes with unchanged slices.
 func (l *Latest) Of(all []*resourceapi.ResourceSlice) *Index {
 	known := l.index.Load()
 	if known != nil && known.has(all) {
@@ -85,7 +83,7 @@ func newIndex(all []*resourceapi.ResourceSlice) *Index {
 	return index
 }
 
-// inherit takes over what is known of the nodes whose slices are the same.
+// inherit keeps the inventories of nodes with unchanged slices.
 func (x *Index) inherit(from *Index) {
 	for name, of := range x.local {
 		if before := from.local[name]; before != nil && slices.Equal(before.slices, of.slices) {
@@ -94,7 +92,7 @@ func (x *Index) inherit(from *Index) {
 	}
 }
 
-// has reports whether the index is of these slices, in any order.
+// has reports whether the index consists of these slices, in any order.
 func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false
@@ -118,7 +116,7 @@ func (x *Index) of(node string) *nodeSlices {
 	return &x.none
 }
 
-// kept returns the inventory that was made with the same features.
+// kept returns the inventory if it was made with the same features, or nil.
 func (n *nodeSlices) kept(features structured.Features) *Inventory {
 	if kept := n.inventory.Load(); kept != nil && kept.features == features {
 		return kept.inventory
@@ -126,24 +124,23 @@ func (n *nodeSlices) kept(features structured.Features) *Inventory {
 	return nil
 }
 
-// keep keeps an inventory that depends on nothing but the slices.
+// keep stores an inventory that depends only on the slices.
 func (n *nodeSlices) keep(features structured.Features, of *Inventory) {
 	n.inventory.Store(&keptInventory{features, of})
 }
 
-// maxDependentDevices bounds the nodes and devices in [dependentInventories]: a slice may be
-// for all nodes, and each of them has its devices then.
+// maxDependentDevices limits the nodes and devices in [dependentInventories], because a slice for all nodes adds its devices to
+// each of them.
 const maxDependentDevices = 1 << 18
 
-// dependentInventories are the inventories of nodes that depend on more than the slices
-// with the node's name: on node selectors and the labels of the node, or on what of a pool
-// is elsewhere. They are kept as long as all slices of the cluster and the node are the
-// same objects. Pods that come one after the other look at the same nodes again and again.
+// dependentInventories holds inventories that depend on more than the slices with the node's name: on node selectors and labels,
+// or on parts of a pool elsewhere. An inventory is kept while all slices of the cluster and the node are the same objects. This
+// helps because successive pods are tried on the same nodes.
 type dependentInventories struct {
 	mutex sync.Mutex
-	// of is by the name of the node.
+	// of maps names of nodes to inventories.
 	of map[string]dependentInventory
-	// size is the number of nodes and of devices in them.
+	// size is the number of nodes plus their devices.
 	size int
 }
 
@@ -162,8 +159,7 @@ func (d *dependentInventories) get(features structured.Features, node *v1.Node) 
 	return nil
 }
 
-// keep takes the place of what was kept of another version of the node. It keeps nothing
-// if there is no room.
+// keep stores an inventory and drops the one of another version of the node. It stores nothing if the limit is reached.
 func (d *dependentInventories) keep(features structured.Features, node *v1.Node, made *Inventory) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

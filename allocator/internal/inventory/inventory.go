@@ -1,13 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory takes stock of what nodes have, whatever is in use of it: the pools of a
-// node, from the latest generation of their slices, and the devices in them, in the order in
-// which they are tried.
+// Package inventory lists the devices of nodes, regardless of their use: the pools of a node, from the latest generation of their
+// slices, and their devices in the order of the search.
 //
-// An [Index] has all slices of a cluster by node and keeps the inventories that were made from
-// them, as long as what they depend on are the same objects. What is in it is not modified:
-// many searches look at it at the same time.
+// An [Index] holds all slices of a cluster by node, and keeps inventories while the objects that they depend on are the same.
+// Inventories are not modified, because concurrent searches share them.
 package inventory
 
 import (
@@ -26,28 +24,27 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Inventory is what a node has, whatever is in use of it. It is not modified.
+// Inventory holds the pools and devices of a node, regardless of their use. It is not modified.
 type Inventory struct {
 	Pools []*Pool
-	// Candidates are the devices of the pools in the order in which they are tried.
+	// Candidates holds the devices of the pools in the order of the search.
 	Candidates []*Candidate
-	// Ordinary has those of them that are. HasShared: some are shared.
+	// Ordinary holds the positions of ordinary candidates. HasShared is true if some candidates are shared.
 	Ordinary  bitset.Set
 	HasShared bool
-	// IsPlain: the slices say nothing about the devices but their attributes and capacities,
-	// and the pools can be used.
+	// IsPlain is true if the slices hold only attributes and capacities of devices, and all pools are usable.
 	IsPlain bool
-	// Plain are the candidates of which that can be said.
+	// Plain holds the positions of candidates with nothing but attributes and capacities.
 	Plain bitset.Set
-	// slices are what it was made from; selfContained: from nothing else.
+	// slices holds the slices that the inventory was made from. selfContained is true if it depends on nothing else.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
-	// Views are what package view knows of it.
+	// Views is a cache of package view.
 	Views atomic.Value
 }
 
-// New takes stock of a node from the slices that may be for it. all are those of the cluster.
-// The error is one of node selection.
+// New returns the inventory of a node. forNode holds the slices that may be for the node, all the slices of the cluster. The
+// error concerns node selection.
 func New(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
 	pools, selfContained, err := Gather(features, node, forNode, all)
 	if err != nil {
@@ -72,8 +69,7 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 	return result, nil
 }
 
-// DevicesSelectNodes reports whether some slices leave it to devices to say for which nodes
-// they are.
+// DevicesSelectNodes reports whether devices of some slices select nodes themselves.
 func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
 }
@@ -89,7 +85,7 @@ func isPlain(slice *resourceapi.ResourceSlice) bool {
 	return reflect.ValueOf(spec).IsZero()
 }
 
-// plain are the candidates of which no more is said than attributes and capacities, in slices for their node.
+// plain returns the candidates with nothing but attributes and capacities, in slices for their node.
 func plain(candidates []*Candidate) bitset.Set {
 	all := bitset.New(len(candidates))
 	// One variable for all devices: IsZero would allocate a copy of each.
@@ -110,9 +106,8 @@ func plain(candidates []*Candidate) bitset.Set {
 	return all
 }
 
-// Of takes stock of a node. The result is kept as long as the node's slices are the same
-// objects, or, if it depends on more, all slices and the node. all are the slices that the
-// index is of.
+// Of returns the inventory of a node. It is reused while the node's slices are the same objects. If it depends on more, all
+// slices and the node must be the same. all holds the slices of the index.
 func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) (*Inventory, error) {
 	local, dependent := x.of(node.Name), &x.dependent
 	if kept := local.kept(features); kept != nil {
@@ -143,13 +138,13 @@ func selectsByDevice(slice *resourceapi.ResourceSlice) bool {
 	return ptr.Deref(slice.Spec.PerDeviceNodeSelection, false)
 }
 
-// ConsumesCounters reports whether any of the devices does.
+// ConsumesCounters reports whether any device consumes counters.
 func (i *Inventory) ConsumesCounters() bool {
 	return slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 })
 }
 
-// Conflicts are for each device those that consume so much of the same counters that both can't be
-// had: a bit for each two devices.
+// Conflicts returns, for each device, the devices that can't be allocated together with it, because together they exceed a
+// counter.
 func (i *Inventory) Conflicts() bitset.List {
 	conflicts := bitset.NewList(len(i.Candidates), len(i.Candidates))
 	for at, c := range i.Candidates {
@@ -163,7 +158,7 @@ func (i *Inventory) Conflicts() bitset.List {
 	return conflicts
 }
 
-// exceed reports whether two devices together consume more of a counter than there is.
+// exceed reports whether two devices together exceed a counter.
 func exceed(pool *Pool, a, b *resourceapi.Device) bool {
 	for _, ofA := range a.ConsumesCounters {
 		for _, ofB := range b.ConsumesCounters {
@@ -182,8 +177,8 @@ func exceed(pool *Pool, a, b *resourceapi.Device) bool {
 	return false
 }
 
-// Candidate is a device that the node can use, at its place in the order in
-// which devices are tried. It is not modified: searches share it.
+// Candidate is a device that the node can use, with its position in the order of the search. It is not modified, because searches
+// share it.
 type Candidate struct {
 	ID     structured.DeviceID
 	Device *resourceapi.Device
@@ -191,18 +186,18 @@ type Candidate struct {
 	Pool   *Pool
 	// Position is the index in Inventory.Candidates.
 	Position int
-	// Shared: the device allows multiple allocations, and the feature is on.
+	// Shared is true if the device allows multiple allocations and the feature is on.
 	Shared bool
-	// Ordinary: it is not shared, and has no capacities, counters, taints or conditions,
-	// and there is nothing that its node must be able to do.
+	// Ordinary is true if the device is not shared, has no capacities, counters, taints or conditions, and requires no features of
+	// its node.
 	Ordinary bool
 }
 
-// SelectsNodes reports whether the slice leaves it to devices to say for which nodes they are.
+// SelectsNodes reports whether devices of the slice select nodes themselves.
 func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
 
-// IsFor reports whether the device is for the node, which is known of others than those that
-// select nodes themselves. The error is one of the device's node selector.
+// IsFor reports whether the device is for the node. That is always true unless devices select nodes themselves. The error
+// concerns the node selector of the device.
 func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, error) {
 	if !c.SelectsNodes() {
 		return true, nil
@@ -210,8 +205,7 @@ func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, er
 	return deviceMatches(features, node, c.Device)
 }
 
-// listCandidates numbers the devices of all pools: pools as given, their slices
-// by name, devices as they stand in the slice.
+// listCandidates returns the devices of all pools in order: pools as given, their slices by name, devices as in the slice.
 func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 	count := 0
 	for _, p := range pools {
@@ -227,7 +221,7 @@ func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
 				position := len(candidates)
-				// Driver and pool are the same for many devices, and take a look-up each.
+				// Only the device name is converted here: each conversion needs a look-up, and many devices share driver and pool.
 				id.Device = draapi.MakeUniqueString(d.Name)
 				all[position] = Candidate{
 					ID:       id,

@@ -18,33 +18,30 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// ID names a pool: pools of different drivers may have the same name.
+// ID identifies a pool. Pools of different drivers may have the same name.
 type ID struct {
 	Driver, Name string
 }
 
-// String is driver and name.
+// String returns driver and name.
 func (id ID) String() string { return id.Driver + "/" + id.Name }
 
-// Pool is what one node sees of a pool: the slices of its latest generation.
+// Pool is the part of a pool that one node can see: the slices of its latest generation.
 type Pool struct {
 	ID
-	// Incomplete: not all slices of the generation were published yet. Such a pool
-	// has no devices here.
+	// Incomplete is true if not all slices of the generation are published yet. Such a pool has no devices here.
 	Incomplete bool
-	// Invalid says what is wrong with the pool, empty if nothing is. Such a pool has
-	// no devices here.
+	// Invalid says why the pool is invalid, or is empty. An invalid pool has no devices here.
 	Invalid string
-	// Slices with devices for the node, by name.
+	// Slices holds the slices with devices for the node, sorted by name.
 	Slices []*resourceapi.ResourceSlice
-	// elsewhere are slices with devices for other nodes only. They matter for what
-	// devices consume together.
+	// elsewhere holds slices with devices only for other nodes. They matter because their devices may consume the same counters.
 	elsewhere []*resourceapi.ResourceSlice
-	// CounterSets are what devices consume, by name.
+	// CounterSets holds the counters by set and name.
 	CounterSets map[string]map[string]resourceapi.Counter
 }
 
-// Len is the number of devices for the node.
+// Len returns the number of devices for the node.
 func (p *Pool) Len() int {
 	devices := 0
 	for _, slice := range p.Slices {
@@ -53,7 +50,7 @@ func (p *Pool) Len() int {
 	return devices
 }
 
-// EachDevice calls f for all devices of the pool, for whichever node they are.
+// EachDevice calls f for all devices of the pool, on all nodes.
 func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
 	for _, slices := range [][]*resourceapi.ResourceSlice{p.Slices, p.elsewhere} {
 		for _, slice := range slices {
@@ -64,12 +61,10 @@ func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 	}
 }
 
-// Gather collects the pools that have devices for the node from the slices
-// that may be relevant, in the order in which devices are allocated from them:
-// by driver and name, those with binding conditions after all others. Drivers
-// rely on that order to prioritize devices by their names.
+// Gather returns the pools with devices for the node, in the order in which devices are allocated from them: by driver and name,
+// pools with binding conditions last. Drivers rely on that order to prioritize devices by their names.
 //
-// selfContained reports whether slices which are not for the node played no role.
+// selfContained reports whether slices for other nodes made no difference.
 func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {
 	relevant := make(map[ID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
@@ -95,9 +90,9 @@ func Gather(features structured.Features, node *v1.Node, candidates, all []*reso
 	return pools, selfContained, nil
 }
 
-// supported reports whether a slice can be used with the features that are on. One
-// with compatibility groups that can't is as good as not published: its pool is
-// incomplete. The others are ignored, but count as published, as upstream does.
+// supported reports whether a slice can be used with the features that are on. An unsupported slice with compatibility groups
+// counts as not published, so its pool is incomplete. Other unsupported slices are ignored, but count as published, as upstream
+// does.
 func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
 	if !features.PartitionableDevices && (slice.Spec.PerDeviceNodeSelection != nil || len(slice.Spec.SharedCounters) > 0) {
 		return false
@@ -116,8 +111,7 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// sliceMatches reports whether a slice may have devices for the node. A slice with
-// none of the known kinds of node selection is from the future and ignored.
+// sliceMatches reports whether a slice may have devices for the node. A slice with an unknown kind of node selection is ignored.
 func sliceMatches(features structured.Features, node *v1.Node, slice *resourceapi.ResourceSlice) (bool, error) {
 	spec := &slice.Spec
 	if ptr.Deref(spec.NodeName, "") != "" || ptr.Deref(spec.AllNodes, false) || spec.NodeSelector != nil {
@@ -142,7 +136,7 @@ func sliceMatches(features structured.Features, node *v1.Node, slice *resourceap
 	return false, nil
 }
 
-// deviceMatches is for the devices of slices with perDeviceNodeSelection.
+// deviceMatches reports whether a device of a slice with perDeviceNodeSelection is for the node.
 func deviceMatches(features structured.Features, node *v1.Node, device *resourceapi.Device) (bool, error) {
 	return structured.NodeMatches(features, node, ptr.Deref(device.NodeName, ""), ptr.Deref(device.AllNodes, false), device.NodeSelector)
 }
@@ -160,13 +154,12 @@ func addLatest(pools map[ID][]*resourceapi.ResourceSlice, slice *resourceapi.Res
 	pools[id] = append(known, slice)
 }
 
-// newPool decides whether a pool is complete and valid. It is nil if a newer
-// generation of the pool exists that has nothing for the node.
+// newPool returns the pool, which may be incomplete or invalid. It returns nil if a newer generation exists that has nothing for
+// the node.
 func newPool(features structured.Features, id ID, forNode, all []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{ID: id}
 	published := forNode
-	// Looking at the slices of all nodes is expensive. It isn't needed in the
-	// usual case, where all of a pool is for one node.
+	// Searching the slices of all nodes is expensive. Usually a whole pool is for one node, and this is not needed.
 	if !isComplete(forNode) {
 		var obsolete bool
 		published, obsolete = generation(all, id, forNode[0].Spec.Pool.Generation)
@@ -188,7 +181,7 @@ func newPool(features structured.Features, id ID, forNode, all []*resourceapi.Re
 	return p
 }
 
-// isComplete reports whether slices of one generation are all that they say there are.
+// isComplete reports whether the number of slices of one generation equals the number that they declare.
 func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	for _, slice := range slices {
 		if slice.Spec.Pool.ResourceSliceCount != int64(len(slices)) {
@@ -198,8 +191,7 @@ func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	return len(slices) > 0
 }
 
-// generation returns the slices of one generation of a pool, for whichever nodes
-// they are, and whether there is a newer one.
+// generation returns the slices of one generation of a pool on all nodes. obsolete reports whether a newer generation exists.
 func generation(all []*resourceapi.ResourceSlice, id ID, generation int64) (published []*resourceapi.ResourceSlice, obsolete bool) {
 	for _, slice := range all {
 		switch {
@@ -213,7 +205,7 @@ func generation(all []*resourceapi.ResourceSlice, id ID, generation int64) (publ
 	return published, false
 }
 
-// fill takes over the slices with devices for the node if the pool is valid.
+// fill stores the slices with devices for the node if the pool is valid.
 func (p *Pool) fill(features structured.Features, forNode, published []*resourceapi.ResourceSlice) {
 	holdsCounters := func(slice *resourceapi.ResourceSlice) bool {
 		return features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
@@ -277,11 +269,10 @@ func comparePools(a, b *Pool) int {
 	)
 }
 
-// A pool is valid if its slices agree on how many they are, its device names are
-// unique, and the counters that devices consume are defined once. The API server can't
-// check any of it, because slices are objects of their own.
+// A pool is valid if its slices agree on their number, device names are unique, and each consumed counter is defined once. The
+// API server can't check this, because slices are separate objects.
 
-// contradictoryCount compares the slices of one generation.
+// contradictoryCount returns a reason if slices of one generation disagree on their number.
 func contradictoryCount(published []*resourceapi.ResourceSlice) string {
 	for _, slice := range published {
 		if slice.Spec.Pool.ResourceSliceCount != published[0].Spec.Pool.ResourceSliceCount {
@@ -308,8 +299,7 @@ func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
 	return ""
 }
 
-// counterSetsOf collects the counter sets of a pool, or says which counter is
-// defined twice or used without being defined.
+// counterSetsOf returns the counter sets of a pool, or the reason why a counter is undefined or defined twice.
 func counterSetsOf(withCounters, withDevices []*resourceapi.ResourceSlice) (counterSets map[string]map[string]resourceapi.Counter, invalid string) {
 	counterSets = make(map[string]map[string]resourceapi.Counter)
 	for _, slice := range withCounters {
@@ -345,10 +335,10 @@ func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, con
 	return ""
 }
 
-// Whole is a pool as no single node sees it: the latest generation of its slices, for whichever nodes
-// they are. All of published must be slices of the pool. It is nil if there are none.
+// Whole returns a pool with the latest generation of its slices for all nodes. All of published must be slices of the pool. It
+// returns nil if there are no supported slices.
 //
-// That no node gets two devices with one name is not looked at, since that is asked for each node.
+// It does not check whether a node gets two devices with one name, because that is checked for each node.
 func Whole(features structured.Features, id ID, published []*resourceapi.ResourceSlice) *Pool {
 	pools := map[ID][]*resourceapi.ResourceSlice{}
 	for _, slice := range published {

@@ -14,13 +14,11 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// Five thousand nodes of one hardware type, all of them free, have one answer to a
-// claim: in positions of devices it is the same for all of them. So the answer to claims
-// with CEL constraints is kept under all that it depends on. That is told only for
-// devices which have nothing but attributes and capacities (isPlain): taints, counters,
-// shares, binding conditions or node selection make each node its own case.
+// Five thousand idle nodes of one hardware type give the same answer to a claim, if the answer refers to devices by position. So
+// the answer to claims with CEL constraints is cached under everything that it depends on. All devices must be plain (isPlain):
+// taints, counters, shares, binding conditions and node selection make each node different.
 
-// answer looks the answer up, or searches.
+// answer returns the cached answer, or searches for it.
 func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
 	if kept == nil {
 		found, err := s.run()
@@ -34,7 +32,7 @@ func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string
 		if err != nil {
 			return answer.Answer{}, err
 		}
-		// An answer with an error is not kept.
+		// The cache does not keep an answer with an error.
 		return s.describe(found), s.preferred.unrepeatable
 	})
 	switch {
@@ -61,7 +59,7 @@ func (s *Optimization) reasonUnless(known bool) string {
 	return s.Reason()
 }
 
-// describe says how the search ended, in positions.
+// describe returns the result of the search as positions.
 func (s *Optimization) describe(found bool) answer.Answer {
 	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
 	if !found {
@@ -72,12 +70,12 @@ func (s *Optimization) describe(found bool) answer.Answer {
 	return result
 }
 
-// Details returns what is said of the call besides its results.
+// Details returns additional information about the call.
 func (s *Optimization) Details() answer.Details {
 	return answer.Details{Stats: s.stats(), Outcome: s.preferred.outcome, Preferences: s.preferred.values}
 }
 
-// stats counts the work of the search, and of those for better solutions that followed.
+// stats returns the counts of the search and of the searches for better solutions.
 func (s *Optimization) stats() answer.Stats {
 	stats := s.Stats()
 	stats.CacheHits, stats.AnswersKnown = stats.CacheHits+s.hits, s.hits
@@ -90,7 +88,7 @@ func (s *Optimization) stats() answer.Stats {
 	return answer.Sum(stats, s.preferred.spent)
 }
 
-// Allocate answers, and says so in results or as an error. kept is where the answer is kept, nil if it is not.
+// Allocate returns the results, or an error if the claims don't fit. kept is the cache entry of the answer, or nil.
 func (s *Optimization) Allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
 	if s.IsConstrained() {

@@ -19,19 +19,19 @@ import (
 // function is the objective function of a preference.
 type function interface {
 	search.Objective
-	// isAbout reports whether the preference is about a device that was chosen.
+	// isAbout reports whether the preference covers a chosen device.
 	isAbout(c *search.Choice) bool
-	// valueOf returns the value of a complete set, while there are no members.
+	// valueOf returns the value of a complete set. The objective must have no members.
 	valueOf(members []*inventory.Candidate) (int64, error)
 	// isBest reports whether no set has a greater value.
 	isBest(value int64) bool
-	// most returns a value that no set exceeds, [math.MaxInt64] if the bounds know none.
+	// most returns an upper bound of all values, or [math.MaxInt64] if there is no bound.
 	most() int64
-	// raise tells the bounds that the floor is another.
+	// raise informs the bounds that the floor has changed.
 	raise()
 }
 
-// better is a search for solutions that one preference values more than the incumbent.
+// better is a search for solutions that one preference values higher than the incumbent.
 type better struct {
 	*search.Search
 	of function
@@ -45,8 +45,8 @@ func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement)
 	return b, err
 }
 
-// maximize looks for better solutions until there is none. The value is that of the incumbent, nil if the preference
-// is about no device. ended is the error that ended the search early. The error is one of preferences, or the context has ended.
+// maximize searches until no better solution exists. value is the value of the incumbent, or nil if the preference covers no
+// chosen device. ended is the error that ended the search early. err is the failure of a preference or the end of the context.
 func (b *better) maximize() (value *int64, ended, err error) {
 	members := chosenFor(b.Improves, b.of)
 	if len(members) == 0 {
@@ -72,25 +72,25 @@ func (b *better) maximize() (value *int64, ended, err error) {
 	}
 }
 
-// tryShare is the part of the steps that looking for the greatest value that bounds permit may take.
+// tryShare is the divisor for the part of the steps that tryBound may take.
 const tryShare = 5
 
-// improve looks for better solutions until there is none. The error is the one that ended the search early.
+// improve searches until no better solution exists. The error ended the search early.
 func (b *better) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {
 		return nil
 	}
-	// The floor may be as small as an int64 can be, and then nothing is below it.
+	// The floor may be the smallest int64, so it must not be decremented.
 	if most := b.of.most(); most < math.MaxInt64 && of.Floor < most && of.Floor+1 < most && b.tryBound(most) {
 		return nil
 	}
 	return b.climb()
 }
 
-// tryBound asks for a set with the value that bounds say none exceeds. Where there is one, going from a set to the next
-// better one could take a thousand steps. What is found is the first such set, and no set is better if nothing else
-// has ended the search for one. Otherwise nothing has changed.
+// tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true if
+// it finds such a set, the first of the best, and no error ended the search. Otherwise it restores the floor unless the value was
+// reached.
 func (b *better) tryBound(most int64) (isBest bool) {
 	of, limit := b.of.Target(), b.Work.StepLimit
 	floor := of.Floor
@@ -105,7 +105,7 @@ func (b *better) tryBound(most int64) (isBest bool) {
 	return err == nil
 }
 
-// climb goes from each better solution to the next.
+// climb goes from each solution to the next better one.
 func (b *better) climb() error {
 	for range b.Solutions() {
 		b.Improves.Incumbent = &search.Solution{Decisions: slices.Clone(b.Solution.Decisions), Choices: slices.Clone(b.Solution.Choices)}
@@ -118,13 +118,13 @@ func (b *better) climb() error {
 	return b.Err
 }
 
-// setFloor has the search look for a set whose value is above the floor.
+// setFloor makes the search find only sets with values above the floor.
 func (b *better) setFloor(floor int64) {
 	b.of.Target().Floor = floor
 	b.of.raise()
 }
 
-// chosenFor are the devices of the incumbent that a preference is about.
+// chosenFor returns the devices of the incumbent that a preference covers.
 func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
 	var chosen []*inventory.Candidate
 	for i := range m.Incumbent.Choices {
@@ -135,12 +135,12 @@ func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
 	return chosen
 }
 
-// setUp adds the objectives of a claim: those of preferences whose values may not fall, and that of the preference to improve.
+// setUp adds the objectives of a claim: for preferences whose values must not fall, and for the preference to improve.
 func (b *better) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
 	improves, index := s.Improves, len(s.Requests)-1
 	for _, known := range improves.Kept {
 		if known.Claim != index || known.Value == math.MinInt64 {
-			// No value is below the smallest.
+			// The smallest int64 can't fall, so it needs no condition.
 			continue
 		}
 		f, err := newFunction(s, claim, &preferences[known.Preference], all)

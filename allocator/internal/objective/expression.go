@@ -29,7 +29,7 @@ func (e expression) Target() *search.Goal { return e.Goal }
 
 func (e expression) isAbout(chosen *search.Choice) bool { return e.Covers(chosen) }
 
-// isBest is false: bounds don't tell that no set fails.
+// isBest returns false, because the bounds can't exclude that the expression fails for some set.
 func (e expression) isBest(int64) bool { return false }
 
 func (e expression) valueOf(members []*inventory.Candidate) (int64, error) { return e.ValueOf(members) }

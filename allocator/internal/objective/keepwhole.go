@@ -19,46 +19,43 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// KeepWhole wants a set after which most is left for others: of the sets that satisfy the constraints
-// of device classes, for as many devices as others ask for, as few as possible are to be broken, those
-// of the most devices first. So a single device is taken from a pair that is broken already, a pair
-// from a broken quad, and a block from a corner.
+// KeepWhole prefers the set that leaves the most for others. A set of devices is whole if all of them are free, and broken
+// otherwise. The sets that count satisfy the constraints of device classes and have sizes that other claims ask for. KeepWhole
+// breaks as few of them as possible; larger sets matter more. So a single device comes from a broken pair, a pair comes from a
+// broken quad, and a block comes from a corner.
 //
-// What a set breaks is known as soon as its devices are, and more devices never break less. So a part
-// of a set tells at least how bad the whole will be, and that cuts.
+// More devices never break fewer sets. So a partial set bounds the damage of its completions, which cuts branches.
 
-// fragmentation is the preference as a condition: the set breaks less than the one found before. Its value is
-// minus what is broken ([freesets.Lost]).
+// fragmentation is the preference as a condition: the set must break less than the incumbent. Its value is minus [freesets.Lost].
 type fragmentation struct {
 	goal   search.Goal
 	search *search.Search
 	name   string
 	coverage
 	members []*inventory.Candidate
-	// domain is memory for the devices that may come next.
+	// domain is a buffer for the devices that may come next.
 	domain bitset.Set
-	// shapes are those that the node has sets of, most devices first. free is what is left of them.
+	// shapes holds the shapes that the node has sets of, most devices first. free holds the sets that are still whole.
 	shapes []shape.Shape
 	free   *freesets.Free
-	// mayCutAtAll reports whether nothing may fail on the way to complete sets that only the search itself finds out.
-	// Selectors are known then.
+	// mayCutAtAll evaluates the selectors of span ahead, once. It reports whether nothing else may fail before a set is complete.
 	mayCutAtAll func() bool
-	// cut counts the parts of sets that were refused.
+	// cut counts the partial sets that were refused.
 	cut int64
 }
 
-// coverage says which requests make up a set.
+// coverage holds the requests that make up a set.
 type coverage struct {
-	// claimIndex is the index of the claim, last the index of the last covered request in it.
+	// claimIndex is the index of the claim. last is the index of the last covered request in the claim.
 	claimIndex, last int
-	// span has the requests from the first covered one to the last.
+	// span holds the requests from the first covered one to the last.
 	span []*search.Request
-	// covered has the requests whose devices count, wanted is the number of these devices.
+	// covered holds the requests whose devices count. wanted is the number of these devices.
 	covered []*search.Request
 	wanted  int
 }
 
-// newFragmentation is the preference for a search whose requests have one alternative each.
+// newFragmentation returns the objective for a search whose requests have one alternative each.
 func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.Name, coverage: coverage{claimIndex: len(s.Requests) - 1}}
 	for i, a := range all {
@@ -83,7 +80,8 @@ func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alterna
 	return f
 }
 
-// begin finds out what is left for others, of the shapes that matter to devices as those given.
+// begin lists the sets of the shapes on the node and marks broken ones. It ignores shapes without devices of the members'
+// drivers.
 func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
 	broken := bitset.New(len(s.Inventory.Candidates))
@@ -125,12 +123,12 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 	return nil
 }
 
-// isAbout reports whether a device that was chosen counts.
+// isAbout reports whether a chosen device counts.
 func (f *fragmentation) isAbout(c *search.Choice) bool {
 	return c.Claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *search.Request) bool { return r.Order == c.Request.Order })
 }
 
-// valueOf is the value of a set.
+// valueOf returns the value of a set.
 func (f *fragmentation) valueOf(members []*inventory.Candidate) (int64, error) {
 	for _, c := range members {
 		f.free.Take(c.Position)
@@ -146,7 +144,7 @@ func (f *fragmentation) value() int64 { return -int64(f.free.Lost()) }
 
 func (f *fragmentation) isBest(value int64) bool { return value == 0 }
 
-// most is not known: that nothing breaks is rare.
+// most returns no bound, because sets that break nothing are rare.
 func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
 func (f *fragmentation) IsComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
@@ -173,7 +171,7 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	return false, nil
 }
 
-// bound returns an upper bound of the value of complete sets that have the members, of which c is the last one.
+// bound returns an upper bound of the value of complete sets with the members. c is the last member.
 func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
 	r := f.covered[len(f.covered)-1]
 	if &r.Request != of || r.WantsAll() {
@@ -189,8 +187,7 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	return -int64(f.leastLost(left, forced))
 }
 
-// leastLost returns the least number of sets that are broken when so many more devices of the domain are taken, the forced ones
-// among them.
+// leastLost returns the least loss if left more devices of the domain are taken, including the forced ones.
 func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
 	taken := 0
 	if forced != nil && forced.Count() <= left {
@@ -218,16 +215,15 @@ func (f *fragmentation) Remove(c *inventory.Candidate) {
 	f.members = f.members[:len(f.members)-1]
 }
 
-// Len is the number of devices in the set.
+// Len implements [constraint.Constraint].
 func (f *fragmentation) Len() int { return len(f.members) }
 
-// mayCut reports whether the search would meet no error of another expression on the way to a complete
-// set, as a pruner does.
+// mayCut reports whether, like in a pruner, no other expression may fail before the set is complete.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
 	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }
 
-// lost are the shapes with what a value says of them.
+// lost returns the loss of each shape, which it decodes from a value.
 func (f *fragmentation) lost(value int64) []answer.Loss {
 	losses := make([]answer.Loss, len(f.shapes))
 	for i, shape := range f.shapes {
@@ -237,7 +233,7 @@ func (f *fragmentation) lost(value int64) []answer.Loss {
 	return losses
 }
 
-// lossesOf returns nil for an expression.
+// lossesOf returns the losses of a policy, and nil for an expression.
 func lossesOf(o function, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)

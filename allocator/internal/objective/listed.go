@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/allocator/internal/shape"
 )
 
-// listSets looks for all sets that the claims could get. An expression that fails ends it, as does
-// the budget: what others may ask for keeps nobody from being served.
+// listSets returns the sets that the claims could get. If an expression fails or the budget is exhausted, it returns the sets
+// found so far: the shapes of others must not keep a claim from being allocated.
 func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
 	s, err := search.New(ctx, on, nil)
@@ -52,14 +52,14 @@ func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	return result, nil
 }
 
-// On nodes of at most so many devices all sets of a shape are counted. Of larger ones it is a sample,
-// since each device is part of many.
+// All sets of a shape are counted on nodes with at most exactDevices devices. On larger nodes a sample is enough, since each
+// device is part of many sets.
 const (
 	exactDevices = 16
 	thinnedSets  = 512
 )
 
-// ListedSets are the sets of a shape on an idle node. None if the budget of the attempt is used up.
+// ListedSets returns the sets of a shape on an idle node. It returns no sets if the budget of the attempt is exhausted.
 func ListedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
 	s, err := search.New(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
 	if err != nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// Optimization is the search of one call: for the first solution, and then for better ones if there are preferences.
+// Optimization is the search of one call for the first solution, and then for better ones if there are preferences.
 type Optimization struct {
 	*search.Search
-	// preferred has the result of the searches for better solutions.
+	// preferred holds the result of the searches for better solutions.
 	preferred preferred
-	// hits is 1 if the answer was known.
+	// hits is 1 if the answer came from the cache.
 	hits int64
 }
 
@@ -28,7 +28,7 @@ func New(ctx context.Context, on plan.OnNode) (*Optimization, error) {
 	return &Optimization{Search: s}, err
 }
 
-// run looks for the first solution, and for better ones if there are preferences.
+// run searches for the first solution, and for better ones if there are preferences.
 func (s *Optimization) run() (bool, error) {
 	found, err := s.Run()
 	if !found || err != nil {
@@ -37,7 +37,7 @@ func (s *Optimization) run() (bool, error) {
 	return true, s.prefer()
 }
 
-// found returns the solution of the search, or the better one.
+// found returns the best solution if there are preferences, and the first one otherwise.
 func (s *Optimization) found() *search.Solution {
 	if s.preferred.incumbent != nil {
 		return s.preferred.incumbent
@@ -45,20 +45,20 @@ func (s *Optimization) found() *search.Solution {
 	return &s.Solution
 }
 
-// preferred has the best solution by the preferences, and how it was found.
+// preferred holds the best solution by the preferences, and how it was found.
 type preferred struct {
 	// incumbent is the best solution.
 	incumbent *search.Solution
 	outcome   answer.Outcome
-	// values are those of the incumbent.
+	// values holds the values of the incumbent.
 	values []answer.Value
 	// spent counts the work of the searches for better solutions.
 	spent answer.Stats
-	// unrepeatable is why the outcome depends on what else was done in the attempt, nil if it does not.
+	// unrepeatable is not nil if the outcome depends on other work of the attempt. It is then the error that ended the search.
 	unrepeatable error
 }
 
-// prefer improves the solution that the search found, as the preferences of the claims want it.
+// prefer improves the solution of the search by the preferences of the claims.
 func (s *Optimization) prefer() error {
 	p := &s.preferred
 	p.incumbent = &s.Solution
@@ -111,7 +111,7 @@ func (s *Optimization) prefer() error {
 	return nil
 }
 
-// statsOf counts the work of a search for better solutions.
+// statsOf returns the counts of a search for better solutions.
 func statsOf(b *better) answer.Stats {
 	stats := b.Stats()
 	if f, is := b.of.(*fragmentation); is {

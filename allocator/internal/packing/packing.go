@@ -1,12 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packing finds out how many sets of devices can be had at the same time: sets that have no
-// device in common, and, if devices share counters, that can be had beside each other.
+// Package packing finds out how many sets of devices can be allocated at the same time. Such sets have no device in common, and
+// if devices share counters, don't exceed them.
 //
-// Most looks for the most of them by branch and bound. In the worst case that takes exponential
-// time, so it has an amount of work that it may do ([Work]). When that is used up, what was found is
-// the answer, and it is said that there may be more.
+// Most uses branch and bound. The worst case takes exponential time, so the caller limits the work ([Work]). When the limit is
+// reached, Most returns the best packing so far and reports that a better one may exist.
 package packing
 
 import (
@@ -15,10 +14,10 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Work is how many members of sets may still be looked at. Who packs several times can share it.
+// Work is the number of members of sets that may still be examined. Several packings can share it.
 type Work struct{ Left int64 }
 
-// do reports whether there was enough left.
+// do takes work and reports whether enough was left.
 func (w *Work) do(members int) bool {
 	if w.Left < int64(members) {
 		w.Left = 0
@@ -28,31 +27,30 @@ func (w *Work) do(members int) bool {
 	return true
 }
 
-// Reservations tells which sets can be had beside those that were taken, where that is not said by
-// their members alone. It is a stack: what was taken last is given back first.
+// Reservations decides which sets can be taken together, if their members alone don't decide that. It is a stack: the last set
+// taken is given back first.
 type Reservations interface {
-	// Take takes a set if it can be had.
+	// Take takes a set if it is available.
 	Take(set []int) bool
 	GiveBack(set []int)
 }
 
-// packer is the state of one search. Sets are known by their place in sets.
+// packer is the state of one packing. Sets are identified by their index in sets.
 type packer struct {
 	sets         [][]int
 	reservations Reservations
 	work         *Work
 	// size is the number of devices in the smallest set.
 	size int
-	// degrees is memory for [packer.tightest]: in how many sets each device is.
+	// degrees is a buffer for [packer.tightest]: the number of sets of each device.
 	degrees      []int
 	chosen, best []int
 }
 
-// Most chooses sets of devices, given by their positions below devices, of which no two have a device
-// in common. isMost tells that there are no more. reservations are nil if the members say all.
+// Most returns a largest choice of sets without common devices. Members of sets are positions below devices. isMost reports
+// whether no larger choice exists. reservations may be nil if only the members matter.
 //
-// The result is never less than what is found by taking one set after the other in order, as long as
-// they can be had: that much is done in any case.
+// The result has at least as many sets as first fit in the given order, which is always computed, regardless of the limit.
 func Most(sets [][]int, devices int, reservations Reservations, work *Work) (chosen []int, isMost bool) {
 	sets, places := withoutRepeats(sets)
 	if len(sets) == 0 {
@@ -72,7 +70,7 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 	return chosen, isMost
 }
 
-// withoutRepeats drops empty sets, and has each device in a set once.
+// withoutRepeats drops empty sets and repeated devices.
 func withoutRepeats(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
 		if !isAscending(set) {
@@ -110,7 +108,7 @@ func (p *packer) giveBack() {
 	}
 }
 
-// keep remembers what is chosen if it is the most so far.
+// keep stores the current choice if it is the largest so far.
 func (p *packer) keep() {
 	if len(p.chosen) > len(p.best) {
 		p.best = append(p.best[:0], p.chosen...)
@@ -124,7 +122,7 @@ func (p *packer) giveAllBack() {
 	}
 }
 
-// takeInOrder is first fit.
+// takeInOrder packs by first fit.
 func (p *packer) takeInOrder(sets []int) {
 	taken := bitset.New(len(p.degrees))
 	for _, set := range sets {
@@ -138,8 +136,7 @@ func (p *packer) takeInOrder(sets []int) {
 	p.giveAllBack()
 }
 
-// takeTightest takes the set next whose devices are in the fewest others. It is false if there was
-// not enough work left.
+// takeTightest repeatedly takes the set whose devices are in the fewest other sets. It returns false if the work was not enough.
 func (p *packer) takeTightest(alive []int) bool {
 	defer p.giveAllBack()
 	for len(alive) > 0 {
@@ -166,7 +163,7 @@ func (p *packer) takeTightest(alive []int) bool {
 	return true
 }
 
-// tightest is the device that is in the fewest sets, but in one, and how many devices are in any.
+// tightest returns the device that is in the fewest sets, but at least one, and the number of devices in all sets.
 func (p *packer) tightest(alive []int) (position, devices int) {
 	clear(p.degrees)
 	for _, set := range alive {
@@ -187,7 +184,7 @@ func (p *packer) tightest(alive []int) (position, devices int) {
 	return position, devices
 }
 
-// disjoint are the sets that have no device in common with one.
+// disjoint returns the sets without a device of the set with.
 func (p *packer) disjoint(alive []int, with int) []int {
 	taken := bitset.New(len(p.degrees))
 	for _, position := range p.sets[with] {
@@ -202,11 +199,10 @@ func (p *packer) disjoint(alive []int, with int) []int {
 	return rest
 }
 
-// branch tries what can be chosen of the sets besides what is. It is false if there was not enough
-// work left.
+// branch tries all extensions of the current choice by sets in alive. It returns false if the work was not enough.
 //
-// A device is either in one of the chosen sets or in none. The one with the fewest sets leaves the
-// fewest cases. What has too few devices left to become more than the best is cut.
+// A device is in exactly one chosen set or in none. The device in the fewest sets gives the fewest cases. A branch is cut if it
+// has too few devices left to exceed the best choice.
 func (p *packer) branch(alive []int) bool {
 	p.keep()
 	for len(alive) > 0 {

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// amounts are counters: each device takes some of what there is.
+// amounts is a counter that each device consumes some of.
 type amounts struct {
 	of   []int
 	left int
@@ -76,16 +76,16 @@ func requireDisjoint(t require.TestingT, sets [][]int, chosen []int) {
 	}
 }
 
-// enough cases in which first fit is not the best reach all that there is to reach.
+// enough is the number of cases where first fit is not optimal that cover all code.
 const enough = 30
 
 func TestMostSameAsTryingAll(t *testing.T) {
 	beyond := 0
-	// Where few cases are drawn, until some of them need more than the first fit.
+	// Continue until some cases need more than first fit, even if few cases are requested.
 	cases.Until(t, 50, func() bool { return beyond >= enough }, func(t *rapid.T) { beyond += trySets(t) })
 }
 
-// trySets draws sets, and returns 1 if first fit does not find as many as there can be.
+// trySets draws sets, and returns 1 if first fit is not optimal.
 func trySets(t *rapid.T) (beyond int) {
 	devices := rapid.IntRange(1, 12).Draw(t, "devices")
 	sets := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, devices-1), 0, 4), 0, 11).Draw(t, "sets")
@@ -113,7 +113,7 @@ func trySets(t *rapid.T) (beyond int) {
 	if len(first) < want {
 		beyond++
 	}
-	// However little work: what is said to be the most is.
+	// isMost must be correct with any amount of work.
 	some := Work{Left: rapid.Int64Range(0, 300).Draw(t, "work")}
 	partial, isMost := Most(sets, devices, reservations, &some)
 	requireDisjoint(t, sets, partial)
@@ -125,7 +125,7 @@ func trySets(t *rapid.T) (beyond int) {
 	return beyond
 }
 
-// Pairs of neighbours on a path: in the order given first fit takes the middle.
+// The sets are pairs of neighbours on a path. First fit takes the pair in the middle first.
 func TestMost(t *testing.T) {
 	path := [][]int{{1, 2}, {0, 1}, {2, 3}}
 	chosen, isMost := Most(path, 4, nil, &Work{Left: 1000})
@@ -139,7 +139,7 @@ func TestMost(t *testing.T) {
 	require.True(t, isMost)
 }
 
-// All sets of 8 of 16 are many, and the bound says at once that there are no more than two.
+// There are many sets of 8 of 16 devices. The bound proves at once that at most two fit.
 func TestMostOfManyIsCutAtOnce(t *testing.T) {
 	var sets [][]int
 	var choose func(from int, chosen []int)

@@ -22,52 +22,46 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// Nodes of one hardware type differ in names and in what is in use, and from one
-// scheduling attempt to the next little changes. So what is found out is kept under a key of
-// everything that it depends on. There are three kinds of it:
+// Nodes of one hardware type differ only in their names and in the devices in use, and little changes between scheduling
+// attempts. So results are cached, each under a key of everything that it depends on. There are three kinds of results:
 //
-//   - an analysis of a text holds for all devices (package definition);
-//   - a table has the results of a text for the devices of a view ([tableKey]);
-//   - an answer has the devices that claims get from a view with these devices in use ([answerKey]).
+//   - An analysis of a text holds for all devices (package definition).
+//   - A table holds the results of a text for the devices of a view ([tableKey]).
+//   - An answer holds the devices that claims get from a view with certain devices in use ([answerKey]).
 //
-// What nodes have is not among it: that is bounded by the cluster, and kept as long as it is
-// right ([inventory.Index]).
+// The inventories of nodes are not part of the cache. The cluster bounds their number, and [inventory.Index] keeps each one while
+// it is valid.
 //
-// Keys hold nothing that is larger than they are: texts and views stand in them as
-// fingerprints, inventories as weak pointers. Nothing is kept of an evaluation that failed: it is
-// repeated, and fails again. Weights are estimates. The devices of a view count once, as long as an
-// entry points to them; what else several entries point to counts for each of them.
+// Keys contain nothing larger than themselves: fingerprints of texts and views, and weak pointers to inventories. A failed
+// evaluation is not cached but repeated, and fails again. Weights are estimates. The devices of a view count once while an entry
+// points to them. Anything else that several entries point to counts for each of them.
 
-// DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type
-// and many claims, or for 1,800 nodes with 64 devices no two of which are alike in what
-// claims read.
+// DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type and many claims,
+// or for 1,800 nodes with 64 devices that all differ in attributes that claims read.
 const DefaultCacheBytes int64 = 256 << 20
 
-// Cache is shared by allocators, so that they find out nothing twice. It has tables of expressions,
-// verdicts of selectors and of constraints. It is safe for concurrent use, bounded in bytes,
-// and changes no answer. Only a reason why claims don't fit may say more
-// when more is known.
+// Cache holds results that allocators share: tables of expressions, verdicts of selectors and verdicts of constraints. It is safe
+// for concurrent use, bounded in bytes, and changes no answer. Only the reason why claims don't fit may become more detailed.
 //
-// What was not used for the longest time goes first, whoever asked for it. Claims by the
-// thousand that nobody repeats drive out what others use: that takes them time.
+// The least recently used entry is evicted first, no matter who created it. Thousands of different claims can evict entries of
+// others, which then only take longer.
 //
-// ResourceSlices and Nodes that an allocator with a Cache has seen must not be modified
-// any more, not even after the allocator was dropped: informers and their listers keep to
-// that. All allocators with one Cache must have the same cache of selectors.
+// ResourceSlices and Nodes must not be modified after an allocator with a Cache has seen them, not even after the allocator is
+// gone. Informers and their listers comply with that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	memory  *memo.Memory
 	tables  *memo.Memo[tableKey, weighed]
 	answers *memo.Memo[answerKey, answer.Answer]
-	// index is of the slices that there were last.
+	// index is the index of the latest slices.
 	index inventory.Latest
 }
 
-// CacheOption changes a [Cache].
+// CacheOption configures a [Cache].
 type CacheOption func(*cacheOptions)
 
 type cacheOptions struct{ bytes int64 }
 
-// CacheBytes replaces [DefaultCacheBytes].
+// CacheBytes sets the size of a [Cache] in bytes.
 func CacheBytes(limit int64) CacheOption {
 	return func(o *cacheOptions) { o.bytes = limit }
 }
@@ -82,14 +76,14 @@ func NewCache(opts ...CacheOption) *Cache {
 	return &Cache{memory: memory, tables: memo.In(memory, weightOf[tableKey]), answers: memo.In(memory, weightOfAnswer)}
 }
 
-// Used is about how many bytes are taken of those that there may be.
+// Used returns the estimated number of bytes in use.
 func (c *Cache) Used() int64 { return c.memory.Used() }
 
-// weighed is a value that takes about so many bytes.
+// weighed is a value with its estimated size in bytes.
 type weighed struct {
 	value any
 	bytes int
-	// keeps is the view whose devices the value keeps alive, nil for most. It counts once, whoever keeps it.
+	// keeps is the view whose devices the value keeps alive, or nil. The devices count once for all values that keep them.
 	keeps *view.View
 }
 
@@ -101,13 +95,14 @@ func weightOf[K comparable](_ K, w *weighed) memo.Size {
 	return size
 }
 
-// Find returns what the entry has, or finds it out, and reports whether it was known.
+// Find returns the value of the entry, and creates it if necessary. known reports whether the value was there already.
 func Find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
 	return value, known, Interrupted(ctx, err)
 }
 
-// Interrupted says what has ended waiting for what somebody else finds out.
+// Interrupted returns the cause if the context ended while waiting for a value that another call creates. It returns other errors
+// unchanged.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && errors.Is(err, memo.ErrInterrupted) {
 		return fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
@@ -115,13 +110,13 @@ func Interrupted(ctx context.Context, err error) error {
 	return err
 }
 
-// tableKey has everything that a table depends on.
+// tableKey holds everything that a table depends on.
 type tableKey struct {
 	view view.ID
 	kind tableKind
 	// by is the environment of the text, or another object that the table depends on.
 	by any
-	// text is what the table is about, IsGoal and shape what is asked of it.
+	// text is the text of the table. isGoal and shape refine the question that the table answers.
 	text   fingerprint.Sum
 	isGoal bool
 	shape  definition.SetShape
@@ -130,31 +125,31 @@ type tableKey struct {
 type tableKind int8
 
 const (
-	// tableOfValues has the devices as values of expressions. It is about no text.
+	// tableOfValues holds the devices as values of expressions. It has no text.
 	tableOfValues tableKind = iota
-	// tableOfSelectors has the verdicts of the selectors of a request on devices.
+	// tableOfSelectors holds the verdicts of the selectors of a request on devices.
 	tableOfSelectors
-	// tableOfExpression has what a CEL constraint says of devices and pairs, for sets of one shape.
+	// tableOfExpression holds the results of a CEL constraint for devices and pairs, for sets of one shape.
 	tableOfExpression
-	// tableOfVerdicts has the verdicts of a CEL constraint on sets.
+	// tableOfVerdicts holds the verdicts of a CEL constraint on sets.
 	tableOfVerdicts
-	// tableOfSymmetry has the classes of devices that are the same in the attributes of a read set.
+	// tableOfSymmetry holds the classes of devices with the same attributes in a read set.
 	tableOfSymmetry
-	// tableOfConflicts has the devices of an inventory that can't be had together. It is about no view.
+	// tableOfConflicts holds the devices of an inventory that exclude each other. It has no view.
 	tableOfConflicts
-	// tableOfSets has the sets that a claim could get if nothing were in use, for [shapeFeatures].
+	// tableOfSets holds the sets that a claim could get on an idle node, for [shapeFeatures].
 	tableOfSets
 )
 
-// shapeFeatures are what the sets of a shape depend on besides the claim.
+// shapeFeatures holds everything besides the claim that the sets of a shape depend on.
 type shapeFeatures struct {
 	features    structured.Features
 	environment *device.Environment
-	// devices are nil for plain inventories, of which the claim reads all that there is.
+	// devices is nil for plain inventories, because the view already covers everything that the claim reads.
 	devices weak.Pointer[inventory.Inventory]
 }
 
-// tableAt returns a table if it is known. It spares what making one would have to be told.
+// tableAt returns a cached table. Unlike [tableOf] it needs no function that creates the table.
 func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	if found := c.tables.At(key).Look(); found != nil {
 		return found.value.(T), true
@@ -162,8 +157,7 @@ func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	return table, false
 }
 
-// tableOf returns a table, which is made if it is not known. grown is called each time that it takes more bytes
-// than it did.
+// tableOf returns a table, and creates it if it is not cached. create gets a function that reports growth of the table in bytes.
 func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
 	return tableKeeping(c, key, func(grown func(int)) (table T, bytes int, keeps *view.View) {
 		table, bytes = create(grown)
@@ -171,7 +165,7 @@ func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (
 	})
 }
 
-// tableKeeping is tableOf for tables that keep the devices of a view alive.
+// tableKeeping is like tableOf for tables that keep the devices of a view alive.
 func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int, keeps *view.View)) T {
 	entry := c.tables.At(key)
 	found, _, _ := entry.Find(context.Background(), func() (weighed, error) {
@@ -193,7 +187,7 @@ func ViewOf(c *Cache, of *inventory.Inventory, read view.ReadSet) *view.View {
 	})
 }
 
-// answerKey has everything that an answer depends on, for plain inventories.
+// answerKey holds everything that an answer depends on, for plain inventories.
 type answerKey struct {
 	view        view.ID
 	features    structured.Features
@@ -202,10 +196,10 @@ type answerKey struct {
 	costBudget  uint64
 	stepBudget  int64
 	preferences budget.Budget
-	// prefers tells that preferences are read.
+	// prefers is true if preferences are read.
 	prefers bool
 	reasons bool
-	// inUse has a bit for each device.
+	// inUse holds a bit for each device.
 	inUse string
 }
 
@@ -213,5 +207,5 @@ func weightOfAnswer(key answerKey, a *answer.Answer) memo.Size {
 	return memo.Size{Bytes: len(key.inUse) + a.Bytes()}
 }
 
-// AnswerEntry has an answer or room for it.
+// AnswerEntry is the cache entry of an answer. It may be empty.
 type AnswerEntry = memo.Entry[answerKey, answer.Answer]

@@ -17,24 +17,23 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// resolvedClaim has the definitions and the content of a claim with CEL constraints or preferences, once for all nodes.
-// That of other claims is nil.
+// resolvedClaim holds the definitions and the content of a claim with CEL constraints or preferences, for all nodes. It is nil
+// for other claims.
 type resolvedClaim struct {
 	constraints func() (*definitions, error)
 	content     func() (fingerprint.Sum, bool)
 }
 
-// resolvedClaims are remembered by pointer: the claims of a pod are the same objects for every
-// node, and decoding and resolving them costs more than many a search.
+// resolvedClaims caches by pointer, because the claims of a pod are the same objects for every node. Decoding and resolving them
+// takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
-	// ByContent has those that were made for one node, which are as many as there are nodes, and
-	// differ only in what a node has without a claim.
+	// ByContent holds claims that were made for one node. There are as many of them as nodes, and without the node most are equal.
 	ByContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
-// Resolved is nil for a claim without CEL constraints and preferences: those made for one node would
-// pile up.
+// Resolved returns the resolved claim, or nil for a claim without CEL constraints and preferences. Temporary claims without them
+// are not stored, because there is one for each node.
 func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	if known, ok := a.ResolvedClaims.ByClaim.Load(claim); ok {
 		return known.(*resolvedClaim)
@@ -42,7 +41,7 @@ func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
 	if !a.CELConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		if !isTemporary && len(claim.Spec.Devices.Config) > 0 {
-			// Large configurations are looked through once, not for each node.
+			// Search large configurations once, not for each node.
 			a.ResolvedClaims.ByClaim.Store(claim, (*resolvedClaim)(nil))
 		}
 		return nil
@@ -77,8 +76,8 @@ func (a *Planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	return r
 }
 
-// withPreferences adds to the content of a claim what its preferences depend on besides: policies know of other claims,
-// and which policy it is may come from the options.
+// withPreferences adds what the preferences of a claim depend on to its content. Policies depend on other claims, and the policy
+// may come from the options.
 func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.Definitions()
 	if err != nil {
@@ -103,20 +102,20 @@ func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fi
 	return fingerprint.Of(all), true
 }
 
-// contentOfTemporary returns the same for claims for extended resources that differ in nothing but their node. Messages have
-// their names.
+// contentOfTemporary returns equal sums for claims for extended resources that differ only in their node. The name of the claim
+// is included, because messages contain it.
 func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(fingerprint.AppendPart(nil, klog.KObj(claim).String()), v1alpha1.ContainersOf(claim)), &claim.Spec)
 	return fingerprint.Of(content), ok
 }
 
-// hasDefaults reports whether a class has constraints by default. One that can't be read has none:
-// whoever looks for its devices says so.
+// hasDefaults reports whether a class has constraints by default. It returns false for a class that can't be read, because
+// looking for the devices of the class will report that.
 func (a *Planner) hasDefaults(className string) bool {
 	return a.Defaults && a.Classes.HasDefaults(className)
 }
 
-// hasPreference reports whether a preference is about the claim.
+// hasPreference reports whether a preference covers requests of the claim.
 func (a *Planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	prefers, prepared := a.Prepared.Prefers(claim)
 	switch {
@@ -133,7 +132,7 @@ func (a *Planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 
 var noDefinitions = &definitions{}
 
-// Definitions are the CEL constraints that hold for the claim.
+// Definitions returns the constraints and preferences that hold for the claim.
 func (r *resolvedClaim) Definitions() (*definitions, error) {
 	if r == nil {
 		return noDefinitions, nil
@@ -141,7 +140,7 @@ func (r *resolvedClaim) Definitions() (*definitions, error) {
 	return r.constraints()
 }
 
-// fingerprint is that of all that an answer depends on. It is false if that can't be told.
+// fingerprint returns the fingerprint of everything that an answer depends on. ok is false if there is no such fingerprint.
 func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 	if r == nil {
 		return fingerprint.Sum{}, false
@@ -149,23 +148,23 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 	return r.content()
 }
 
-// definitions are what holds for a claim.
+// definitions holds the constraints and preferences of a claim.
 type definitions struct {
-	// Referred are the constraints to which a constraint of the claim refers, by its index.
+	// Referred maps the index of a constraint of the claim to the CEL constraint that it refers to.
 	Referred map[int]*definition.Definition
-	// Defaults are those that hold because of the class of a request, in the order of requests.
+	// Defaults holds the constraints from the classes of requests, in the order of requests.
 	Defaults []*definition.Definition
-	// Preferences are those of the claim and of its classes, in order.
+	// Preferences holds the preferences of the claim and of its classes, in order.
 	Preferences []Preference
 }
 
-// Preference is a definition of type int, or a policy with the shapes that matter to it.
+// Preference is an expression of type int, or a policy with the shapes that it depends on.
 type Preference struct {
 	*definition.Definition
 	Shapes []shape.Shape
 }
 
-// resolveDefinitions takes what was prepared, or compiles it.
+// resolveDefinitions returns the definitions that were prepared, or else compiles them.
 func resolveDefinitions(a *Planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
 	m := definition.MeaningOfPrepared(a.Prepared, claim)
 	if m == nil {
@@ -223,10 +222,10 @@ func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definit
 	return result, nil
 }
 
-// defaultPreferenceName is the name of the preference that holds where none is defined.
+// defaultPreferenceName is the name of the preference for requests without a preference of their own.
 const defaultPreferenceName = "default"
 
-// classesCovered are the names of the classes of the named requests, of all requests if there are no names.
+// classesCovered returns the classes of the named requests, or of all requests if names is empty.
 func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[string] {
 	classes := sets.New[string]()
 	for r := range requests.Each(claim) {

@@ -16,20 +16,19 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// What is found out about a shape takes at most so many steps and so much cost, once for each kind
-// of hardware. Sets that are not found by then are not counted. It is a part of what an attempt may
-// spend on preferences by default, so that each attempt finds out something that is kept.
+// Listing the sets of a shape is limited to this many steps and this cost, once for each kind of hardware. Sets beyond the limit
+// are not counted. The limit is a part of the default budget for preferences, so each attempt finds something that can be cached.
 const (
 	shapeSteps = 10_000
 	shapeCost  = 500_000
 )
 
-// shapes has the sets of shapes on nodes of which nothing is in use.
+// shapes provides the sets of shapes on idle nodes.
 type shapes struct {
 	planner *Planner
-	// idle is the planner for them, made when it is needed.
+	// idle returns the planner for these sets. It is created at the first call.
 	idle func() *Planner
-	// claims has a claim for each shape, so that it is the same object each time.
+	// claims maps each shape to its claim, which is therefore always the same object.
 	claims sync.Map // Shape -> *resourceapi.ResourceClaim
 }
 
@@ -37,10 +36,10 @@ func newShapes(a *Planner) *shapes {
 	return &shapes{planner: a, idle: sync.OnceValue(func() *Planner { return newIdle(a) })}
 }
 
-// newIdle returns the planner for a cluster in which nothing is in use and nobody prefers anything.
+// newIdle returns the planner for a cluster where nothing is in use and no preferences hold.
 func newIdle(a *Planner) *Planner {
 	idle := a.In(availability.NewState(availability.Nothing()))
-	// A plan of the idle planner asks for the sets of shapes, too.
+	// Plans of the idle planner also ask for the sets of shapes.
 	idle.shapes = a.shapes
 	idle.ResolvedClaims = &resolvedClaims{}
 	idle.Preferences, idle.Reasons, idle.Unbounded = false, false, false
@@ -48,7 +47,7 @@ func newIdle(a *Planner) *Planner {
 	return idle
 }
 
-// claimFor is a claim for the shape.
+// claimFor returns the claim for the shape.
 func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 	if known, ok := h.claims.Load(of); ok {
 		return known.(*resourceapi.ResourceClaim)
@@ -57,9 +56,9 @@ func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 	return made.(*resourceapi.ResourceClaim)
 }
 
-// of are the shapes that matter to a claim for devices of the classes, most important first: those
-// that were asked for, whatever their classes are, since other classes may have the same devices;
-// and for constraints of its own classes for which nobody has asked yet the usual counts.
+// of returns the shapes that matter to a claim for devices of the classes, most important first. First come the shapes that other
+// claims asked for, with any class, since different classes may have the same devices. Constraints of the given classes that no
+// claim asked for follow with the usual counts.
 func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
 	all := slices.Clone(h.planner.Asked[:min(len(h.planner.Asked), shape.Max)])
 	for _, count := range shape.UsualCounts {
@@ -75,13 +74,13 @@ func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
 	return all
 }
 
-// definedBy are the names of the constraints that a class defines.
+// definedBy returns the names of the constraints that a class defines.
 func (h *shapes) definedBy(className string) []string {
 	class, err := h.planner.Classes.Get(className)
 	if err != nil {
 		return nil
 	}
-	// Of a class with mistakes in it, those that have none.
+	// If a class contains mistakes, this returns the definitions without mistakes.
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	names := make([]string, len(definitions))
 	for i := range definitions {
@@ -90,12 +89,12 @@ func (h *shapes) definedBy(className string) []string {
 	return names
 }
 
-// IdlePlan returns the plan for a claim for the shape, in a cluster in which nothing is in use.
+// IdlePlan returns the plan for a claim for the shape in a cluster where nothing is in use.
 func (a *Planner) IdlePlan(of shape.Shape) *Plan {
 	return a.shapes.idle().PlanFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
 }
 
-// IdlePlanIn returns the plan for a claim for the shape beside what is in use in the state.
+// IdlePlanIn returns the plan for a claim for the shape with the devices in use of the state.
 func (a *Planner) IdlePlanIn(state *availability.State, of shape.Shape) *Plan {
 	idle := newIdle(a)
 	idle.State = state

@@ -21,21 +21,21 @@ type Options struct {
 	DefinitionOptions
 	Limits
 	Sources
-	// reasons: the answer "does not fit" is an error that says why.
+	// Reasons makes the answer "does not fit" an error with a reason.
 	Reasons bool
-	// Unbounded searches without the bounds: tests compare.
+	// Unbounded makes the search work without bounds. Tests compare results with it.
 	Unbounded bool
-	// Acceptance is a condition on complete sets, nil if there is none.
+	// Acceptance is an additional condition on complete sets, or nil.
 	Acceptance *Acceptance
 }
 
-// DefinitionOptions are about the constraints and preferences of claims and classes.
+// DefinitionOptions configures the constraints and preferences of claims and classes.
 type DefinitionOptions struct {
 	CELConstraints bool
 	Defaults       bool
 	Preferences    bool
-	// Preference is the policy for requests that no preference is about, "" for none. asked has the shapes that others ask
-	// for, as far as the policy is told.
+	// Preference is the policy for requests without a preference, or "". Asked holds the shapes that other claims ask for, as an
+	// input of the policy.
 	Preference v1alpha1.PreferencePolicy
 	Asked      []shape.Shape
 }
@@ -44,21 +44,21 @@ type DefinitionOptions struct {
 type Limits struct {
 	CostBudget uint64
 	StepBudget int64
-	// PreferenceCost and PreferenceSteps are for all preferences of a call.
+	// PreferenceCost and PreferenceSteps are shared by all preferences of a call.
 	PreferenceCost  uint64
 	PreferenceSteps int64
-	// Attempt is the budget of all calls of an attempt together, nil if there is none.
+	// Attempt is the budget that all calls of an attempt share, or nil.
 	Attempt *budget.Attempt
 	// MaxResults is the number of devices that a claim may get.
 	MaxResults int
 }
 
-// Sources have what was found out before.
+// Sources holds results of earlier work.
 type Sources struct {
 	Environment *device.Environment
 	Prepared    definition.Prepared
 	Cache       *Cache
-	// SharesCache: the cache is shared with other allocators.
+	// SharesCache is true if other allocators use the cache too.
 	SharesCache bool
 }
 
@@ -72,7 +72,7 @@ func DefaultOptions() Options {
 	return result
 }
 
-// SetBudget gives one call the part of the budget that is for one node.
+// SetBudget limits one call to the part of the budget for one node.
 func (l *Limits) SetBudget(of budget.Budget) {
 	node, preferences := budget.OnNode(of), budget.PreferencesOnNode(of)
 	l.CostBudget, l.StepBudget = node.Cost, node.Steps
@@ -83,17 +83,17 @@ var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 	return device.NewEnvironment(cel.Config{})
 })
 
-// Acceptance is a condition on complete sets that the caller of the search states, in addition to the constraints of the
-// claim. The search asks it before it evaluates an expression, so an expression never sees a set that is not accepted.
+// Acceptance is a condition on complete sets that the caller of the search adds to the constraints of the claim. The search
+// checks it before it evaluates an expression, so expressions see only accepted sets.
 type Acceptance struct {
 	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
-	// Accept reports whether a complete set that satisfies the totals is accepted. The set has the names of the devices in
-	// the order in which they were taken. Accept may be nil, which accepts every set.
+	// Accept reports whether a complete set that satisfies the totals is accepted. devices holds the names of the devices in the
+	// order in which they were taken. If Accept is nil, every set is accepted.
 	Accept func(devices []string) bool
 }
 
-// Total is a linear inequality: the weights of the devices of a set have a sum of at least Least.
+// Total is a linear inequality: the sum of the weights of the devices must be at least Least.
 type Total struct {
 	// Weight returns the weight of a device by its name. Weights are at least 0.
 	Weight func(device string) int

@@ -1,11 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan prepares searches and keeps what they find out.
+// Package plan prepares searches and caches their results.
 //
-//  1. A [Planner] has what all calls share: options, slices, classes and the state of allocation.
-//  2. A [Plan] is made once for the claims of a pod: the attributes that they read, and what an answer depends on.
-//  3. [OnNode] is a plan on a node: its candidates, which of them are in use, and the view, which is the devices as
+//  1. A [Planner] holds everything that all calls share: options, slices, classes and the state of allocation.
+//  2. A [Plan] is made once for the claims of a pod. It holds the attributes that they read, and everything that an answer
+//     depends on.
+//  3. [OnNode] is a plan on a node. It holds the candidates, the candidates in use, and the view, which is the devices as
 //     expressions see them. It asks the cache for tables and answers.
 //
 // If the cache has no answer, a search is set up from the plan on the node.
@@ -30,20 +31,20 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Plan is made once for the claims of a pod, whatever the node.
+// Plan holds what is independent of the node for the claims of a pod.
 type Plan struct {
 	Planner *Planner
 	Claims  []*resourceapi.ResourceClaim
-	// reads returns the attributes that an allocation for the claims reads, by reader, and read returns their union.
+	// reads returns the attributes that an allocation for the claims reads, by reader. Read returns their union.
 	reads func() reads
 	Read  func() view.ReadSet
-	// content is what an answer depends on of claims that all have CEL constraints or preferences. It is false for
-	// others, and if that can't be told.
+	// content returns the fingerprint of the claims, if all have CEL constraints or preferences. ok is false for other claims, or if
+	// there is no fingerprint.
 	content func() (fingerprint.Sum, bool)
 }
 
-// PlanFor is the plan that was made last, if it was for these claims: those of a pod are the same objects for one
-// node after the other.
+// PlanFor returns a plan for the claims. It reuses the last plan if that is for the same claims, because the claims of a pod are
+// the same objects on all nodes.
 func (a *Planner) PlanFor(claims []*resourceapi.ResourceClaim) *Plan {
 	if last := a.lastPlan.Load(); last != nil && slices.Equal(last.Claims, claims) {
 		return last
@@ -55,8 +56,8 @@ func (a *Planner) PlanFor(claims []*resourceapi.ResourceClaim) *Plan {
 	return p
 }
 
-// Reading returns a plan for the same claims whose constraints read more attributes, so that devices which differ in these count
-// as different. Its answers are not kept.
+// Reading returns a plan for the same claims whose constraints read more attributes, so that devices which differ in these are
+// distinguished. Its answers are not cached.
 func (p *Plan) Reading(more view.ReadSet) *Plan {
 	other := &Plan{Planner: p.Planner, Claims: p.Claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
 	other.reads = sync.OnceValue(func() reads {
@@ -68,7 +69,7 @@ func (p *Plan) Reading(more view.ReadSet) *Plan {
 	return other
 }
 
-// ReadByConstraints returns the attributes that constraints read, and preferences if they count.
+// ReadByConstraints returns the attributes that constraints read, and optionally those read by preferences.
 func (p *Plan) ReadByConstraints(preferences bool) view.ReadSet {
 	read := p.reads()
 	if preferences {
@@ -85,7 +86,7 @@ func (p *Plan) findReads() reads {
 	return result
 }
 
-// reads has the attributes that claims read: by their constraints, their preferences and their selectors.
+// reads holds the attributes that the constraints, preferences and selectors of claims read.
 type reads struct{ constraints, preferences, selectors view.ReadSet }
 
 func (r *reads) add(other reads) {
@@ -104,7 +105,7 @@ func (p *Plan) fingerprint() (fingerprint.Sum, bool) {
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
-		// A reason names the claim.
+		// The name is included because reasons contain it.
 		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
 	}
 	return fingerprint.Of(all), len(p.Claims) > 0
@@ -120,13 +121,13 @@ type OnNode struct {
 	*Plan
 	Node      *v1.Node
 	Inventory *inventory.Inventory
-	// Allocated are the devices that are in use.
+	// Allocated holds the devices in use.
 	Allocated bitset.Set
-	// seen is the view of the node, nil until it was asked for.
+	// seen is the view of the node, or nil if no caller has asked for it.
 	seen *view.View
 }
 
-// On takes stock of a node.
+// On returns the plan on a node, with its current inventory and devices in use.
 func (p *Plan) On(node *v1.Node) (OnNode, error) {
 	has, err := p.Planner.InventoryOf(node)
 	if err != nil {
@@ -135,31 +136,31 @@ func (p *Plan) On(node *v1.Node) (OnNode, error) {
 	return p.With(node, has, p.Planner.State.Of(has.Candidates)), nil
 }
 
-// OnIdle returns the plan on a node of which nothing is in use.
+// OnIdle returns the plan on a node where nothing is in use.
 func (p *Plan) OnIdle(node *v1.Node, has *inventory.Inventory) OnNode {
 	return p.With(node, has, bitset.New(len(has.Candidates)))
 }
 
-// With returns the plan on a node with these devices, of which some are in use.
+// With returns the plan on a node with the given inventory and devices in use.
 func (p *Plan) With(node *v1.Node, has *inventory.Inventory, allocated bitset.Set) OnNode {
 	return OnNode{Plan: p, Node: node, Inventory: has, Allocated: allocated}
 }
 
-// FailureHere returns the failure as one on this node.
+// FailureHere returns the failure with the names of this node and its devices.
 func (n *OnNode) FailureHere(e *answer.Error) *answer.Error {
 	return answer.OnNode(e, n.Node, n.Claims, n.Inventory.Candidates)
 }
 
-// InventoryOf takes stock of a node.
+// InventoryOf returns the inventory of a node.
 func (a *Planner) InventoryOf(node *v1.Node) (*inventory.Inventory, error) {
 	return a.inventories.Of(a.Features, node, a.allSlices)
 }
 
-// viewID is that of the node's devices as the claims see them.
+// viewID returns the ID of the node's devices as the claims see them.
 func (n *OnNode) viewID() view.ID { return view.IDOf(n.Inventory, n.Read()) }
 
-// answerKey is false if the answer may depend on more than a key says: on other things of devices than attributes and
-// capacities, or on who shares them.
+// answerKey returns the key of the answer. ok is false if the answer may depend on more than the key holds: on properties of
+// devices besides attributes and capacities, or on other users of shared devices.
 func (n *OnNode) answerKey() (key answerKey, ok bool) {
 	a := n.Planner
 	if a.Unbounded || a.Acceptance != nil || !n.Inventory.IsPlain ||
@@ -182,7 +183,7 @@ func (n *OnNode) answerKey() (key answerKey, ok bool) {
 	}, true
 }
 
-// AnswerEntry is where the answer is kept, nil if it is not.
+// AnswerEntry returns the cache entry of the answer, or nil if the answer is not cached.
 func (n *OnNode) AnswerEntry() *AnswerEntry {
 	if key, ok := n.answerKey(); ok {
 		return n.Planner.Cache.answers.At(key)
@@ -190,9 +191,8 @@ func (n *OnNode) AnswerEntry() *AnswerEntry {
 	return nil
 }
 
-// KnownRefusal is the answer for claims that are known not to fit on such a node, else nil.
-// Of a cluster's nodes most may refuse a pod: that takes no search to be set up, and none of
-// the checks that a search begins with, because a search with the same key has passed them.
+// KnownRefusal returns the cached answer if the claims don't fit, and nil otherwise. Often most nodes of a cluster refuse a pod.
+// Such a refusal needs no search, and no checks either, because the search with the same key has passed them.
 func KnownRefusal(kept *AnswerEntry) *answer.Answer {
 	if kept == nil {
 		return nil
@@ -207,7 +207,7 @@ func (a *Planner) readByClaim(claim *resourceapi.ResourceClaim) reads {
 	result := a.readByDefinitions(claim)
 	add := func(class string, own []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) {
 		if len(derived) > 0 {
-			// Constraints see them, too.
+			// Constraints see derived attributes, too.
 			result.constraints = view.AnyAttribute
 		}
 		result.selectors = result.selectors.With(a.readByRequest(class, own))
@@ -275,8 +275,7 @@ func (a *Planner) readBySelectors(selectors []resourceapi.DeviceSelector) view.R
 	return read
 }
 
-// readBySelector compiles the selector once more, because what it was compiled to is not to
-// be had any more.
+// readBySelector compiles the selector a second time, because the cache of selectors does not provide the syntax tree.
 func (a *Planner) readBySelector(expression string) view.ReadSet {
 	if read, known := definition.ReadByPrepared(a.Prepared, expression); known {
 		return read

@@ -25,27 +25,26 @@ type Planner struct {
 	Options
 	Inputs
 	State *availability.State
-	// shapes are the sets that other claims may ask for. The options have the list.
+	// shapes provides the sets that other claims may ask for. Options.Asked holds the list.
 	shapes *shapes
-	// lastPlan is the plan that was made last.
+	// lastPlan is the latest plan.
 	lastPlan atomic.Pointer[Plan]
 }
 
-// Inputs are the arguments of [New], without the state of allocation. Allocators for other states share them.
+// Inputs holds the arguments of [New] without the state of allocation. Planners for other states share it.
 type Inputs struct {
 	Features    structured.Features
 	Classes     *definition.Classes
 	Selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
 	inventories *inventory.Index
-	// ResolvedClaims are compiled and resolved once for all calls.
+	// ResolvedClaims caches the compiled and resolved claims for all calls.
 	ResolvedClaims *resolvedClaims
-	// compiling is the context for compiling what was not prepared. No single call may cancel the context, because
-	// all calls use the result.
+	// compiling is the context for compiling unprepared claims. A single call can't cancel it, because all calls use the result.
 	compiling context.Context
 }
 
-// Refusal is nil unless reasons are wanted.
+// Refusal returns the error for a reason, or nil unless reasons are requested.
 func (a *Planner) Refusal(reason string) error {
 	if !a.Reasons {
 		return nil
@@ -53,7 +52,7 @@ func (a *Planner) Refusal(reason string) error {
 	return answer.DoesNotFit(reason)
 }
 
-// Failure is nil unless reasons are wanted.
+// Failure returns the failure, or nil unless reasons are requested.
 func (a *Planner) Failure(failure *answer.Error) error {
 	if !a.Reasons {
 		return nil
@@ -68,7 +67,7 @@ func (a *Planner) In(state *availability.State) *Planner {
 	return other
 }
 
-// Knowing returns a planner with more claims that were prepared.
+// Knowing returns a planner with additional prepared claims.
 func (p *Planner) Knowing(more definition.Prepared) *Planner {
 	knowing := p.In(p.State)
 	knowing.Prepared = maps.Clone(p.Prepared)
@@ -82,7 +81,7 @@ func (p *Planner) Knowing(more definition.Prepared) *Planner {
 	return knowing
 }
 
-// New returns a Planner for the arguments of an allocator. Nothing of them is modified.
+// New returns a Planner for the arguments of an allocator. It modifies none of them.
 func New(ctx context.Context,
 	features structured.Features,
 	allocatedState structured.AllocatedState,

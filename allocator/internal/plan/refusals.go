@@ -10,16 +10,16 @@ import (
 	"github.com/celset/celset/allocator/internal/availability"
 )
 
-// Refusals tells on which nodes claims are known not to fit, without asking anything that is
-// not known: for a scheduler that does not want to visit them. It is for one goroutine.
+// Refusals finds nodes with a cached answer that the claims don't fit, so that a scheduler need not visit them. It searches
+// nothing. It is for one goroutine.
 type Refusals struct {
 	plan *Plan
-	// pools are the devices in use, once many nodes are asked about.
+	// pools holds the devices in use, after [Refusals.ForMany].
 	pools *availability.Pools
 }
 
-// RefusalsOf returns nil if nothing is ever known of such claims: one of them has no CEL constraint, or their answers are not
-// kept.
+// RefusalsOf returns the refusals of claims. It returns nil if their answers are never cached, for example because a claim has no
+// CEL constraint.
 func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	p := a.PlanFor(claims)
 	if _, ok := p.content(); !ok {
@@ -28,11 +28,11 @@ func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	return &Refusals{plan: p}
 }
 
-// ForMany prepares for questions about most nodes of a cluster: each takes less then.
+// ForMany prepares for calls of Has for most nodes of a cluster, which are faster then.
 func (r *Refusals) ForMany() { r.pools = r.plan.Planner.State.Pools() }
 
-// Has reports whether it is known that the claims don't fit on a node. Then an allocator
-// says so, and why, for as long as that is remembered.
+// Has reports whether the cache holds a refusal of the claims on a node. An allocator returns the same refusal and its reason
+// while the entry is cached.
 func (r *Refusals) Has(node *v1.Node) bool {
 	a := r.plan.Planner
 	has, err := a.InventoryOf(node)

@@ -21,10 +21,10 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// verdictsShare is the part of a Cache that the verdicts of one expression may take: an eighth.
+// verdictsShare limits the verdicts of one expression to an eighth of the Cache.
 const verdictsShare = 8
 
-// VerdictsOf returns the verdicts of an expression on sets of the devices.
+// VerdictsOf returns the table of verdicts of an expression on sets of devices.
 func (n *OnNode) VerdictsOf(d *definition.Definition) *verdict.Table {
 	c := n.Planner.Cache
 	key := tableKey{view: n.viewID(), kind: tableOfVerdicts, by: d.Key.Environment, text: d.Key.Text, isGoal: d.Key.IsGoal}
@@ -33,9 +33,8 @@ func (n *OnNode) VerdictsOf(d *definition.Definition) *verdict.Table {
 	})
 }
 
-// TablesOf returns the tables of an expression over the devices, or of its first conjuncts if
-// what follows may cost more than the limit. nil if nothing is understood, or the expression is too large
-// for so many devices.
+// TablesOf returns the tables of an expression over the devices. If later conjuncts may exceed the cost limit, it covers only the
+// conjuncts before them. It returns nil if no conjunct can be read or the tables would be too large for so many devices.
 func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *bound.Tables {
 	c := n.Planner.Cache
 	key := tableKey{n.viewID(), tableOfExpression, d.Key.Environment, d.Key.Text, d.Key.IsGoal, shape}
@@ -54,7 +53,7 @@ func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *
 	})
 }
 
-// Conflicts are for each device those that can't be had beside it. nil if there are no counters.
+// Conflicts returns the devices that exclude a device. It returns nil if no device consumes counters.
 func (n *OnNode) Conflicts() func(position int) bitset.Set {
 	if !n.Inventory.ConsumesCounters() {
 		return nil
@@ -66,7 +65,7 @@ func (n *OnNode) Conflicts() func(position int) bitset.Set {
 	}).At
 }
 
-// selectorsKey is false if one of the selectors of a request is none.
+// selectorsKey returns the key of the verdicts of a request. ok is false if a selector is not a CEL selector.
 func (n *OnNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
@@ -83,7 +82,7 @@ func (n *OnNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 	return tableKey{view: n.viewID(), kind: tableOfSelectors, by: n.Planner.Selectors, text: fingerprint.Of(content)}, true
 }
 
-// View returns the node's devices as the claims see them.
+// View returns the devices of the node as the claims see them.
 func (n *OnNode) View() *view.View {
 	if n.seen == nil {
 		n.seen = ViewOf(n.Planner.Cache, n.Inventory, n.Read())
@@ -91,9 +90,9 @@ func (n *OnNode) View() *view.View {
 	return n.seen
 }
 
-// SelectionRow returns the verdicts of the selectors of a request that are remembered. It is nil if the node
-// plays a role, or a selector is none, or nothing is to be remembered: finding the view of a node takes as long as evaluating
-// some selectors.
+// SelectionRow returns the cached verdicts of the selectors of a request. It returns nil if the verdicts depend on the node, or
+// if a selector is not a CEL selector. It also returns nil if caching does not pay, because computing the view of a node takes as
+// long as evaluating some selectors.
 func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	if !n.Planner.SharesCache && !n.isConstrained() || n.Inventory.DevicesSelectNodes() {
 		return nil
@@ -111,7 +110,7 @@ func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	})
 }
 
-// SymmetryKinds returns the numbers that find gives to devices which are the same in the attributes of a read set.
+// SymmetryKinds returns the cached classes of devices with the same attributes in a read set. find computes missing ones.
 func (n *OnNode) SymmetryKinds(read view.ReadSet, find func() []int) []int {
 	key := tableKey{view: n.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}
 	return tableOf(n.Planner.Cache, key, func(func(int)) ([]int, int) {
@@ -120,8 +119,8 @@ func (n *OnNode) SymmetryKinds(read view.ReadSet, find func() []int) []int {
 	})
 }
 
-// SetsOf returns the sets of a shape on the node when nothing is in use, as far as list found them. The view of the node has to
-// have what the shape reads. The error is that of list, or the context has ended.
+// SetsOf returns the sets of a shape on the idle node, as far as list finds them. The view of the node must contain everything
+// that the shape reads. The error is the error of list or of the context.
 func (n *OnNode) SetsOf(ctx context.Context, shape shape.Shape, list func(context.Context, OnNode) (*freesets.Sets, error)) (*freesets.Sets, error) {
 	idle, claim := n.Planner.shapes.idle(), n.Planner.shapes.claimFor(shape)
 	listed := func() (*freesets.Sets, error) {

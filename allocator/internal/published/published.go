@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package published judges allocations that others have made against the pools that drivers have published: whether devices are
-// in use, and whether enough capacity and counters are left.
+// Package published checks allocations made by other programs against the published pools of drivers: whether devices are in use,
+// and whether enough capacity and counters are left.
 package published
 
 import (
@@ -18,28 +18,27 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// Features returns the features that change what allocated claims keep from others, all of them on. They are for a program that
-// counts what an API server has stored, because it stores nothing of features that are off.
+// Features returns the features that affect the devices and capacity of allocated claims, all turned on. They are for a program
+// that counts objects in the API server, which does not store fields of features that are off.
 func Features() structured.Features {
 	features := structured.Features{AdminAccess: true, ConsumableCapacity: true, PartitionableDevices: true}
 	*celcompat.CompatibilityGroups(&features) = true
 	return features
 }
 
-// Pool is a pool as all nodes together see it, for a program that judges allocations that others have made. It
-// counts as a search does, with [Features]: devices are in use by their names, whatever was published;
-// what shares consume and what partitions take from each other is known of the devices that there are in the
-// latest generation of the pool. It is not modified, and safe for concurrent use.
+// Pool is a pool with the slices of all nodes, for a program that checks allocations made by others. It counts like a search with
+// [Features]. Devices are in use by name, even if they are not published. Capacity and counters are only known for devices in the
+// latest generation of the pool. A Pool is not modified, and safe for concurrent use.
 type Pool struct {
 	driver, name string
-	// pool is nil if there are no slices.
+	// pool is nil if no slices exist.
 	pool    *inventory.Pool
 	devices map[string]*resourceapi.Device
-	// partitioned: some devices consume counters.
+	// partitioned is true if some devices consume counters.
 	partitioned bool
 }
 
-// NewPool returns the pool of a driver that slices are of, which may be none.
+// NewPool returns the pool of a driver, made from its slices. There may be no slices.
 func NewPool(driver, name string, slices []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{driver: driver, name: name, devices: map[string]*resourceapi.Device{}}
 	p.pool = inventory.Whole(Features(), inventory.ID{Driver: driver, Name: name}, slices)
@@ -56,24 +55,23 @@ func NewPool(driver, name string, slices []*resourceapi.ResourceSlice) *Pool {
 // Has reports whether the pool has a device of that name.
 func (p *Pool) Has(device string) bool { return p.devices[device] != nil }
 
-// Partitioned reports whether devices of the pool take something from each other. Then what others have of all of
-// its devices decides what is left of one, and else only what they have of that one.
+// Partitioned reports whether devices of the pool share counters. Then allocations of all its devices affect each of them.
+// Otherwise a device depends only on its own allocations.
 func (p *Pool) Partitioned() bool { return p.partitioned }
 
-// Overlap is why devices that somebody has chosen can't be had beside those that others have.
+// Overlap says why chosen devices conflict with devices of other claims.
 type Overlap struct {
-	// Device is the first that can't be had. Reason says why; it is about the device.
+	// Device is the first unavailable device. Reason says why, as a predicate of the device.
 	Device structured.DeviceID
 	Reason string
-	// Stale: it depends on what is published, and not only on what others have.
+	// Stale is true if the reason depends on published slices, not only on other allocations.
 	Stale bool
-	// InTheWay are the devices of which others have too much: the device itself, or those that take
-	// something from it.
+	// InTheWay holds the devices whose other allocations conflict: the device itself, or devices that consume the same counters.
 	InTheWay []structured.DeviceID
 }
 
-// Beside says why the results that are of this pool can't be had together, and beside what others have, nil if
-// they can. Admin access takes nothing.
+// Beside returns the reason why results of this pool conflict with each other or with other allocations, or nil. Results with
+// admin access never conflict.
 func (p *Pool) Beside(others structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult) *Overlap {
 	devices, positions := p.chosen(results)
 	state := availability.NewState(others)
@@ -91,12 +89,12 @@ func (p *Pool) Beside(others structured.AllocatedState, results []resourceapi.De
 	return nil
 }
 
-// takes reports whether a result is of this pool, and keeps something from others.
+// takes reports whether a result is from this pool and without admin access.
 func (p *Pool) takes(result *resourceapi.DeviceRequestAllocationResult) bool {
 	return result.Driver == p.driver && result.Pool == p.name && !ptr.Deref(result.AdminAccess, false)
 }
 
-// chosen are the devices that results take something of, each once, and their positions by name.
+// chosen returns each device of the results once, and the positions by name.
 func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devices []*inventory.Candidate, positions map[string]int) {
 	positions = make(map[string]int, len(results))
 	for i := range results {
@@ -108,7 +106,7 @@ func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devi
 		devices = append(devices, &inventory.Candidate{
 			ID:     structured.MakeDeviceID(result.Driver, result.Pool, result.Device),
 			Device: p.devices[result.Device], Pool: p.pool, Position: len(devices),
-			// Whether a result is of a share is said by the result.
+			// The result, not the device, says whether it is for a share.
 			Shared: true,
 		})
 	}
@@ -146,12 +144,12 @@ func (p *Pool) judge(available *availability.Availability, c *inventory.Candidat
 	return overlap
 }
 
-// isUncounted reports whether the device consumes counters of which the pool does not tell how much there is.
+// isUncounted reports whether the device consumes counters, and the pool is too incomplete to define their amounts.
 func (p *Pool) isUncounted(c *inventory.Candidate) bool {
 	return c.Device != nil && len(c.Device.ConsumesCounters) > 0 && (p.pool.Incomplete || p.pool.Invalid != "")
 }
 
-// consuming are the devices that take something from a device, itself among them.
+// consuming returns the devices that consume the same counter sets as a device, including itself.
 func (p *Pool) consuming(device *resourceapi.Device) []structured.DeviceID {
 	sets := map[string]bool{}
 	for _, consumption := range device.ConsumesCounters {

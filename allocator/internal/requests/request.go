@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requests reads what claims ask for: requests and their alternatives, checked one by
-// one. A [Request] says what it wants of a device, not which devices there are.
+// Package requests reads and checks the requests of claims and their alternatives. A [Request] says what a device must have,
+// independent of the existing devices.
 package requests
 
 import (
@@ -21,28 +21,27 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// Request is a request or subrequest of a claim. It is not modified once it is prepared.
+// Request is a request or subrequest of a claim. It is not modified after Prepare and DetermineCount.
 type Request struct {
 	Claim *resourceapi.ResourceClaim
 	// Name is "request" or "request/subrequest".
 	Name string
-	// Parent is the name of the request that a subrequest belongs to, else empty.
+	// Parent is the name of the request of a subrequest, or "".
 	Parent string
-	// Order is the place of the request in the claim.
+	// Order is the index of the request in the claim.
 	Order int
 	Spec  *resourceapi.ExactDeviceRequest
 	Class *resourceapi.DeviceClass
-	// Count is the number of devices wanted, not negative. For allocation mode All it is
-	// found out from the devices.
+	// Count is the number of devices, at least 0. For allocation mode All it depends on the devices.
 	Count int
-	// Derived are the expressions of derived attributes by the attribute's name.
+	// Derived maps names of derived attributes to expressions.
 	Derived map[resourceapi.FullyQualifiedName]string
 }
 
-// Alternatives is how many ways there are to meet a request of a claim.
+// Alternatives returns the number of ways to meet a request of a claim.
 func Alternatives(api *resourceapi.DeviceRequest) int { return max(1, len(api.FirstAvailable)) }
 
-// New is one way to meet a request of a claim: one of its subrequests, or itself.
+// New returns one way to meet a request of a claim: one of its subrequests, or the request itself.
 func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	api := &claim.Spec.Devices.Requests[order]
 	if len(api.FirstAvailable) == 0 {
@@ -67,8 +66,7 @@ func Each(claim *resourceapi.ResourceClaim) iter.Seq[Request] {
 	}
 }
 
-// AsksForMore reports whether a claim asks for more devices than the limit, whatever the node. Requests for all devices count as
-// none.
+// AsksForMore reports whether a claim asks for more devices than the limit on any node. A request for all devices counts as 0.
 func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
 	devices := 0
 	for order := range claim.Spec.Devices.Requests {
@@ -89,7 +87,7 @@ func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
 	return false
 }
 
-// subrequest has all of a request but admin access.
+// subrequest returns a subrequest as a request. Subrequests have no admin access.
 func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	spec := &resourceapi.ExactDeviceRequest{
 		DeviceClassName: api.DeviceClassName,
@@ -103,37 +101,35 @@ func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	return Request{Name: parent + "/" + api.Name, Parent: parent, Spec: spec}
 }
 
-// WantsAll reports whether all devices are wanted that match.
+// WantsAll reports whether the request is for all matching devices.
 func (r *Request) WantsAll() bool {
 	return r.Spec.AllocationMode == resourceapi.DeviceAllocationModeAll
 }
 
-// AdminAccess reports whether devices are shared with everybody.
+// AdminAccess reports whether the request shares devices with all other users.
 func (r *Request) AdminAccess() bool {
 	return ptr.Deref(r.Spec.AdminAccess, false)
 }
 
-// WantsCapacity reports whether some capacity of a device is asked for.
+// WantsCapacity reports whether the request is for capacity of a device.
 func (r *Request) WantsCapacity() bool {
 	return r.Spec.Capacity != nil && len(r.Spec.Capacity.Requests) > 0
 }
 
-// IsSimple reports whether nothing but selectors and what is in use decides whether the
-// request can have the device.
+// IsSimple reports whether only selectors and devices in use decide whether the request can get the device.
 func (r *Request) IsSimple(c *inventory.Candidate) bool { return c.Ordinary && !r.WantsCapacity() }
 
-// IsNamed reports whether a list of request names, of a constraint or a
-// configuration, has the request in it.
+// IsNamed reports whether the names in a constraint or configuration include the request.
 func (r *Request) IsNamed(names []string) bool {
 	return slices.Contains(names, r.Name) || r.Parent != "" && slices.Contains(names, r.Parent)
 }
 
-// Errorf makes an error about the request.
+// Errorf returns an error that names the request.
 func (r *Request) Errorf(format string, args ...any) error {
 	return fmt.Errorf("claim %s, request %s: %w", klog.KObj(r.Claim), r.Name, fmt.Errorf(format, args...))
 }
 
-// CheckFeatures refuses what can't be ignored when the feature for it is off.
+// CheckFeatures returns an error if the request needs a feature that is off and must not be ignored.
 func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) error {
 	r := &Request{Claim: claim, Name: api.Name}
 	const disabled = "has %s, but the %s feature is disabled"
@@ -152,7 +148,7 @@ func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClai
 	return nil
 }
 
-// Prepare checks that the request is understood and its class exists.
+// Prepare checks that the request is supported and its class exists.
 func (r *Request) Prepare(features structured.Features, classes structured.DeviceClassLister) error {
 	if derived := compat.DerivedAttributes(r.Spec); len(derived) > 0 {
 		if !*celcompat.DerivedAttributes(&features) {
@@ -182,7 +178,7 @@ func (r *Request) Prepare(features structured.Features, classes structured.Devic
 	return nil
 }
 
-// DetermineCount says how many devices are wanted, unless all are.
+// DetermineCount sets the number of devices, unless the request is for all.
 func (r *Request) DetermineCount() error {
 	switch {
 	case r.Spec.AllocationMode != resourceapi.DeviceAllocationModeExactCount:

@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// acceptance applies an [Acceptance] in a search. It is a constraint that comes before all others of the claim.
+// acceptance applies a [plan.Acceptance] in a search. It is a constraint that comes before all others of the claim.
 //
-// The upper bound of a total for a partial set with r devices to be found is the sum of what the set has and of the r
-// greatest weights in the domain. If the bound is below the least sum, no completion exists. A device whose weight, together
-// with the r-1 greatest weights, stays below it is in no completion and leaves the domain.
+// r is the number of devices that a partial set lacks. The upper bound of its total is the sum of its weights and of the r
+// greatest weights in the domain. If the bound is below the least sum, no completion exists. If a device together with the r-1
+// greatest weights stays below the least sum, the device leaves the domain.
 type acceptance struct {
 	*plan.Acceptance
 	search *Search
@@ -26,10 +26,10 @@ type acceptance struct {
 	totals  []total
 }
 
-// total is a [Total] in a search.
+// total is a [plan.Total] in a search.
 type total struct {
 	least int
-	// weights has the weight of each candidate, by position. levels has the positions of each weight, the greatest weight first.
+	// weights maps positions to weights of candidates. levels holds the positions of each weight, the greatest first.
 	weights []int
 	levels  []level
 	// sum is the sum of the weights of the members.
@@ -114,11 +114,11 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (a *acceptance) Len() int { return len(a.members) }
 
-// Rejection implements [constraint.Constraint]. Another set may be accepted.
+// Rejection returns nil, because another set may be accepted.
 func (a *acceptance) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
 
-// narrow removes devices from the domain that are in no completion of the members by left more devices. It is false if no
-// completion exists.
+// narrow removes devices from the domain that belong to no set of the members and left more devices. It returns false if no such
+// set exists.
 func (a *acceptance) narrow(domain bitset.Set, left int) bool {
 	for i := range a.totals {
 		if !a.totals[i].narrow(domain, left) {
@@ -144,7 +144,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 		return false
 	}
 	for _, level := range t.levels {
-		// The device takes the place of the last of those with the greatest weights.
+		// The device replaces the last device of the greatest weights.
 		if sum-last+level.weight < t.least {
 			domain.Drop(level.at)
 		}
@@ -152,7 +152,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 	return true
 }
 
-// key is the same for devices with the same weights.
+// key returns a string that is equal for devices with equal weights.
 func (a *acceptance) key(position int) string {
 	key := ""
 	for i := range a.totals {

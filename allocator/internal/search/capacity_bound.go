@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// restIsInfeasible reports whether the requests from the given one on can't be met,
-// all of them together and besides what is still missing of the one before them.
+// restIsInfeasible reports whether the requests from the given one on can't all be met together with the missing devices of the
+// request before them. It returns false if the bounds can't tell.
 func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !l.isBounded() || !l.cannotFail[claim][request] {
 		return false
@@ -24,39 +24,39 @@ func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool
 	return known && (bound.lacksAlternative() || bound.lacksDevices() || bound.lacksValue() || bound.lacksMatches())
 }
 
-// demand is what a request still wants. It wants a certain number of devices.
+// demand is a request with the number of devices that it still needs.
 type demand struct {
 	*Request
 	devices int
 }
 
-// capacityBound holds what is still to be found from some request on against what is left.
+// capacityBound compares the devices that all requests from one request on still need with the devices that are left.
 type capacityBound struct {
 	search *Search
-	// fixed are the requests for a certain number of devices.
+	// fixed holds the requests for a certain number of devices.
 	fixed []demand
-	// open are the others: those with alternatives and those for all devices.
+	// open holds requests with alternatives and requests for all devices.
 	open []Alternatives
-	// supplies are the devices that are left for each kind of request.
+	// supplies maps a kind of request to the devices that are left for it.
 	supplies map[*group]*supply
 }
 
-// supply is what is left for requests of a kind.
+// supply holds the devices that are left for one kind of request.
 type supply struct {
 	devices []*inventory.Candidate
-	// admin: the requests share devices with everybody.
+	// admin reports whether the requests have admin access, so that other users of a device don't matter.
 	admin bool
-	// reusable: some of the devices can be had more than once.
+	// reusable reports whether some of the devices can be allocated more than once.
 	reusable bool
 }
 
 func (s *supply) isEnough(wanted int) bool { return s.reusable || len(s.devices) >= wanted }
 
-// isReusable reports whether the device can be had for several requests.
+// isReusable reports whether several requests can get the device.
 func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.Shared }
 
-// boundFrom collects the requests from the given one on. known is false if
-// something would have to be evaluated to tell which devices are left for them.
+// boundFrom collects the requests from the given one on. known is false if the devices left for them depend on something that has
+// not been evaluated.
 func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacityBound, known bool) {
 	s := l.search
 	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}
@@ -79,8 +79,7 @@ func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacity
 	return b, true
 }
 
-// add is false if the devices that are left for one of the alternatives are not
-// known.
+// add adds the alternatives of a request. It returns false if the devices left for one of them can't be determined.
 func (b *capacityBound) add(all Alternatives) bool {
 	if len(all) == 1 && !all[0].WantsAll() {
 		b.fixed = append(b.fixed, demand{all[0], all[0].Count})
@@ -90,7 +89,7 @@ func (b *capacityBound) add(all Alternatives) bool {
 	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.look(request) })
 }
 
-// look finds out what is left for a request, once for each kind.
+// look determines the devices left for a request, once for each kind.
 func (b *capacityBound) look(request *Request) (known bool) {
 	if b.supplies[request.Group] != nil {
 		return true
@@ -102,7 +101,7 @@ func (b *capacityBound) look(request *Request) (known bool) {
 	return known
 }
 
-// supplyFor finds the devices that are left for requests of a kind.
+// supplyFor finds the devices left for requests of a kind. sure is false if something has not been evaluated.
 func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
@@ -121,8 +120,7 @@ func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	return left, true
 }
 
-// lacksAlternative: there is a request of which no alternative can be met, not
-// even alone.
+// lacksAlternative reports whether some request has no alternative that could be met even by itself.
 func (b *capacityBound) lacksAlternative() bool {
 	for _, all := range b.open {
 		lacking := 0
@@ -138,7 +136,7 @@ func (b *capacityBound) lacksAlternative() bool {
 	return false
 }
 
-// lacksDevices: more devices of a kind are wanted than are left.
+// lacksDevices reports whether the requests of some kind need more devices than are left.
 func (b *capacityBound) lacksDevices() bool {
 	wanted := make(map[*group]int, len(b.supplies))
 	for _, request := range b.fixed {
@@ -152,7 +150,7 @@ func (b *capacityBound) lacksDevices() bool {
 	return false
 }
 
-// lacksValue: a constraint does not admit as many devices as are wanted under it.
+// lacksValue reports whether some constraint admits fewer devices than the requests under it need.
 func (b *capacityBound) lacksValue() bool {
 	covered := make(map[constraint.Bounding][]demand)
 	for _, request := range b.fixed {
@@ -170,8 +168,7 @@ func (b *capacityBound) lacksValue() bool {
 	return false
 }
 
-// isOverstretched compares what the requests want under a constraint with what it
-// admits of the devices that are left for any of them.
+// isOverstretched reports whether the requests under a constraint need more devices than the constraint admits.
 func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []demand) bool {
 	wanted := 0
 	seen := make([]bool, len(b.search.Inventory.Candidates))
@@ -183,7 +180,7 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 				continue
 			}
 			if c.Shared {
-				// It counts once for each of the requests.
+				// A shared device counts once for each of the requests.
 				return false
 			}
 			seen[c.Position] = true
@@ -193,16 +190,15 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 	return under.Most(devices) < wanted
 }
 
-// matchingDemand is what one constraint for matching devices wants: so many of each
-// kind, all with one value. A GPU and a NIC on one PCIe root is one, and eight of them
-// need eight roots with both, or roots with several of both.
+// matchingDemand is the demand of one matchAttribute constraint: a number of devices of each kind, all with the same value. For
+// example, a GPU and a NIC on one PCIe root are one demand. Eight such demands need eight roots with both, or fewer roots with
+// several of both.
 type matchingDemand struct {
 	constraint constraint.Matching
 	wanted     map[*group]int
 }
 
-// lacksMatches: more demands of a sort are wanted than the values have room for,
-// even if nothing else were wanted.
+// lacksMatches reports whether the values can't satisfy all demands of some sort, even if nothing else were needed.
 func (b *capacityBound) lacksMatches() bool {
 	sorts := make(map[string][]*matchingDemand)
 	for _, d := range b.matchingDemands() {
@@ -217,8 +213,8 @@ func (b *capacityBound) lacksMatches() bool {
 	return false
 }
 
-// matchingDemands are those for which nothing was taken yet. No request is part of two
-// with the same attribute, so no device is.
+// matchingDemands returns the demands that have no device yet. A request counts under one constraint for each attribute, so each
+// of its devices counts once.
 func (b *capacityBound) matchingDemands() []*matchingDemand {
 	var result []*matchingDemand
 	known := make(map[constraint.Matching]*matchingDemand)
@@ -243,7 +239,7 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	return result
 }
 
-// sortOf is equal for demands that want the same.
+// sortOf returns a string that is equal for demands of the same attribute and numbers of devices.
 func (b *capacityBound) sortOf(d *matchingDemand) string {
 	counts := make([]int, len(b.search.groups))
 	for i, g := range b.search.groups {
@@ -252,7 +248,7 @@ func (b *capacityBound) sortOf(d *matchingDemand) string {
 	return fmt.Sprint(d.constraint.AttributeName(), counts)
 }
 
-// room is how many demands of this sort the devices that are left can meet at most.
+// room returns an upper bound of the demands of this sort that the remaining devices can meet.
 func (b *capacityBound) room(d *matchingDemand) int {
 	var places map[attribute.Scalar]int
 	for g, wanted := range d.wanted {
@@ -275,7 +271,7 @@ func (b *capacityBound) room(d *matchingDemand) int {
 	return room
 }
 
-// leastOf is the lesser count of each value. A nil map counts without limit.
+// leastOf returns the lesser count of each value. A nil map counts without limit.
 func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	if a == nil {
 		return b
@@ -286,8 +282,7 @@ func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	return b
 }
 
-// countValues counts the devices that are left by their value. Those that can be
-// had more than once count without limit.
+// countValues counts the remaining devices by their value. Devices that can be allocated more than once count without limit.
 func (b *capacityBound) countValues(g *group, by constraint.Matching) map[attribute.Scalar]int {
 	counts := make(map[attribute.Scalar]int)
 	for _, c := range b.supplies[g].devices {
@@ -302,5 +297,5 @@ func (b *capacityBound) countValues(g *group, by constraint.Matching) map[attrib
 	return counts
 }
 
-// unlimited is more than any claim wants.
+// unlimited is more devices than any claim requests.
 const unlimited = 1 << 30

@@ -27,15 +27,12 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// CELConstraint is the CEL device constraint of KEP-5254: it collects devices
-// until the set is complete and then asks the expression. A verdict on a part of a
-// set would tell nothing about the whole; what can be told of it is in pruner.go.
+// CELConstraint is the CEL device constraint of KEP-5254. It collects devices until the set is complete and then evaluates the
+// expression. The verdict on a partial set would say nothing about its completions; pruner.go explains what bounds can say.
 //
-// How large a complete set is turns out while the search goes on: a request with
-// alternatives contributes what the one being tried wants, and nothing if the
-// constraint does not cover that one. The search takes requests in order and
-// devices in ascending order, so the devices stand in the order that an
-// expression is promised.
+// The size of a complete set becomes clear during the search. A request with alternatives contributes the devices of its current
+// alternative, and none if the constraint does not cover that alternative. The search takes requests in order and devices in
+// ascending order, so members are always in the order that an expression expects.
 type CELConstraint struct {
 	*definition.Definition
 	coverage
@@ -43,44 +40,44 @@ type CELConstraint struct {
 	counts
 	search *Search
 	claim  *resourceapi.ResourceClaim
-	// values is memory for the devices of a complete set.
+	// values is a buffer for the devices of a complete set.
 	values []*device.Device
-	// known has the verdicts on sets, nil until one was needed. positions is memory for the key of a set.
+	// known holds the verdicts on sets. It is nil until a verdict is needed. positions is a buffer for the key of a set.
 	known     *verdict.Table
 	positions []int
-	// pruners has one for each alternative of the first covered request. Pruner is that of the alternative which is being
-	// tried, or was last.
+	// pruners holds a pruner for each alternative of the first covered request. Pruner belongs to the alternative that is being
+	// tried or was tried last.
 	pruners []*pruner
 	Pruner  *pruner
 	// Goal is the condition on the value of a preference, nil for a constraint.
 	Goal *Goal
 }
 
-// coverage says which requests make up a set. It is filled when the search is set up.
+// coverage holds the requests that make up a set. It is filled when the search is set up.
 type coverage struct {
-	// claimIndex is the index of the claim, first and last are the indices of the first and the last covered request in it.
+	// claimIndex is the index of the claim. first and last are the indices of the first and last covered requests in the claim.
 	claimIndex, first, last int
-	// Covered has the requests whose devices make up the set, with the alternatives that the constraint covers.
+	// Covered holds the alternatives that the constraint covers, for each request that has such alternatives.
 	Covered []Alternatives
 }
 
-// progress says how much of the set the search has. It changes with each decision and device.
+// progress describes the current part of the set. It changes with each decision and device.
 type progress struct {
-	// Undecided is the number of covered requests for which no alternative is being tried yet. Wanted is the number of devices
-	// that the others contribute.
+	// Undecided is the number of covered requests without a current alternative. Wanted is the number of devices that the other
+	// covered requests contribute.
 	Undecided, Wanted int
-	// Members has the devices of the set so far.
+	// Members holds the devices of the set so far.
 	Members []*inventory.Candidate
 }
 
-// counts counts what the constraint did.
+// counts holds counters for [answer.Stats] and [reason].
 type counts struct {
-	// evaluations is the number of evaluations of the expression, hits the number of verdicts that were known. accepted and
-	// rejected are the numbers of complete sets by verdict, proven is the number of accepted sets without an evaluation.
+	// evaluations counts evaluations of the expression, hits counts verdicts from the cache. accepted and rejected count complete
+	// sets by verdict, proven counts sets that were accepted without an evaluation.
 	evaluations, hits, accepted, rejected, proven int64
 }
 
-// NewCELConstraint adds the constraint of a definition for the requests of the claim that is being set up.
+// NewCELConstraint adds the constraint of a definition to the claim that is being set up.
 func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
 	c := &CELConstraint{Definition: d, search: s, claim: claim, coverage: coverage{claimIndex: len(s.Requests) - 1, first: len(requests)}}
 	for i, all := range requests {
@@ -96,8 +93,7 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		c.Covered = append(c.Covered, covered)
 		c.first, c.last = min(c.first, i), i
 		c.Undecided++
-		// The alternatives that are not covered matter too: trying one of them decides
-		// that the request contributes nothing.
+		// Alternatives that are not covered matter too: trying one of them decides that the request contributes nothing.
 		for _, r := range all {
 			r.Decides = append(r.Decides, Contribution{c, constraint.Covers(api, &r.Request)})
 		}
@@ -112,7 +108,7 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 	return c
 }
 
-// tries tells which alternative of the first covered request is being tried.
+// tries selects the pruner of r if r is an alternative of the first covered request.
 func (c *CELConstraint) tries(r *Request) {
 	for _, p := range c.pruners {
 		if p.first == r {
@@ -121,17 +117,16 @@ func (c *CELConstraint) tries(r *Request) {
 	}
 }
 
-// isBegun reports whether it is decided which alternative of the first covered request is tried.
+// isBegun reports whether the first covered request has a current alternative.
 func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
 
-// isAskedAfter reports whether the expression is asked about a set only when another one was found
-// true before: it covers a later request, or stands behind the other, and the last device of its
-// set is that of the other.
+// isAskedAfter reports whether c evaluates sets only after other has accepted its own set. That is so if c covers a later
+// request. It is also so if both sets end with the same device and c comes behind other.
 func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
 	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
-// cuts counts the parts of sets that could not become satisfactory.
+// cuts counts the partial sets that were refused because they have no satisfactory completion.
 func (c *CELConstraint) cuts() int64 {
 	var cuts int64
 	for _, p := range c.pruners {
@@ -140,7 +135,8 @@ func (c *CELConstraint) cuts() int64 {
 	return cuts
 }
 
-// refused counts what the expression has refused: sets, parts of sets, and devices. That too few devices are left is no fault of it.
+// refused counts sets, partial sets and devices that the expression refused. Partial sets that lacked devices don't count,
+// because the expression did not cause that.
 func (c *CELConstraint) refused() int64 {
 	n := c.rejected + c.cuts()
 	for _, p := range c.pruners {
@@ -149,8 +145,8 @@ func (c *CELConstraint) refused() int64 {
 	return n
 }
 
-// mayFail reports whether the expression may fail for what the set can become, with the device
-// last, which it may or may not have seen yet.
+// mayFail reports whether the expression may fail for a completion of the set with the device last. It makes no difference
+// whether last has been added already.
 func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
 	if c.isBegun() {
@@ -159,7 +155,7 @@ func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
-// Contribution is what trying a request means for the size of a constraint's set.
+// Contribution is the effect of trying a request on the size of a constraint's set.
 type Contribution struct {
 	constraint *CELConstraint
 	Covered    bool
@@ -172,9 +168,8 @@ func (c Contribution) devices(r *Request) int {
 	return 0
 }
 
-// Decide tells all constraints that the request is being tried. It is false if
-// that completes a set which is not satisfactory; then, and after an error,
-// nothing has changed.
+// Decide informs all constraints that the request is being tried. It returns false if this completes a set that is not
+// satisfactory. If it returns false or an error, nothing has changed.
 func (r *Request) Decide() (bool, error) {
 	for _, d := range r.Decides {
 		d.constraint.tries(r)
@@ -189,7 +184,7 @@ func (r *Request) Decide() (bool, error) {
 	return true, nil
 }
 
-// Undecide undoes decide for the first n constraints.
+// Undecide undoes Decide for the first n constraints.
 func (r *Request) Undecide(n int) {
 	for i := n - 1; i >= 0; i-- {
 		r.Decides[i].constraint.undecide(r.Decides[i].devices(r))
@@ -210,8 +205,7 @@ func (c *CELConstraint) afterDecision(devices int) (bool, error) {
 	if c.Undecided == len(c.Covered)-1 && len(c.Members) == 0 && !c.Pruner.begin() {
 		return false, c.Pruner.failure()
 	}
-	// The last device of a set completes it, unless the requests that were yet to
-	// be decided turn out to contribute none.
+	// Usually the last device completes the set. The decision completes it if the remaining requests contribute no devices.
 	if devices > 0 || !c.IsComplete() {
 		return true, c.Pruner.failure()
 	}
@@ -226,7 +220,7 @@ func (c *CELConstraint) undecide(devices int) {
 	}
 }
 
-// IsComplete is never true for a set without devices: there is nothing to judge.
+// IsComplete reports whether the set has all its devices. It is never true for an empty set, because that is not evaluated.
 func (c *CELConstraint) IsComplete() bool {
 	return c.Undecided == 0 && len(c.Members) == c.Wanted && c.Wanted > 0
 }
@@ -255,11 +249,11 @@ func (c *CELConstraint) Remove(removed *inventory.Candidate) {
 	c.Members = c.Members[:len(c.Members)-1]
 }
 
-// Len is the number of devices in the set.
+// Len implements [constraint.Constraint].
 func (c *CELConstraint) Len() int { return len(c.Members) }
 
-// evaluate decides the complete set: from its bounds if they are sure, else by the verdict
-// on it.
+// evaluate reports whether the complete set is satisfactory. It uses the bounds if they are certain, and otherwise the verdict of
+// the expression.
 func (c *CELConstraint) evaluate() (bool, error) {
 	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
@@ -309,7 +303,7 @@ func (c *CELConstraint) evaluationError(err error) error {
 	return err
 }
 
-// role is what messages call it.
+// role returns the word for the constraint in messages.
 func (c *CELConstraint) role() string {
 	if c.Key.IsGoal {
 		return "preference"
@@ -317,9 +311,8 @@ func (c *CELConstraint) role() string {
 	return "constraint"
 }
 
-// verdict evaluates the expression for the complete set, unless that was done before. What it
-// cost is charged either way: whether a search stays within its budget does not depend on what
-// others did before.
+// verdict evaluates the expression for the complete set, or looks the verdict up. Both charge the same cost, so that earlier
+// searches don't decide whether this search stays within its budget.
 func (c *CELConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.Planner.Unbounded {
@@ -349,7 +342,7 @@ func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
 	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.Work.Cost.Spent() - before}, err
 }
 
-// memberValues are the devices of the set as an expression sees them, until it is called again.
+// memberValues returns the devices of the set as an expression sees them. The slice is valid until the next call.
 func (c *CELConstraint) memberValues() []*device.Device {
 	values := c.search.View().Values
 	c.values = c.values[:0]
@@ -359,7 +352,7 @@ func (c *CELConstraint) memberValues() []*device.Device {
 	return c.values
 }
 
-// evaluationErrorOnNode is nil for a failure that ends the attempt.
+// evaluationErrorOnNode returns the error if the failure concerns this node only, and nil if the failure ends the attempt.
 func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
@@ -376,7 +369,7 @@ func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	return c.search.FailureHere(e)
 }
 
-// Covers reports whether a device was chosen for a request that the constraint covers.
+// Covers reports whether the device was chosen for a request that the constraint covers.
 func (c *CELConstraint) Covers(chosen *Choice) bool {
 	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.Covered, func(all Alternatives) bool {
 		return slices.ContainsFunc(all, func(r *Request) bool {
@@ -385,7 +378,7 @@ func (c *CELConstraint) Covers(chosen *Choice) bool {
 	})
 }
 
-// ValueOf returns the value of a preference for a set, while the constraint has no members.
+// ValueOf returns the value of a preference for a set. The constraint must have no members.
 func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 	c.Members = append(c.Members, members...)
 	defer func() { c.Members = c.Members[:0] }()
@@ -396,9 +389,8 @@ func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 	return value, nil
 }
 
-// Most returns an upper bound of the value of all sets, or [math.MaxInt64]. The bound is known if the last device of all completes
-// the set. If other devices follow, going from set to set may meet an error behind a set that tryBound of package objective
-// passes over.
+// Most returns an upper bound of the value of all sets, or [math.MaxInt64]. A bound exists only if the last device of all claims
+// completes the set. Otherwise tryBound of package objective could pass over a set behind which the search would meet an error.
 func (c *CELConstraint) Most() int64 {
 	requests := c.search.Requests
 	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.Pruner.isPrepared() {
@@ -414,13 +406,13 @@ func (c *CELConstraint) Raise() {
 	}
 }
 
-// value evaluates the preference for the complete set.
+// value returns the value of the preference for the complete set.
 func (c *CELConstraint) value() (int64, error) {
 	c.evaluations++
 	return c.Expression.Value(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
 }
 
-// isReached reports whether the value of the complete set is above the floor.
+// isReached reports whether the value of the complete set is above the floor, and if so stores it in the goal.
 func (c *CELConstraint) isReached() (bool, error) {
 	value, err := c.value()
 	if err != nil || value <= c.Goal.Floor {

@@ -10,21 +10,21 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// Improvement has the start of a search for a better solution.
+// Improvement describes a search for a better solution than the incumbent.
 type Improvement struct {
 	Incumbent *Solution
-	// Kept are the preferences before the next one, with the values that may not fall.
+	// Kept holds the preferences before Next, with values that must not fall.
 	Kept []Valued
 	// Next is the preference to improve.
 	Next Valued
-	// Limits are what is left of the budget.
+	// Limits is the rest of the budget.
 	Limits budget.Budget
-	// SetUp adds the objectives of a claim to the search. It is called once for each claim, after its constraints were added.
+	// SetUp adds the objectives of a claim to the search. It is called once for each claim, after the constraints of the claim.
 	SetUp func(s *Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []Alternatives) error
 }
 
-// Valued is a preference, given by the place of the claim and by its own among those of the claim, with the value of
-// the incumbent.
+// Valued is a preference with the value of the incumbent. Claim is the index of the claim, Preference the index among the
+// preferences of the claim.
 type Valued struct {
 	Claim, Preference int
 	Value             int64
@@ -34,30 +34,30 @@ type Valued struct {
 type Objective interface {
 	// Target returns the condition on the value.
 	Target() *Goal
-	// IsComplete reports whether the set has all devices that it is about.
+	// IsComplete reports whether the set of the objective has all its devices.
 	IsComplete() bool
 }
 
 // Goal is the condition of an objective: the value of a complete set is above the floor.
 type Goal struct {
 	Floor int64
-	// Value is that of the last complete set for which that was so.
+	// Value is the value of the last complete set above the floor.
 	Value int64
 }
 
-// isNotBetter reports whether the set that the objective is about is complete, and was found before:
-// devices of other requests don't make it better.
+// isNotBetter reports whether the set of the objective is complete but not better than the floor. Devices of other requests can't
+// improve it.
 func (s *Search) isNotBetter() bool {
 	return s.Objective != nil && s.Objective.IsComplete() && s.Objective.Target().Value <= s.Objective.Target().Floor
 }
 
-// preferenceBudgetError says that a budget for preferences is used up. It is not returned to callers.
+// preferenceBudgetError returns the error for an exhausted budget for preferences. Callers of the allocator never see it.
 func (s *Search) preferenceBudgetError(of budget.Limit) *budget.Error {
 	return budget.NewError(of, s.Claims[s.Improves.Next.Claim], s.Node.Name, nil)
 }
 
-// PreferenceError is that an expression of a preference failed.
+// PreferenceError is the failure of the expression of a preference.
 type PreferenceError struct{ error }
 
-// Unwrap returns the error.
+// Unwrap returns the cause.
 func (e PreferenceError) Unwrap() error { return e.error }

@@ -12,45 +12,38 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Looking ahead cuts branches of the search in which too few devices are left: wanting 26
-// devices where 25 exist takes upstream's search 2^25 steps to find out.
+// Lookahead cuts branches with too few devices left. Upstream's search takes 2^25 steps to find out that 26 devices can't be had
+// if 25 exist.
 //
-// A bound must never change the answer, and an error is an answer. A branch that
-// is cut must be one in which the search would have found nothing and would have
-// met no error either. Errors come from what is evaluated in the branch, so a
-// branch is cut only if all that is known already:
+// A bound must never change the answer, and an error is an answer. So lookahead cuts a branch only if the search would find
+// nothing there and would meet no error. Errors come from evaluations, so everything that the branch evaluates must have a result
+// already:
 //
-//   - selectors, for every free device that the requests in the branch might try.
-//     They are evaluated ahead; a branch with a device on which one fails is not cut;
-//   - derived attributes: requests that have some are not cut;
-//   - CEL constraints: none may become complete in the branch;
-//   - requests for all devices, which fail with an error if a constraint refuses
-//     one of them: not if they are covered by a constraint.
+//   - Selectors are evaluated ahead for every free device that the requests in the branch might try. If one fails, the branch
+//     stays.
+//   - Requests with derived attributes are not cut.
+//   - No CEL constraint may become complete in the branch.
+//   - Requests for all devices fail with an error if a constraint refuses a device. They are not cut if a constraint covers them.
 //
-// What is compared is an upper bound of what a branch could still find with what
-// it must find. For the request at hand these are the devices that come after the
-// last one taken, as far as its constraints and the shared counters permit. For the
-// requests after it ([capacityBound]) they are, one by one: the devices for each
-// alternative, for each kind of request, under each constraint, and for the sets of
-// requests that must match.
+// Lookahead compares what a branch needs with an upper bound of what it could find. For the current request, the bound counts the
+// devices after the last one taken that its constraints and the shared counters permit. For later requests, [capacityBound]
+// compares the devices for each alternative, for each kind of request, under each constraint, and for groups of requests that
+// must match.
 //
-// Nothing is checked before the search had to give something back for the first
-// time. A search that succeeds at once costs nothing more.
+// Lookahead starts when the search has given back a device for the first time, so a search that succeeds at once pays nothing.
 
-// lookahead tells which branches of a search have nothing in them.
+// lookahead finds branches of a search that hold no solution.
 type lookahead struct {
 	search *Search
-	// backtracked: something was given back.
+	// backtracked reports whether the search has given back a device.
 	backtracked bool
-	// cannotFail tells for each request of each claim whether nothing but selectors is
-	// evaluated from there on.
+	// cannotFail reports, for each request of each claim, whether the search evaluates nothing but selectors from there on.
 	cannotFail [][]bool
-	// left is memory for the devices that are left for a request.
+	// left is a buffer for the result of [lookahead.DevicesLeft].
 	left []*inventory.Candidate
 }
 
-// findWhatCannotFail determines from which request on no request can fail and the limit
-// on results plays no role.
+// findWhatCannotFail fills cannotFail. No entry is true if the limit on results could matter.
 func (l *lookahead) findWhatCannotFail() {
 	s := l.search
 	l.cannotFail = make([][]bool, len(s.Requests))
@@ -71,35 +64,33 @@ func (l *lookahead) findWhatCannotFail() {
 	}
 }
 
-// known is what a look at the free devices for a request tells.
+// known is the state of a free device for a request.
 type known int8
 
 const (
-	// eligible devices can be taken as far as the device alone decides.
+	// eligible devices can be taken if only the device itself matters.
 	eligible known = iota
-	// ineligible devices can't.
+	// ineligible devices can't be taken.
 	ineligible
-	// unknown: a selector would have to be evaluated, or fails.
+	// unknown means that a selector has not been evaluated or fails.
 	unknown
 )
 
-// Look evaluates the selectors of a request for all devices that it may try,
-// those in use by the search included. That one of them fails is forgotten: the
-// search may never come to that device, and meets the failure itself if it does.
+// Look evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
+// failures: the search may never reach such a device, and meets the failure itself if it does.
 func (l *lookahead) Look(r *Request) {
 	s := l.search
 	r.Group.LookedAhead = true
 	for _, c := range s.Inventory.Candidates {
 		if r.AdminAccess() || !s.Available.Allocated().Has(c.Position) {
-			// What it is, is remembered; if it fails, nothing is.
+			// A verdict is remembered, a failure is not.
 			_, _ = r.IsSelected(c)
 		}
 	}
 }
 
-// speculate evaluates the selectors of requests for all devices that they may try.
-// It is false if one of them fails, or if something else may that is evaluated only
-// when the search comes to it.
+// speculate evaluates the selectors of requests for all devices that they may try. It returns false if one of them fails, or if
+// the search evaluates something else that may fail.
 func (l *lookahead) speculate(requests ...*Request) bool {
 	return !slices.ContainsFunc(requests, func(r *Request) bool { return !l.cannotFailFor(r) })
 }
@@ -124,8 +115,8 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 	return true
 }
 
-// know looks at a free device. Nothing is evaluated that may fail but selectors,
-// once and ahead.
+// know returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
+// expression.
 func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 	switch r.Group.Selectors.Verdict(c.Position) {
 	case selection.NotSelected:
@@ -151,7 +142,7 @@ func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 	}
 }
 
-// isBounded reports whether bounds are looked at.
+// isBounded reports whether lookahead is active.
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
 // isInfeasible reports whether the request can't get the rest of its devices, or the
@@ -168,8 +159,8 @@ func (l *lookahead) isInfeasible(p Place, r *Request) bool {
 	return known && (!l.IsEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
 }
 
-// DevicesLeft are the devices that the request may still get, until it is called again. They are not known
-// if that depends on what is evaluated only when the search comes to it.
+// DevicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if the
+// devices depend on something that only the search itself evaluates.
 func (l *lookahead) DevicesLeft(p Place, r *Request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
 	for _, c := range l.search.Inventory.Candidates[p.From:] {
@@ -189,9 +180,8 @@ func (l *lookahead) DevicesLeft(p Place, r *Request) (left []*inventory.Candidat
 	return left, true
 }
 
-// HasPlenty tells from a few words of bits that the request may get the devices it wants: there
-// are enough ordinary ones, and no constraint bounds how many it gets together. It is false where
-// a look at each device would evaluate a selector.
+// HasPlenty reports, by a few bit operations, whether the request can certainly get enough devices: enough ordinary devices are
+// free, and no constraint bounds their number. It returns false if examining each device would evaluate a selector.
 func (l *lookahead) HasPlenty(p Place, r *Request, wanted int) bool {
 	if r.AdminAccess() || r.WantsCapacity() || len(r.Bounding) > 0 {
 		return false
@@ -213,8 +203,7 @@ func (l *lookahead) HasPlenty(p Place, r *Request, wanted int) bool {
 	return count >= wanted
 }
 
-// IsEnough reports whether the request may get as many of the devices together, all of which are
-// admitted.
+// IsEnough reports whether the request may get the wanted number of these devices together. Its constraints admit each of them.
 func (l *lookahead) IsEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {
 		return false

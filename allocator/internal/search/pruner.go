@@ -10,89 +10,82 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// KEP-5254 searches exhaustively: the verdict on a part of a set tells nothing
-// about the whole, so every set must be completed and evaluated. 16 of 64 devices
-// are 488,526,937,079,580 sets.
+// KEP-5254 searches exhaustively: the verdict on a partial set says nothing about its completions, so each set is completed and
+// evaluated. There are 488,526,937,079,580 sets of 16 out of 64 devices.
 //
-// Package bound tells more than the verdict does: whether *any* completion of a
-// part can be satisfactory, from the structure of the expression and from tables of
-// what it says about single devices and pairs. When it can be none, the constraint
-// refuses the device that was about to be added. It also tells which devices are in no
-// satisfactory completion; the search passes them over.
+// Package bound says more. It finds out whether any completion of a partial set can be satisfactory. For that it uses the
+// structure of the expression and tables of its verdicts on single devices and pairs. If no completion can be, the constraint
+// refuses the device that is about to be added. Package bound also finds devices that belong to no satisfactory completion, and
+// the search skips them.
 //
-// When a set is complete, the same bounds may say that it is surely true. Then it is accepted
-// without an evaluation, at no cost. Whatever else they say, the expression is asked: also if
-// they had too much to look at, or could not ask CEL about a device.
+// For a complete set, the same bounds may prove that the expression is true. The set is then accepted without an evaluation, at
+// no cost. In all other cases the expression is evaluated, also if computing the bounds was too much work or CEL could not be
+// asked about a device.
 //
-// An evaluation may also fail because of what it costs. Where that can't be excluded for sets
-// of that size there are no bounds (bound.Analysis.Affordable).
+// An evaluation may also fail because of its cost. There are no bounds unless that is excluded for sets of this size
+// (bound.Analysis.Affordable).
 //
-// As in lookahead.go, a branch is cut only if the search would have met no error in it:
+// As in lookahead.go, a branch is cut only if the search would meet no error in it:
 //
-//   - the bound is "surely false", which includes that no completion fails;
-//   - what else may be evaluated in the branch is known or can't fail: selectors of
-//     all requests up to the last that the constraint covers, other CEL constraints
-//     that become complete on the way.
+//   - The bound is "certainly false", which implies that no completion fails.
+//   - Everything else that the branch may evaluate is decided already or can't fail. That concerns selectors of all requests up
+//     to the last request that the constraint covers, and other CEL constraints that become complete on the way.
 //
-// Selectors are looked up ahead for that (speculate). If one fails, its failure is
-// forgotten and nothing is cut: the search may well find a solution before it
-// comes to that device.
+// The selectors are evaluated ahead for that (speculate). If one fails, the failure is ignored and nothing is cut, because the
+// search may find a solution before it reaches that device.
 
-// pruner cuts for one CEL constraint. It is prepared when it is first asked to begin.
+// pruner cuts branches for one CEL constraint. It is prepared when begin is called for the first time.
 //
-// The constraint tells it what is taken (begin, descend, ascend, end), and asks it whether a
-// complete set is surely satisfactory (outcome) and why CEL could not be asked (failure). The
-// search asks it which device comes next.
+// The constraint reports each change of its set (begin, descend, ascend, end). It asks whether a complete set is certainly
+// satisfactory (outcome) and why CEL could not be asked (failure). The search asks which device to try next (next).
 type pruner struct {
 	constraint *CELConstraint
 	search     *Search
-	// first is the alternative that is tried of the first covered request. covered has the requests whose devices make up the
-	// set then.
+	// first is the current alternative of the first covered request. covered holds the requests that make up the set with it.
 	first   *Request
 	covered []*Request
-	// useless: nothing can be cut.
+	// useless is true if the pruner can never cut anything.
 	useless bool
 	prunerTables
 	partialSet
-	// refusals counts the devices that were refused, cuts the parts of sets that could not become satisfactory, lacked the
-	// parts of sets for which too few devices were left.
+	// refusals counts refused devices. cuts counts partial sets that have no satisfactory completion, and lacked counts partial sets
+	// that lack devices.
 	refusals     int
 	cuts, lacked int64
 }
 
-// prunerTables is filled when the pruner is prepared, and holds for the whole search.
+// prunerTables is filled when the pruner is prepared and is valid for the whole search.
 type prunerTables struct {
 	// size is the size of a complete set.
 	size   int
 	bounds *bound.Bounds
-	// eligible has, for each covered request, the devices that it can have as far as the device alone decides. later has the
+	// eligible holds, for each covered request, the devices that it could get if only the device itself mattered. later holds the
 	// eligible devices of all covered requests after it.
 	eligible, later bitset.List
-	// volatile: it also depends on what else was taken which devices are eligible.
+	// volatile is true if devices that the search has taken may make eligible devices unavailable.
 	volatile bool
 	// none is the empty set.
 	none bitset.Set
 }
 
-// partialSet follows the set of the constraint. Nothing of it holds until the set was begun.
+// partialSet mirrors the set of the constraint. It is valid only while Begun is true.
 type partialSet struct {
 	Begun bool
-	// Chosen has the devices of the set. Domain has for each number of chosen devices those that may come next or later, Forced
-	// those of them that must.
+	// Chosen holds the devices of the set. Domain holds, for each number of chosen devices, the devices that may still be added.
+	// Forced holds the devices of Domain that every satisfactory completion contains.
 	Chosen         bitset.Set
 	Domain, Forced bitset.List
-	// completed is the outcome of the bounds for the complete set, 0 if they were not asked.
+	// completed is the outcome of the bounds for the complete set, or 0 if it has not been computed.
 	completed bound.Outcome
-	// fixpoint tells for each number of chosen devices whether the bounds looked at the set.
+	// fixpoint reports, for each number of chosen devices, whether the bounds were propagated to a fixpoint.
 	fixpoint []bool
 }
 
-// thoroughFrom is the number of refusals from which on more is done to find out which
-// devices can be passed over. Until then the search may well be lucky.
+// thoroughFrom is the number of refusals after which the bounds do more work to exclude devices. Before that, the search may well
+// succeed at once.
 const thoroughFrom = 3
 
-// begin looks at the empty set when the first covered request is about to be met. It
-// is false if no set is satisfactory.
+// begin examines the empty set before the first covered request is met. It returns false if no set is satisfactory.
 func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
@@ -115,8 +108,7 @@ func (p *pruner) begin() bool {
 	return false
 }
 
-// descend looks at the set with the device that was added last, for request r. It is
-// false if no completion is satisfactory.
+// descend examines the set after added was added for request r. It returns false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
 	if !p.Begun {
@@ -129,7 +121,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	next.Remove(added.Position)
 	at := p.placeOf(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
-	// What is before the device is for later requests only.
+	// Devices before added are only for later requests.
 	for w := range next {
 		now := eligible[w]
 		switch {
@@ -153,8 +145,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	return false
 }
 
-// isDetermined reports whether there was one completion only, before the device was added
-// that is part of it: nothing more can be found out about it.
+// isDetermined reports whether the set had a single completion and added is part of it. The bounds can say nothing new then.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
 	before, now := len(c.Members)-1, len(c.Members)
@@ -176,12 +167,11 @@ func (p *pruner) ascend(removed *inventory.Candidate) {
 	}
 }
 
-// end forgets the set: the first covered request is not tried any more.
+// end forgets the set, because the first covered request is no longer tried.
 func (p *pruner) end() { p.Begun = false }
 
-// hasCompletion reports whether the set as it is may become satisfactory, or something
-// else may fail before it is complete. It removes devices from the domain that are in no
-// such completion.
+// hasCompletion reports whether the set may become satisfactory, or whether something else may fail before the set is complete.
+// It removes devices from the domain that belong to no satisfactory completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
 	level := len(c.Members)
@@ -218,14 +208,14 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	return true
 }
 
-// isNotAccepted reports whether the caller accepts no completion. It narrows the domain.
+// isNotAccepted reports whether the [acceptance] of the caller excludes all completions. It narrows the domain.
 func (p *pruner) isNotAccepted() bool {
 	a, level := p.search.accepts, len(p.constraint.Members)
 	return a != nil && a.size == p.size && !a.narrow(p.Domain.At(level), p.size-level)
 }
 
-// outcome is what the bounds say of the complete set. If it is true, the set is surely
-// satisfactory. They can say something only if they have seen all of its devices.
+// outcome returns what the bounds say about the complete set. If it is True, the set is certainly satisfactory. The bounds must
+// have seen all devices of the set, otherwise the outcome is Open.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
 	if !p.Begun || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
@@ -237,8 +227,7 @@ func (p *pruner) outcome() bound.Outcome {
 	return p.completed
 }
 
-// lacksDevices reports whether one of the requests can't get as many devices as it still
-// wants.
+// lacksDevices reports whether fewer eligible devices are left in the domain than some request still needs.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
 	taken := len(c.Members)
@@ -252,8 +241,7 @@ func (p *pruner) lacksDevices() bool {
 	return false
 }
 
-// failure is why the expression could not be asked about single devices, nil if it
-// could.
+// failure returns the error that kept CEL from judging single devices, or nil.
 func (p *pruner) failure() error {
 	if p.bounds == nil || p.bounds.Err() == nil {
 		return nil
@@ -261,8 +249,8 @@ func (p *pruner) failure() error {
 	return p.constraint.evaluationError(p.bounds.Err())
 }
 
-// passOverTaken removes devices that can't be had any more because of what else was
-// taken. Those for r come from the given position on.
+// passOverTaken removes devices that became unavailable because the search took others. Devices for r come from the given
+// position on.
 func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
 		if !p.mayTake(r, from, p.search.Inventory.Candidates[position]) {
@@ -271,8 +259,7 @@ func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set)
 	}
 }
 
-// mayTake reports whether the device can still be had for one of the covered requests
-// from r on.
+// mayTake reports whether r or a later covered request can still get the device.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
 	for i, q := range p.covered {
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
@@ -285,7 +272,7 @@ func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Can
 	return false
 }
 
-// placeOf is the place of a request among those covered.
+// placeOf returns the index of a request in covered, or -1.
 func (p *pruner) placeOf(r *requests.Request) int {
 	for i, q := range p.covered {
 		if &q.Request == r {
@@ -295,9 +282,9 @@ func (p *pruner) placeOf(r *requests.Request) int {
 	return -1
 }
 
-// next is the first position from the given one on whose device may be the next one of
-// request r in a satisfactory completion, or as many as there are candidates. Devices of
-// a request are taken in ascending order, so none may come after one that is forced.
+// next returns the first position from the given one on whose device r may get next in a satisfactory completion. If there is
+// none it returns the number of candidates. Devices of a request are taken in ascending order, so r gets no device after a forced
+// one.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
 	chosen := len(c.Members)
@@ -319,8 +306,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 	return next
 }
 
-// othersCannotFail reports whether no other CEL constraint may fail before the set of
-// this one is complete.
+// othersCannotFail reports whether no other CEL constraint may fail before the set of this constraint is complete.
 func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
 	for o := range p.others(c, r.Order, c.last) {
@@ -331,8 +317,8 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 	return true
 }
 
-// mayFail reports whether the expression may fail for what the set can become, with the
-// device last, which it may or may not have seen yet.
+// mayFail reports whether the expression may fail for a completion of the set with the device last. It makes no difference
+// whether last has been added already.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.Chosen, Left: p.size - len(c.Members)}
@@ -350,7 +336,7 @@ func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	return p.bounds.Bound(partial)&bound.Error != 0
 }
 
-// most is what the value of no set exceeds, before a device was chosen.
+// most returns an upper bound of the values of all sets. The set must be empty.
 func (p *pruner) most() int64 {
 	domain := bitset.New(len(p.search.Inventory.Candidates))
 	for i, r := range p.covered {
@@ -359,7 +345,7 @@ func (p *pruner) most() int64 {
 	return p.bounds.Most(bound.Partial{Chosen: p.none, Domain: domain, Left: p.size})
 }
 
-// raise has the bounds know the new floor.
+// raise passes the new floor to the bounds.
 func (p *pruner) raise() {
 	if p.bounds != nil {
 		p.bounds.Exceed(p.constraint.Goal.Floor)
@@ -367,8 +353,7 @@ func (p *pruner) raise() {
 	}
 }
 
-// Next is the position of the first device from the given one on that no CEL
-// constraint rules out.
+// Next returns the position of the first device from the given one on that no CEL constraint rules out.
 func (r *Request) Next(position int) int {
 	for i := 0; i < len(r.Decides); i++ {
 		d := r.Decides[i]
@@ -377,7 +362,7 @@ func (r *Request) Next(position int) int {
 		}
 		next := d.constraint.Pruner.next(&r.Request, position)
 		if next > position && i > 0 {
-			// What the others said was about another device.
+			// The other constraints judged a different device, so ask them again.
 			i = -1
 		}
 		position = next
@@ -385,8 +370,7 @@ func (r *Request) Next(position int) int {
 	return position
 }
 
-// isPruned reports whether a CEL constraint knows better than counting devices whether
-// the request can get the rest of its devices.
+// isPruned reports whether a CEL constraint already checks that enough devices are left, so that lookahead need not count them.
 func (r *Request) isPruned() bool {
 	for _, d := range r.Decides {
 		if d.Covered && d.constraint.Pruner.Begun && !d.constraint.Pruner.volatile {
@@ -396,8 +380,8 @@ func (r *Request) isPruned() bool {
 	return false
 }
 
-// Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the devices that the
-// constraint is sure to need whose last covered request is the given one, nil if there are none.
+// Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the forced devices of a
+// constraint whose last covered request is the given one, or nil.
 func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
 	for _, d := range r.Decides {
 		if p := d.constraint.Pruner; d.Covered && p.Begun {

@@ -13,11 +13,9 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// What pruning needs is prepared when the first covered request of a constraint is tried
-// for the first time, and holds for the whole search: which devices are eligible as far
-// as nothing plays a role that the search takes, and the bounds of the expression. There
-// is no pruning at all if something on the way to a complete set may fail that only the
-// search itself finds out.
+// isPrepared prepares the pruner at the first call and reports whether it can cut anything. The eligible devices and the bounds
+// of the expression are then valid for the whole search. Nothing is cut if an evaluation before the set is complete may fail and
+// only the search itself can find that out.
 
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
@@ -26,7 +24,7 @@ func (p *pruner) isPrepared() bool {
 	return !p.useless
 }
 
-// newPruner is for sets with an alternative of the first covered request.
+// newPruner returns a pruner for sets with the given alternative of the first covered request.
 func newPruner(c *CELConstraint, first *Request) *pruner {
 	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.Covered[0], first)}
 	p.covered = append(p.covered, first)
@@ -36,7 +34,7 @@ func newPruner(c *CELConstraint, first *Request) *pruner {
 	return p
 }
 
-// prepare reads the expression. It is false if nothing can be cut, now and later.
+// prepare reads the expression. It returns false if the pruner can never cut anything.
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
@@ -65,8 +63,8 @@ func (p *pruner) prepare() bool {
 	return true
 }
 
-// mayRepeat reports whether a device may be in the set twice: one of which several requests may have a
-// part, for two of those covered. Sets of bits know nothing of that.
+// mayRepeat reports whether a set may contain a device twice, because two covered requests can share it. Sets of bits can't
+// express that.
 func (p *pruner) mayRepeat() bool {
 	if len(p.covered) == 1 || !p.search.Inventory.HasShared {
 		return false
@@ -81,7 +79,7 @@ func (p *pruner) mayRepeat() bool {
 	return false
 }
 
-// makeRoom has memory for all levels of the search.
+// makeRoom allocates the sets for all levels of the search.
 func (p *pruner) makeRoom() {
 	c := p.constraint
 	requests, levels := len(p.covered), p.size+1
@@ -97,7 +95,7 @@ func (p *pruner) makeRoom() {
 	c.Members = slices.Grow(c.Members, p.size)
 }
 
-// findEligible looks at the devices for each covered request.
+// findEligible determines the devices that each covered request can get.
 func (p *pruner) findEligible() {
 	c := p.constraint
 	for i, r := range p.covered {
@@ -111,9 +109,8 @@ func (p *pruner) findEligible() {
 	}
 }
 
-// span are the requests of the claim from the first to the last that the
-// constraint covers. What is between them is searched before a set is complete. It is false if
-// one of them has alternatives and it is not known which is tried.
+// span returns the requests of the claim from the first to the last covered one, because all of them are met before the set is
+// complete. ok is false if a request after the first has alternatives, because it is unclear which will be tried.
 func (p *pruner) span() ([]*Request, bool) {
 	c := p.constraint
 	span := []*Request{p.first}
@@ -126,8 +123,8 @@ func (p *pruner) span() ([]*Request, bool) {
 	return span, true
 }
 
-// boundsOf are those of an expression for complete sets of the given shape, and nil if it can't be
-// read, or if sets may fail because of what they cost. When the search is over nothing more is read.
+// boundsOf returns the bounds of an expression for complete sets of the given shape. It returns nil if the expression can't be
+// read or the cost of evaluating a set may exceed its limit. After the search is cancelled, no expression is read.
 func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *bound.Bounds {
 	if s.Ctx.Err() != nil {
 		return nil
@@ -139,8 +136,8 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
-// findEligibleFor enters the devices that the request can have whatever the search takes. volatile: it
-// also depends on that.
+// findEligibleFor adds the devices to the set that the request can get if only the device itself matters. volatile is true if one
+// of them may become unavailable through other devices that the search takes.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
 	to.SetTo(r.Group.Selectors.Passed())
@@ -161,7 +158,7 @@ func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	return volatile
 }
 
-// joinFree adds those of the eligible devices that the request can have and that are not in use.
+// joinFree adds the eligible devices that the request can get now.
 func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 	taken := p.search.Available.Taken()
 	for w, word := range eligible {
@@ -177,16 +174,15 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 	}
 }
 
-// mayTakeFor reports whether the device can still be had for the request. Where the search would look
-// at the constraint before it finds out that too little of the device is left, as it does for
-// "all", it counts as if it could.
+// mayTakeFor reports whether the request can still get the device. For allocationMode All the search asks the constraint before
+// it checks the capacity of the device, so capacity does not matter here either.
 func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 	return !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, c) &&
 		(r.WantsAll() || p.search.Lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others are the other CEL constraints of the claim that may be asked between two of its requests
-// in a branch in which no set satisfies the given one.
+// others yields the other CEL constraints of the claim that may be evaluated between two of its requests in a branch where no set
+// satisfies the given constraint.
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

@@ -16,20 +16,19 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// reason is why a search found nothing. In one line it is the first of these that is true.
+// reason explains why a search found nothing. The explanation is the first of these that applies:
 //
-//   - Requests for all devices want more than a claim can have.
-//   - A request can't be met by itself, because too few devices are free.
-//   - A CEL constraint is not satisfied by any set.
+//   - Requests for all devices need more than a claim can have.
+//   - A request can't be met even by itself, because too few devices are free.
+//   - No set satisfies a CEL constraint.
 //   - Requests and constraints can't be met together.
 //
-// A constraint that refused no set is not named: the rest of the claims is at fault.
+// A constraint that refused no set is not named, because the rest of the claims is the cause.
 //
-// Nothing of it counts what nodes differ in: the scheduler writes a line for each reason
-// that differs. Package explain has the numbers, for one node.
+// The text contains no numbers that differ between nodes, because the scheduler writes a line for each distinct reason. Package
+// explain has the numbers for one node.
 //
-// It goes by what the search saw and evaluates nothing: an expression that the
-// search did not get to might fail.
+// reason uses only results of the search and evaluates nothing: an expression that the search did not reach might fail.
 type reason struct{ search *Search }
 
 // Reason returns why the search found nothing.
@@ -48,7 +47,7 @@ func (y reason) String() string {
 		}
 	}
 	for _, c := range s.CELConstraints {
-		if c.refused() > 0 && c.accepted == 0 { // no set was satisfactory
+		if c.refused() > 0 && c.accepted == 0 {
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
@@ -60,8 +59,8 @@ func (y reason) String() string {
 	return "no combination of free devices meets all requests and constraints"
 }
 
-// overLimit says which requests for all devices want more than a claim can have, empty if no claim wants more. Claims
-// that ask for too many devices on any node are an error of the setup.
+// overLimit names the requests for all devices of a claim that needs more devices than a claim can have. It returns "" if there
+// is no such claim. A claim that asks for too many devices on every node fails in the setup.
 func (y reason) overLimit() string {
 	limit := y.search.Planner.MaxResults
 	for i, requests := range y.search.Requests {
@@ -80,7 +79,7 @@ func (y reason) overLimit() string {
 	return ""
 }
 
-// prefix names the claim if the pod has several.
+// prefix names the claim if the pod has several claims.
 func (y reason) prefix(claim int) string {
 	if len(y.search.Claims) == 1 {
 		return ""
@@ -88,7 +87,7 @@ func (y reason) prefix(claim int) string {
 	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
 }
 
-// shortages is what all alternatives lack, empty if one of them lacks nothing.
+// shortages says what each alternative lacks. It returns "" if some alternative lacks nothing.
 func (y reason) shortages(all Alternatives) string {
 	var lacks []string
 	for _, r := range all {
@@ -101,8 +100,8 @@ func (y reason) shortages(all Alternatives) string {
 	return strings.Join(lacks, "; ")
 }
 
-// shortage says which devices a request lacks whatever the others get, empty if
-// it lacks none or the search did not get far enough to tell.
+// shortage says which devices the request lacks even by itself. It returns "" if it lacks none or the search has not seen enough
+// devices.
 func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {
@@ -119,8 +118,8 @@ func (y reason) shortage(r *Request) string {
 	}
 }
 
-// isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices,
-// whatever other requests get.
+// isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices, regardless of
+// other requests.
 func isRefused(r *Request) bool {
 	return slices.ContainsFunc(r.Bounding, func(b constraint.Bounding) bool {
 		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
@@ -128,8 +127,7 @@ func isRefused(r *Request) bool {
 	})
 }
 
-// free counts the devices that the request could have if it were alone. known is
-// false if the search did not look at all devices for it.
+// free counts the devices that the request could get by itself. known is false if the search has not examined all devices for it.
 func (y reason) free(r *Request) (free int, known bool) {
 	s := y.search
 	known = true
@@ -139,7 +137,7 @@ func (y reason) free(r *Request) (free int, known bool) {
 		case r.Group.Selectors.Verdict(c.Position) == selection.Unknown:
 			known = known && s.Evaluator.NeverSelects(c)
 		case r.Group.Selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
-			// Nothing is taken any more, so this is about the device alone.
+			// The search has given back all devices, so this concerns only the device itself.
 			if enough, err := s.Available.HasCapacity(&r.Request, c); err == nil && enough {
 				free++
 			}
@@ -148,18 +146,17 @@ func (y reason) free(r *Request) (free int, known bool) {
 	return free, known
 }
 
-// unsatisfied is for a constraint that no set satisfied.
+// unsatisfied returns the reason for a constraint that no set satisfied.
 func (y reason) unsatisfied(c *CELConstraint) string {
 	if compared := comparedBeside(c); compared != "" {
-		// What attributes leave was all that the constraint has seen.
+		// The constraint saw only sets that the compared attributes allow.
 		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
 	}
 	if len(c.Covered) == 1 && len(c.Covered[0]) == 1 {
 		r := c.Covered[0][0]
 		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
-		// Either all were evaluated, or nothing but this constraint kept the search from
-		// completing them.
+		// Either all sets were evaluated, or only this constraint kept the search from completing them.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.Constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
 		}
@@ -167,10 +164,10 @@ func (y reason) unsatisfied(c *CELConstraint) string {
 	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.Name)
 }
 
-// maxCompared is how many constraints that compare attributes are named.
+// maxCompared is the number of attribute constraints that a reason names.
 const maxCompared = 3
 
-// comparedBeside names the constraints that compare attributes of devices of a CEL constraint.
+// comparedBeside names the attribute constraints that cover devices of a CEL constraint.
 func comparedBeside(c *CELConstraint) string {
 	var names []string
 	for i := range c.claim.Spec.Devices.Constraints {
@@ -192,13 +189,12 @@ func comparedBeside(c *CELConstraint) string {
 	return strings.Join(names, ", ")
 }
 
-// isPruned reports whether sets were ruled out without being evaluated.
+// isPruned reports whether sets were excluded without an evaluation.
 func (y reason) isPruned(c *CELConstraint) bool {
 	return c.cuts()+y.search.Symmetry.passedOver > 0
 }
 
-// isFirst reports whether nothing is taken before the first device of the constraint's
-// set.
+// isFirst reports whether the constraint covers the first device that the search takes.
 func (y reason) isFirst(c *CELConstraint) bool {
 	for i, requests := range y.search.Requests[:c.claimIndex+1] {
 		if i == c.claimIndex {
@@ -211,7 +207,7 @@ func (y reason) isFirst(c *CELConstraint) bool {
 	return true
 }
 
-// hasCounters reports whether devices keep each other from being allocated.
+// hasCounters reports whether some devices share counters, so that one can make another unavailable.
 func (y reason) hasCounters() bool {
 	for _, c := range y.search.Inventory.Candidates {
 		if len(c.Device.ConsumesCounters) > 0 {

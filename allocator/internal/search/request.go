@@ -13,31 +13,28 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Request is one request or subrequest of a claim, ready for the search.
+// Request is a request or subrequest of a claim, prepared for the search.
 type Request struct {
 	requests.Request
-	// alternative is the place among those of the request.
+	// alternative is the index among the alternatives of the request.
 	alternative int
-	// all is the set of devices wanted by allocation mode All, in order.
+	// all holds the devices that allocation mode All asks for, in order.
 	all []*inventory.Candidate
-	// Constraints are those that cover the request, in the order of the claim.
+	// Constraints holds the constraints that cover the request, in the order of the claim.
 	Constraints []constraint.Constraint
-	// Bounding are those of them that are asked before any CEL constraint is: that one would
-	// be evaluated, and might fail.
+	// Bounding holds the constraints before the first CEL constraint, because evaluating that one might fail.
 	Bounding []constraint.Bounding
-	// Decides are the CEL constraints for which it matters that this request is
-	// tried, covered or not.
+	// Decides holds the CEL constraints whose set size depends on whether this request is tried, even if they don't cover it.
 	Decides []Contribution
-	// Group are the requests for devices of the same kind, this one among them.
+	// Group is shared by all requests for the same kind of device.
 	Group *group
 }
 
-// Alternatives are what a request of a claim can be met by: the subrequests of a
-// prioritized list, or the request itself alone. The first with which everything
-// after it can be met is chosen.
+// Alternatives are the subrequests of a prioritized list, or a single request. The search chooses the first alternative that
+// leads to a solution.
 type Alternatives []*Request
 
-// least is the alternative that wants the fewest devices.
+// least returns the alternative that needs the fewest devices.
 func (a Alternatives) least() *Request {
 	result := a[0]
 	for _, r := range a {
@@ -48,13 +45,12 @@ func (a Alternatives) least() *Request {
 	return result
 }
 
-// group is what requests have in common that want the same kind of device: the
-// same devices are eligible for them.
+// group holds the common state of requests with the same eligible devices.
 type group struct {
 	first *Request
-	// Selectors are shared by the requests.
+	// Selectors holds the verdicts of the selectors, which all requests of the group share.
 	Selectors selection.Selectors
-	// LookedAhead: they were evaluated for all devices that the requests may try.
+	// LookedAhead is true after the selectors were evaluated for all devices that the requests may try.
 	LookedAhead bool
 }
 
@@ -67,12 +63,12 @@ func SameKind(a, b *Request) bool {
 		equality.Semantic.DeepEqual(a.Spec.Capacity, b.Spec.Capacity)
 }
 
-// IsSelected reports whether the device passes the selectors and is for the node.
+// IsSelected reports whether the device passes the selectors and can be used on the node.
 func (r *Request) IsSelected(c *inventory.Candidate) (bool, error) {
 	return r.Group.Selectors.Select(&r.Request, c)
 }
 
-// AddConstraint adds one that covers the request.
+// AddConstraint adds a constraint that covers the request.
 func (r *Request) AddConstraint(c constraint.Constraint) {
 	if b, ok := c.(constraint.Bounding); ok && len(r.Bounding) == len(r.Constraints) {
 		r.Bounding = append(r.Bounding, b)
@@ -80,7 +76,7 @@ func (r *Request) AddConstraint(c constraint.Constraint) {
 	r.Constraints = append(r.Constraints, c)
 }
 
-// otherConstraints counts the constraints without that of the caller, which narrows the domain itself.
+// otherConstraints counts the constraints of the request except an [acceptance], because the pruner applies that itself.
 func (r *Request) otherConstraints() int {
 	count := len(r.Constraints)
 	if count > 0 {
@@ -91,8 +87,7 @@ func (r *Request) otherConstraints() int {
 	return count
 }
 
-// isAdmitted asks the constraints that see a device of the request before a CEL constraint
-// does. What they refuse now, they would refuse later, too.
+// isAdmitted reports whether the Bounding constraints admit the device. If they refuse a device now, they also refuse it later.
 func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 	for _, b := range r.Bounding {
 		if !b.Admits(c) {
@@ -102,11 +97,10 @@ func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 	return true
 }
 
-// cannotFail reports whether meeting the request can't evaluate anything but
-// selectors, whatever is tried.
+// cannotFail reports whether meeting the request evaluates nothing but selectors, in every branch.
 func (r *Request) cannotFail() bool {
 	return len(r.Derived) == 0 && len(r.Decides) == 0
 }
 
-// Passed returns the devices that are known to pass the selectors.
+// Passed returns the devices whose verdict of the selectors has been found to be true.
 func (r *Request) Passed() bitset.Set { return r.Group.Selectors.Passed() }

@@ -8,21 +8,19 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// RequestDevices are the devices that a node has for a request, whatever other requests
-// and constraints want.
+// RequestDevices holds the devices of a node for one request, regardless of other requests and constraints.
 type RequestDevices struct {
 	Claim *resourceapi.ResourceClaim
-	// Request is its name, "request/subrequest" for an alternative.
+	// Request is the name of the request, "request/subrequest" for an alternative.
 	Request string
-	// Wanted is how many are to be allocated.
+	// Wanted is the number of devices to allocate.
 	Wanted int
-	// Matching devices pass the selectors and can be used: those that the request could
-	// have if nothing were in use. Free are those of them that it can have now.
+	// Matching holds the devices that the request could get if no device were in use. Free holds the ones that are available now.
 	Matching, Free []structured.DeviceID
-	// Unusable devices pass the selectors, but have taints that the request does not tolerate, or need a feature that
-	// is off or that the node does not have.
+	// Unusable holds devices that pass the selectors but have a taint that the request does not tolerate, or need a feature that is
+	// off or that the node lacks.
 	Unusable []structured.DeviceID
-	// Failed are devices that are not counted because a selector fails for them.
+	// Failed holds devices that a selector failed on. They are not counted.
 	Failed []structured.DeviceID
 }
 
@@ -52,7 +50,7 @@ func (s *Search) devicesFor(r *Request) (RequestDevices, error) {
 	return result, nil
 }
 
-// RequestDevices looks at all devices of the node for each request of the claims.
+// RequestDevices examines all devices of the node for each request of the claims.
 func (s *Search) RequestDevices() ([]RequestDevices, error) {
 	var result []RequestDevices
 	for _, requests := range s.Requests {

@@ -21,16 +21,15 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// Solution is what a search took, in the order of claims, requests and devices.
+// Solution holds the decisions and devices of a search, in the order of claims, requests and devices.
 type Solution struct {
-	// Decisions has the requests that are being tried, one for each request of the
-	// claims up to where the search stands.
+	// Decisions holds the current alternative of each request up to the current one.
 	Decisions []*Request
-	// Choices are the devices.
+	// Choices holds the devices taken.
 	Choices []Choice
 }
 
-// Choice is a device taken for a request.
+// Choice is a device that was taken for a request.
 type Choice struct {
 	Claim   int
 	Request *Request
@@ -38,8 +37,7 @@ type Choice struct {
 	availability.Reservation
 }
 
-// chosen returns the requests of a claim, of alternatives the one that was met. all are the
-// requests of the claims.
+// chosen returns the alternative that was met for each request of a claim. all holds the requests of all claims.
 func (s *Solution) chosen(all [][]Alternatives, claim int) []*Request {
 	start := 0
 	for _, requests := range all[:claim] {
@@ -48,7 +46,7 @@ func (s *Solution) chosen(all [][]Alternatives, claim int) []*Request {
 	return s.Decisions[start : start+len(all[claim])]
 }
 
-// tried is what is being tried for a request of a claim, nil if nothing is.
+// tried returns the current alternative for a request of a claim, or nil if the search has not reached the request.
 func (s *Solution) tried(all [][]Alternatives, claim, request int) *Request {
 	for _, requests := range all[:claim] {
 		request += len(requests)
@@ -59,8 +57,7 @@ func (s *Solution) tried(all [][]Alternatives, claim, request int) *Request {
 	return s.Decisions[request]
 }
 
-// choicesOf returns what was taken for one claim: the search takes one claim
-// after the other.
+// choicesOf returns the devices of one claim. They are consecutive, because the search takes one claim after the other.
 func (s *Solution) choicesOf(claim int) []Choice {
 	start := 0
 	for start < len(s.Choices) && s.Choices[start].Claim < claim {
@@ -73,7 +70,7 @@ func (s *Solution) choicesOf(claim int) []Choice {
 	return s.Choices[start:end]
 }
 
-// Results turns a solution into one allocation result a claim.
+// Results returns an allocation result for each claim.
 func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	results := make([]resourceapi.AllocationResult, len(s.Claims))
 	for i, claim := range s.Claims {
@@ -93,7 +90,7 @@ func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	return results, nil
 }
 
-// deviceResults are the devices of a claim, with their binding conditions if the feature is on.
+// deviceResults returns the devices of a claim, with their binding conditions if the feature is on.
 func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
@@ -120,8 +117,8 @@ func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.Devic
 	return results
 }
 
-// configuration collects the configuration of the classes, each once, and then
-// that of the claim. A configuration for all requests names none.
+// configuration returns the configuration of the classes, each once, followed by the configuration of the claim. A configuration
+// that applies to all requests lists none.
 func configuration(claim *resourceapi.ResourceClaim, requests []*Request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
@@ -166,8 +163,8 @@ func classConfiguration(requests []*Request) []resourceapi.DeviceAllocationConfi
 	return config
 }
 
-// nodeSelector says where the devices can be used: on this node if any of them
-// is tied to it, else wherever all of their selectors match, nil for everywhere.
+// nodeSelector returns a selector for the nodes where the devices can be used. It selects only this node if a device is tied to
+// the node, and otherwise combines the selectors of the devices. It returns nil if the devices can be used everywhere.
 func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
@@ -205,7 +202,7 @@ func onlyOn(node string) *v1.NodeSelector {
 	}}}
 }
 
-// addRequirements leaves out what is there already.
+// addRequirements appends the requirements that to does not contain yet.
 func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorRequirement {
 	for _, requirement := range from {
 		if !containsRequirement(to, requirement) {
@@ -215,7 +212,7 @@ func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorReq
 	return to
 }
 
-// containsRequirement compares values as sets: their order has no meaning.
+// containsRequirement reports whether in holds the requirement. The order of values has no meaning.
 func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSelectorRequirement) bool {
 	values := sets.New(requirement.Values...)
 	for _, known := range in {
@@ -226,13 +223,14 @@ func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSel
 	return false
 }
 
-// IsAbout reports whether a preference of a claim is about a device of the solution. A preference of a class may be about an
-// alternative that was not chosen, and setting up a search takes time.
+// IsAbout reports whether a preference of a claim covers a device of the solution. A preference of a class may cover only an
+// alternative that was not chosen, and this check saves setting up a search for it.
 func (s *Solution) IsAbout(claim int, p *plan.Preference) bool {
 	return slices.ContainsFunc(s.Choices, func(c Choice) bool { return c.Claim == claim && constraint.Covers(p.API, &c.Request.Request) })
 }
 
-// Positions describes a solution without the objects of the node: the alternatives of all requests, and the devices.
+// Positions describes a solution without objects of the node: by the alternatives of all requests and the positions of the
+// devices.
 func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choice) {
 	decisions, choices = make([]int, 0, len(of.Decisions)), make([]answer.Choice, 0, len(of.Choices))
 	next := 0
@@ -248,7 +246,7 @@ func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choi
 	return decisions, choices
 }
 
-// Replay makes the solution of the search from its positions.
+// Replay restores the solution of the search from its positions.
 func (s *Search) Replay(decisions []int, choices []answer.Choice) {
 	for _, requests := range s.Requests {
 		for _, all := range requests {
@@ -264,7 +262,7 @@ func (s *Search) Replay(decisions []int, choices []answer.Choice) {
 	}
 }
 
-// HasChosen takes what the claim has for the solution of the search.
+// HasChosen makes the allocation of the claim the solution of the search.
 func (s *Search) HasChosen(claim *resourceapi.ResourceClaim) error {
 	var results []resourceapi.DeviceRequestAllocationResult
 	if claim.Status.Allocation != nil {

@@ -13,8 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// A selector without terms can't come from an API server. It matches no node,
-// but must not be taken for one that ties the device to a place either.
+// A selector without terms can't come from an API server. It must not be treated as a selector that ties the device to the node.
 func TestNodeSelectorWithoutTerms(t *testing.T) {
 	chosen := &inventory.Candidate{
 		Device: &resourceapi.Device{Name: "a"},

@@ -14,19 +14,19 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// The search goes down one request and one device at a time:
+// The search handles one request and one device at a time:
 //
-//  1. nextRequest meets the request that is next. Behind the last request there is a solution, and it is yielded.
-//  2. try meets a request with one of its alternatives, in their order.
-//  3. nextDevice finds the next device of the alternative, and goes on with the next request when it has all.
-//  4. takeAny takes the first candidate that is eligible and that no constraint refuses. takeNextOfAll takes the one device
-//     that is next, for a request for all devices.
-//  5. proceed goes on with nextDevice. If nothing comes of it, giveBack undoes the last take, and takeAny takes the next
-//     candidate.
+//  1. nextRequest meets the next request. After the last request, the solution is complete and nextRequest yields it.
+//  2. try meets a request with one of its alternatives, in order.
+//  3. nextDevice finds the next device of the alternative. When the alternative has all its devices, it continues with the next
+//     request.
+//  4. takeAny takes the first eligible candidate that no constraint refuses. For a request for all devices, takeNextOfAll takes
+//     the only possible next device instead.
+//  5. proceed continues with nextDevice. If that fails, giveBack undoes the last take, and takeAny takes the next candidate.
 //
-// step counts before 1 and 3. What is cut is cut where a request or a device is begun, so that nothing has to be undone for it.
+// step counts before 1 and 3. Branches are cut before a request or device is begun, so a cut needs no undoing.
 
-// Run looks for the first solution, which is then that of the search.
+// Run finds the first solution, which then is the solution of the search.
 func (s *Search) Run() (bool, error) {
 	for range s.Solutions() {
 		s.logger.V(6).Info("Allocation result found")
@@ -35,8 +35,8 @@ func (s *Search) Run() (bool, error) {
 	return false, s.Err
 }
 
-// Solutions yields the solutions in their order. A solution is that of the search until the search goes on. If the loop ends
-// early, the search keeps the solution. The error that ends the search is [Search.Err].
+// Solutions yields the solutions in order. A solution is valid until the search continues. If the loop ends early, the search
+// keeps its last solution. [Search.Err] is the error that ended the search.
 func (s *Search) Solutions() iter.Seq[*Solution] {
 	return func(yield func(*Solution) bool) {
 		s.yield = yield
@@ -44,8 +44,7 @@ func (s *Search) Solutions() iter.Seq[*Solution] {
 	}
 }
 
-// iterate meets all requests, unless the node has too many devices for a claim that wants all of them. Nothing is
-// evaluated then.
+// iterate meets all requests. It evaluates nothing if a request for all devices would give a claim too many.
 func (s *Search) iterate() (outcome, error) {
 	if (reason{s}).overLimit() != "" {
 		return none, nil
@@ -53,8 +52,7 @@ func (s *Search) iterate() (outcome, error) {
 	return s.nextRequest(0, 0)
 }
 
-// nextRequest meets the requests of the claims from the given one on. If that
-// fails, everything that was taken is given back.
+// nextRequest meets the requests from the given one on. If that fails, it gives back all devices that it took.
 func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	if err := s.step(); err != nil {
 		return none, err
@@ -69,8 +67,7 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	case request == len(s.Requests[claim]):
 		result, err := s.nextRequest(claim+1, 0)
 		if result == tooMany {
-			// The limit is one of a claim. Other devices for this claim may lead to
-			// another alternative in the next.
+			// The limit applies to each claim. Other devices for this claim may lead to another alternative in the next claim.
 			result = none
 		}
 		return result, err
@@ -91,7 +88,7 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	return result, nil
 }
 
-// step counts, and looks whether the search was cancelled or had enough steps.
+// step counts one step and returns an error if the search was cancelled or has exhausted its budget.
 func (s *Search) step() error {
 	s.Work.Steps++
 	if err := s.Work.Cancelled(); err != nil {
@@ -126,13 +123,13 @@ func (s *Search) try(p Place, r *Request) (outcome, error) {
 	return result, err
 }
 
-// nextDevice finds the devices of the request from p on.
+// nextDevice finds the devices of the request from p on, and then meets the requests after it.
 func (s *Search) nextDevice(p Place, r *Request) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
 	case r.WantsAll() && len(r.all) == 0:
-		// "All" of nothing is not what anybody wants.
+		// A request for all devices is not met by an empty set.
 		return none, nil
 	case p.Device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
@@ -154,8 +151,8 @@ func (s *Search) nextDevice(p Place, r *Request) (outcome, error) {
 	}
 }
 
-// takeNextOfAll takes the one device that is next. The order does not matter for
-// "all", so there is no other choice.
+// takeNextOfAll takes the next device of a request for all devices. The order of its devices does not matter, so there is no
+// other choice.
 func (s *Search) takeNextOfAll(p Place, r *Request) (outcome, error) {
 	c := r.all[p.Device]
 	if s.Available.InUse(p.claim, &r.Request, c) {
@@ -167,7 +164,7 @@ func (s *Search) takeNextOfAll(p Place, r *Request) (outcome, error) {
 	return s.proceed(p, r, c)
 }
 
-// takeAny tries the devices from p.from on, one of each symmetry class.
+// takeAny tries the devices from p.From on. After a device fails, it skips the devices of the same symmetry class.
 func (s *Search) takeAny(p Place, r *Request) (outcome, error) {
 	var failed failedClasses
 	for position := r.Next(p.From); position < len(s.Inventory.Candidates); position = r.Next(position + 1) {
@@ -192,7 +189,7 @@ func (s *Search) takeAny(p Place, r *Request) (outcome, error) {
 				return result, err
 			}
 			if s.isNotBetter() {
-				// What this request gets makes no difference. To try it could only fail.
+				// The devices of this request make no difference. Trying them can only lead to errors.
 				return none, nil
 			}
 		}
@@ -203,8 +200,8 @@ func (s *Search) takeAny(p Place, r *Request) (outcome, error) {
 	return none, nil
 }
 
-// IsEligible decides in the order of cost: no selector is evaluated for a device
-// that can't be had.
+// IsEligible reports whether the request may get the device. Cheap checks come first, so no selector is evaluated for a device in
+// use.
 func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
 	if s.Available.InUse(claim, &r.Request, c) {
 		return false, nil
@@ -219,7 +216,7 @@ func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool
 	return s.Available.HasCapacity(&r.Request, c)
 }
 
-// proceed goes on after c was taken at p, and gives it back if that fails.
+// proceed continues after c was taken at p, and gives c back if that fails.
 func (s *Search) proceed(p Place, r *Request, c *inventory.Candidate) (outcome, error) {
 	p.Device++
 	p.From = c.Position + 1
@@ -230,8 +227,8 @@ func (s *Search) proceed(p Place, r *Request, c *inventory.Candidate) (outcome, 
 	return result, err
 }
 
-// Take takes a selectable device that is not in use if nothing speaks against it. If a constraint
-// does, it is returned. Unless the device was taken nothing has changed.
+// Take takes a selected device that is not in use, unless it is unusable or a constraint refuses it. That constraint is returned.
+// If the device is not taken, nothing has changed.
 func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
 	var reserved availability.Reservation
 	if !r.IsSimple(c) {
@@ -263,7 +260,7 @@ func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy 
 	return nil, true, nil
 }
 
-// mark marks the device as taken if it has enough capacity.
+// mark marks the device as taken and returns true, if the device has enough capacity.
 func (s *Search) mark(claim int, r *Request, c *inventory.Candidate, reserved *availability.Reservation) (bool, error) {
 	if !r.IsSimple(c) {
 		if enough, err := s.Available.HasCapacity(&r.Request, c); err != nil || !enough {
@@ -294,8 +291,7 @@ func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
 	}
 }
 
-// withinLimit reports whether no choice of alternatives gives the claim too many
-// results.
+// withinLimit reports whether the claim stays within the limit on results with every choice of alternatives.
 func (s *Search) withinLimit(requests []Alternatives) bool {
 	devices := 0
 	for _, all := range requests {
@@ -311,14 +307,14 @@ func (s *Search) withinLimit(requests []Alternatives) bool {
 	return true
 }
 
-// IsPredictable reports whether nothing may fail for the requests of a claim that only the search itself finds out. Their
-// selectors are known then.
+// IsPredictable evaluates the selectors of these requests of a claim ahead. It reports whether nothing else may fail in the
+// search for them.
 func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.speculate(requests...)
 }
 
-// MayFailBetween reports whether a CEL constraint of a claim may fail that becomes complete between two of its requests, with
-// the device last.
+// MayFailBetween reports whether a CEL constraint that becomes complete between two requests of the claim may fail, with the
+// device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
 	return slices.ContainsFunc(s.CELConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)
@@ -328,7 +324,7 @@ func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) 
 // IsConstrained reports whether the search has CEL constraints.
 func (s *Search) IsConstrained() bool { return len(s.CELConstraints) > 0 }
 
-// Stats counts the work of the search.
+// Stats returns the counts of the work done.
 func (s *Search) Stats() answer.Stats {
 	stats := answer.Stats{Steps: s.Work.Steps, Cost: int64(min(s.Work.Cost.Spent(), math.MaxInt64))}
 	for _, constraint := range s.CELConstraints {

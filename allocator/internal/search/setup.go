@@ -23,8 +23,8 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// New checks claims and requests in their order and sets up the state, for any solution, or for one that is
-// better than another.
+// New checks claims and requests in order and sets up the state of a search. If improves is nil the search accepts any solution,
+// otherwise only a better one.
 func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, error) {
 	a := on.Planner
 	s := &Search{
@@ -57,7 +57,7 @@ func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, e
 	return s, nil
 }
 
-// makeRoom spares the stacks from growing while the search goes on.
+// makeRoom allocates the stacks so that they don't grow during the search.
 func (s *Search) makeRoom() {
 	requests, devices := 0, 0
 	for _, claim := range s.Requests {
@@ -70,8 +70,7 @@ func (s *Search) makeRoom() {
 	s.Available.Expect(devices)
 }
 
-// setup reads the claims of a search, in their order: requests, what they have in common, and
-// constraints. The first thing that is wrong is the error.
+// setup reads the requests and constraints of the claims of a search, in order. The first mistake is the error.
 type setup struct{ search *Search }
 
 func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
@@ -87,7 +86,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 			a = a[met.alternative : met.alternative+1]
 		}
 		least := a.least()
-		// Compared before it is added: the sum of untrusted counts may overflow.
+		// Subtract instead of adding: a sum of untrusted counts may overflow.
 		if limit := b.search.Planner.MaxResults; least.Count > limit-devices && requests.AsksForMore(claim, limit) {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
 				least.Count, limit, devices)
@@ -123,7 +122,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alt
 	return result, nil
 }
 
-// groupOf finds the group of a request, or makes one.
+// groupOf returns the group of a request, and creates it if necessary.
 func (b setup) groupOf(r *Request) *group {
 	s := b.search
 	for _, g := range s.groups {
@@ -144,9 +143,8 @@ func (b setup) determineCount(r *Request) error {
 	return r.DetermineCount()
 }
 
-// determineAll finds the devices that make up "all". It refuses to do so while
-// some pool can't be seen as a whole, even if no device of it would be selected. Other
-// nodes have other pools.
+// determineAll finds the devices of a request for all devices. It fails while any pool is incomplete or invalid, even if no
+// device of that pool would be selected. Other nodes may have other pools.
 func (b setup) determineAll(r *Request) error {
 	next, candidates := 0, b.search.Inventory.Candidates
 	for _, p := range b.search.Inventory.Pools {
@@ -170,8 +168,8 @@ func (b setup) determineAll(r *Request) error {
 	return nil
 }
 
-// isPartOfAll leaves out devices that would not have the requested capacity even
-// if nobody else used them.
+// isPartOfAll reports whether a request for all devices includes the device. It excludes devices that lack the requested capacity
+// even if unused.
 func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	features := b.search.Planner.Features
 	selected, err := r.IsSelected(c)
@@ -216,7 +214,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternativ
 	return nil
 }
 
-// Cover has the constraint hold for the requests that it covers.
+// Cover adds the constraint to the requests that it covers.
 func Cover(all []Alternatives, api *resourceapi.DeviceConstraint, c constraint.Constraint) {
 	for _, alternatives := range all {
 		for _, r := range alternatives {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
-// Search is the state of one Allocate call. One goroutine works with it.
+// Search is the state of one Allocate call. It is used by one goroutine.
 type Search struct {
 	plan.OnNode
 	demands
@@ -23,70 +23,67 @@ type Search struct {
 	preference
 	Ctx    context.Context
 	logger klog.Logger
-	// traces: each step is logged.
+	// traces is true if each step is logged.
 	traces bool
 	// Evaluator evaluates selectors and derived attributes.
 	Evaluator selection.Evaluator
 	Work      budget.Work
-	// yield is called for each solution. It is false if no more are wanted.
+	// yield is called for each solution. It returns false if no more solutions are needed.
 	yield func(*Solution) bool
 	// Err is the error that ended [Search.Solutions].
 	Err error
 }
 
-// demands are read from the claims when the search is set up.
+// demands holds the requests and constraints of the claims. It is filled when the search is set up.
 type demands struct {
-	// Requests has the requests of each claim, in order.
+	// Requests holds the requests of each claim, in order.
 	Requests       [][]Alternatives
 	CELConstraints []*CELConstraint
 	groups         []*group
 }
 
-// taken changes with each device that the search takes or gives back.
+// taken holds the devices that the search has taken. It changes with each take and give-back.
 type taken struct {
-	// Available is what is left of the candidates.
+	// Available tracks the availability of the candidates.
 	Available *availability.Availability
-	// Solution has what the search took so far. When the search ends without success it is empty.
+	// Solution holds the decisions and devices so far. It is empty after a search that found nothing.
 	Solution Solution
-	// ResultCount counts the choices of each claim.
+	// ResultCount holds the number of choices of each claim.
 	ResultCount []int
 }
 
-// cutting has the means to leave out branches.
+// cutting holds the mechanisms that cut branches.
 type cutting struct {
 	Lookahead lookahead
 	Symmetry  symmetry
-	// TellsApart: devices that look the same are not symmetric, because it matters which others are left.
+	// TellsApart is true if symmetry must not be used, because it matters which devices remain free.
 	TellsApart bool
-	// accepts is the condition of the caller on complete sets, nil if there is none.
+	// accepts is the condition of the caller on complete sets, or nil.
 	accepts *acceptance
 }
 
-// preference is nil unless the search is for a better solution.
+// preference is empty unless the search is for a better solution.
 type preference struct {
 	Improves  *Improvement
 	Objective Objective
 }
 
-// Place is where the search stands: which device of which request of which claim
-// is to be found next, and the first position at which it may be. Devices of one
-// request are taken in ascending order, so that every set is tried once and not
-// in all its orders.
+// Place is the current point of the search: the claim, the request, the index of the device to find next, and the first position
+// to try. Devices of one request are taken in ascending order, so that each set is tried in one order only.
 type Place struct {
 	claim, request, Device int
 	From                   int
 }
 
-// outcome is how a part of the search ended, besides with an error.
+// outcome is the result of a part of the search, unless it ended with an error.
 type outcome int8
 
 const (
-	// none: there is no solution from here.
+	// none means that this branch has no solution.
 	none outcome = iota
-	// found: the choices are the solution, and no other is wanted.
+	// found means that the choices are the solution and the search ends.
 	found
-	// tooMany: there is no solution from here because a claim would get more results
-	// than it may have. Other devices for the requests before don't change that, so
-	// they are not tried; other alternatives may.
+	// tooMany means that this branch has no solution because a claim would get more results than it may have. Other devices for
+	// earlier requests can't change that, so they are not tried. Other alternatives can.
 	tooMany
 )

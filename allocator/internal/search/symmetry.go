@@ -16,33 +16,31 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Two devices that look the same to everything that matters are symmetric: if there is no
-// solution with the one in some place, there is none with the other in the same place.
-// Each solution with the second would be one with the first, the two exchanged. So of 64
-// equal GPUs one is tried, not 64.
+// Two devices are symmetric if nothing that affects the search distinguishes them. Exchanging them turns one solution into
+// another. So if one of them leads to no solution at some point, the other does not either, and the search tries one of 64 equal
+// GPUs, not all 64.
 //
-// What matters is the driver, the pool, capacities, what selectors say, and those
-// attributes that a constraint reads: serial numbers don't. A device that has more to
-// it than attributes and capacities, or can be reached from other nodes, is like no other.
+// The driver, the pool, capacities, selector verdicts and the attributes that constraints read distinguish devices. Serial
+// numbers don't. A device with anything beyond attributes and capacities, or one that other nodes can reach, is symmetric to no
+// other.
 //
-// Exchanging the two must not change the order in which an expression sees devices. In
-// the request at hand it does not, since all that comes later in it comes after both.
-// Requests after it may have either, among others: so if one of them is covered by a CEL
-// constraint nothing is passed over. Nor is anything if one of them is for all devices: it
-// takes them in order, and which of two devices is in use decides what it meets first.
+// The exchange must not change the order in which an expression sees the devices. In the current request it does not, since all
+// later devices of the request come after both. A later request may get either device, next to others. So no device is skipped if
+// a CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
+// its devices in order, so the device in use decides what it meets first.
 
-// symmetry knows the symmetric devices of one search.
+// symmetry finds the symmetric devices of a search.
 type symmetry struct {
 	search *Search
-	// classes has what [symmetry.ClassOf] returns, once it was found.
+	// classes caches the result of [symmetry.ClassOf]. It is valid if found is true.
 	classes []int
 	found   bool
-	// passedOver counts the devices that were not tried because one of their class had failed.
+	// passedOver counts the devices that were skipped because a device of their class had failed.
 	passedOver int64
 }
 
-// ClassOf returns for each position the number of a symmetry class, the same for devices that
-// are symmetric. nil if no two devices are.
+// ClassOf returns the symmetry class of each position. Symmetric devices have the same class. It returns nil if no two devices
+// are symmetric.
 func (y *symmetry) ClassOf() []int {
 	if !y.found {
 		y.found = true
@@ -51,7 +49,7 @@ func (y *symmetry) ClassOf() []int {
 	return y.classes
 }
 
-// mayPassOver reports whether devices may be passed over for a request.
+// mayPassOver reports whether symmetric devices may be skipped for the request at p.
 func (y *symmetry) mayPassOver(p Place) bool {
 	s := y.search
 	if s.Planner.Unbounded || s.TellsApart {
@@ -73,12 +71,11 @@ func (y *symmetry) mayPassOver(p Place) bool {
 	return true
 }
 
-// failedClasses are the symmetry classes of devices with which there is no solution in some
-// place.
+// failedClasses holds the symmetry classes of devices that failed at one point of the search.
 type failedClasses struct {
 	classOf []int
 	failed  bitset.Set
-	// useless: no device may be passed over.
+	// useless is true if no device may be skipped.
 	useless bool
 }
 
@@ -101,7 +98,7 @@ func (f *failedClasses) add(y *symmetry, p Place, position int) {
 }
 
 func (y *symmetry) find() []int {
-	// Selectors were evaluated already.
+	// Attributes that only selectors read don't matter, because the verdicts are compared below.
 	s, read := y.search, y.search.ReadByConstraints(y.search.Improves != nil)
 	if s.Inventory.Plain.Count() < 2 || !inventory.AreUsable(s.Inventory.Pools) {
 		return nil
@@ -126,7 +123,7 @@ func (y *symmetry) find() []int {
 		}
 		for _, g := range s.groups {
 			if g.Selectors.Verdict(i) == selection.Unknown {
-				// A selector fails for the device, or may.
+				// A selector fails for the device or has not been evaluated.
 				return fmt.Sprint("unknown ", i)
 			}
 			key += fmt.Sprint(" ", g.Selectors.Verdict(i))
@@ -135,7 +132,7 @@ func (y *symmetry) find() []int {
 	})
 }
 
-// numbered gives equal keys equal numbers. nil if no two are equal.
+// numbered returns a number for each key, equal for equal keys. It returns nil if all keys differ.
 func numbered(n int, key func(int) string) []int {
 	numbers := make(map[string]int, n)
 	numberOf := make([]int, n)
@@ -152,8 +149,7 @@ func numbered(n int, key func(int) string) []int {
 	return numberOf
 }
 
-// byContent numbers the devices by driver, capacities and the attributes that are
-// read. nil if no two are equal.
+// byContent numbers the devices by driver, capacities and the attributes that are read. It returns nil if all devices differ.
 func (y *symmetry) byContent(read view.ReadSet) []int {
 	candidates, readers := y.search.Inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {

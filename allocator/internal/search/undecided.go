@@ -21,10 +21,9 @@ func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 	return result
 }
 
-// busyWith is the CEL constraint that the search is about to find devices for: the
-// last of those that have some and lack some, else the first of those that lack
-// some. If all sets are complete it is the last, for another set of it is what would
-// be tried next.
+// busyWith returns the CEL constraint that the search is about to find devices for. That is the last constraint with some but not
+// all devices, or else the first constraint that lacks devices. If all sets are complete, it is the last constraint, because the
+// search would try another set of that constraint next.
 func (s *Search) busyWith() *CELConstraint {
 	var begun, open *CELConstraint
 	for _, c := range s.CELConstraints {
@@ -46,9 +45,8 @@ func (s *Search) busyWith() *CELConstraint {
 	}
 }
 
-// combinations are those of the requests that the constraint covers, in order. Of a
-// prioritized list it is the alternative being tried, or the first if the search did
-// not get there.
+// combinations returns the combinations of the covered requests, in order. For a prioritized list it uses the current
+// alternative, or the first if the search has not reached the request.
 func (c *CELConstraint) combinations() []budget.Combination {
 	var result []budget.Combination
 	members := c.Members
@@ -71,7 +69,7 @@ func (c *CELConstraint) isCovered(r *Request) bool {
 	return slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.Contains(all, r) })
 }
 
-// combination counts the devices for a request that has the members.
+// combination counts the devices for a request that has already got the members.
 func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.Combination {
 	candidates := s.Inventory.Candidates
 	if r.WantsAll() {
@@ -90,8 +88,7 @@ func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.
 	return result
 }
 
-// isFree reports whether the request could have the device if it were alone. A device
-// on which a selector fails it can't have.
+// isFree reports whether the request could get the device by itself. It can't if a selector fails for the device.
 func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
 	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false

@@ -1,13 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection evaluates the expressions over one device: the selectors of requests and of
-// their classes ([Selectors]), and derived attributes.
+// Package selection evaluates expressions over one device: the selectors of requests and of their classes ([Selectors]), and
+// derived attributes.
 //
-// They are evaluated when the search reaches a device, not before: one that fails on a device
-// which is not needed must not fail the allocation. What one said does not depend on what is
-// allocated, and is remembered: in the search, and in a [Row] for other searches over the same
-// view. An error is not.
+// They are evaluated when the search reaches a device, because a failure on a device that is not needed must not fail the
+// allocation. Verdicts don't depend on allocations. They are kept in the search, and in a [Row] for other searches over the same
+// view. Errors are not kept.
 package selection
 
 import (
@@ -32,30 +31,28 @@ type Evaluator struct {
 	Context  context.Context
 	Features structured.Features
 	Node     *v1.Node
-	// Compiled has the expressions that were compiled.
+	// Compiled is the cache of compiled expressions.
 	Compiled *dracel.Cache
-	// Work is asked before each evaluation.
+	// Work is checked before each evaluation.
 	Work interface {
-		// Cancelled is an error if nothing is to be evaluated any more.
+		// Cancelled returns an error if nothing more must be evaluated.
 		Cancelled() error
 	}
-	// ReadSets tells what selectors read. Without it they are evaluated for each device by itself.
+	// ReadSets returns the attributes that selectors read. If it is nil, selectors are evaluated for each device separately.
 	ReadSets interface {
 		ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet
 	}
-	// Evaluated counts the devices for which selectors were evaluated.
+	// Evaluated counts the devices that selectors were evaluated for.
 	Evaluated int64
 	derived   map[derivation]derivedAttribute
 }
 
-// NeverSelects reports whether the device is left out whatever selectors say, which is decided
-// before any of them can fail.
+// NeverSelects reports whether the device is excluded regardless of selectors. This is checked before a selector can fail.
 func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
 	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }
 
-// matches reports whether all selectors are true for the device. owner is the object that they
-// are written in.
+// matches reports whether all selectors are true for the device. owner is the object with the selectors.
 func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
@@ -76,7 +73,7 @@ func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector
 	return true, nil
 }
 
-// explained adds the error of an ended context: an interrupted selector wraps its cause only.
+// explained adds the error of an ended context, because an interrupted selector only wraps the cause.
 func (e *Evaluator) explained(err error) error {
 	if e.Context.Err() != nil && !errors.Is(err, e.Context.Err()) {
 		return fmt.Errorf("%w: %w", e.Context.Err(), err)
@@ -84,7 +81,7 @@ func (e *Evaluator) explained(err error) error {
 	return celcompat.EnhanceRuntimeError(err)
 }
 
-// deviceOf is the device as upstream's expressions over one device see it.
+// deviceOf returns the device as upstream's expressions over one device see it.
 func deviceOf(c *inventory.Candidate) dracel.Device {
 	return dracel.Device{
 		Driver:                   c.Slice.Spec.Driver,
@@ -94,8 +91,7 @@ func deviceOf(c *inventory.Candidate) dracel.Device {
 	}
 }
 
-// derivation identifies the value of a derived attribute of a device, by whatever
-// name and for whichever request.
+// derivation identifies the value of a derived attribute on a device, for all names and requests.
 type derivation struct {
 	expression string
 	position   int
@@ -103,9 +99,8 @@ type derivation struct {
 
 type derivedAttribute = *resourceapi.DeviceAttribute
 
-// Attribute returns the attribute of the device that constraints compare, nil if
-// the device does not have it. A derived attribute of the request takes the place
-// of one that the device publishes.
+// Attribute returns the attribute of the device that constraints compare, or nil. A derived attribute of the request replaces a
+// published one.
 func (e *Evaluator) Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
 	expression, derived := r.Derived[name]
 	if !derived {

@@ -17,37 +17,37 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Verdict is what is known about a device and selectors.
+// Verdict is the result of selectors for a device.
 type Verdict int8
 
 const (
-	// Unknown is said of a device for which they were not evaluated, or one of them failed.
+	// Unknown means that the selectors were not evaluated, or one of them failed.
 	Unknown Verdict = iota
-	// Selected devices pass all of them.
+	// Selected means that the device passes all selectors.
 	Selected
-	// NotSelected devices don't.
+	// NotSelected means that the device does not pass.
 	NotSelected
 )
 
-// Selectors are those of a request and its class, and what they said of the devices of a node.
+// Selectors holds the selectors of a request and its class, with their verdicts on the devices of a node.
 type Selectors struct {
 	evaluator *Evaluator
 	class     *resourceapi.DeviceClass
 	own       []resourceapi.DeviceSelector
-	// known and passed have a bit for each position: passed is within known.
+	// known and passed have a bit for each position. passed is a subset of known.
 	known, passed bitset.Set
 	row           *Row
 	last          judgement
 }
 
-// Init makes them those of a request on a node with so many devices. row is where verdicts are
-// remembered for other searches, nil if they are not.
+// Init sets the selectors of a request on a node. devices is the number of devices. row keeps verdicts for other searches, and
+// may be nil.
 func (s *Selectors) Init(e *Evaluator, r *requests.Request, devices int, row *Row) {
 	sets := bitset.NewList(2, devices)
 	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, known: sets.At(0), passed: sets.At(1), row: row}
 }
 
-// Verdict is what they said of the device in some position.
+// Verdict returns the verdict on the device at a position.
 func (s *Selectors) Verdict(position int) Verdict {
 	switch {
 	case !s.known.Has(position):
@@ -59,11 +59,10 @@ func (s *Selectors) Verdict(position int) Verdict {
 	}
 }
 
-// Known has the devices for which there is a verdict, Passed those of them that are selected.
-// Neither may be modified.
+// Known returns the devices with a verdict. Callers must not modify the result.
 func (s *Selectors) Known() bitset.Set { return s.known }
 
-// Passed has the devices that are selected.
+// Passed returns the selected devices. Callers must not modify the result.
 func (s *Selectors) Passed() bitset.Set { return s.passed }
 
 func (s *Selectors) enter(position int, passes bool) {
@@ -73,8 +72,7 @@ func (s *Selectors) enter(position int, passes bool) {
 	}
 }
 
-// Select reports whether the device passes the selectors and is for the node. An error names the
-// claim of the request, which is one of those with these selectors.
+// Select reports whether the device passes the selectors and is for the node. An error names the claim of r.
 func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if s.evaluator.NeverSelects(c) {
 		return false, nil
@@ -82,8 +80,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	if known := s.Verdict(c.Position); known != Unknown {
 		return known == Selected, nil
 	}
-	// Only what the search comes to is looked up: reasons go by what it saw, not by what
-	// others did.
+	// Only devices that the search reaches are looked up, because reasons must depend on this search only.
 	if s.row != nil {
 		if known := s.row.Of(c.Position); known != Unknown {
 			s.enter(c.Position, known == Selected)
@@ -101,7 +98,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	return passes, nil
 }
 
-// Recall looks up what is remembered of ordinary devices that are not among others.
+// Recall looks up the kept verdicts on ordinary devices that are not in others.
 func (s *Selectors) Recall(ordinary, others bitset.Set) {
 	if s.row == nil {
 		return
@@ -129,21 +126,19 @@ func (s *Selectors) evaluate(r *requests.Request, c *inventory.Candidate) (bool,
 	return c.IsFor(s.evaluator.Features, s.evaluator.Node)
 }
 
-// Row remembers which devices pass the selectors of a request. A verdict is
-// entered when the selectors were evaluated for the device.
+// Row keeps the verdicts of the selectors of a request for several searches.
 type Row struct {
-	// known and passes have a bit for each device. A bit of known is set after that of
-	// passes.
+	// known and passes have a bit for each device. The bit of known is set after the bit of passes.
 	known, passes []atomic.Uint64
 }
 
-// NewRow has room for so many devices.
+// NewRow returns a row for this number of devices.
 func NewRow(devices int) *Row {
 	words := bitset.Words(devices)
 	return &Row{known: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
 }
 
-// Enter remembers a verdict.
+// Enter stores a verdict.
 func (r *Row) Enter(device int, passes bool) {
 	if passes {
 		r.passes[device/64].Or(1 << (device % 64))
@@ -151,13 +146,13 @@ func (r *Row) Enter(device int, passes bool) {
 	r.known[device/64].Or(1 << (device % 64))
 }
 
-// Word has what is remembered of the devices from position 64*w on.
+// Word returns the verdicts on the devices from position 64*w on.
 func (r *Row) Word(w int) (known, passes uint64) {
 	known = r.known[w].Load()
 	return known, r.passes[w].Load()
 }
 
-// Of is what is remembered of a device.
+// Of returns the verdict on a device.
 func (r *Row) Of(device int) Verdict {
 	bit := uint64(1) << (device % 64)
 	switch {
@@ -170,19 +165,18 @@ func (r *Row) Of(device int) Verdict {
 	}
 }
 
-// Bytes is about what it takes.
+// Bytes returns the approximate size of the row.
 func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.known) }
 
-// Most devices of a node look the same to selectors: a class asks for a driver, a request
-// for a model or so much memory. A device is put together for upstream's evaluator with all
-// that it has, which takes longer than to see that it is like the last one in everything
-// that the selectors read. What they said of that one, they say of this one.
+// Most devices of a node look the same to selectors: a class selects a driver, a request selects a model or an amount of memory.
+// Converting a device for upstream's evaluator takes longer than comparing it with the previous device. If both are equal in the
+// attributes that the selectors read, the verdict is the same.
 
-// judgement is what selectors said of a device.
+// judgement is the verdict on the previous device.
 type judgement struct {
 	*inventory.Candidate
 	passes bool
-	// reads tells which attributes of devices of that driver the selectors read.
+	// reads reports whether the selectors read an attribute of devices of that driver.
 	reads func(resourceapi.QualifiedName) bool
 }
 
@@ -205,15 +199,14 @@ func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, er
 	return passes, nil
 }
 
-// isLikeLast reports whether selectors can't tell the device from the last one that they were
-// evaluated for.
+// isLikeLast reports whether the selectors can't distinguish the device from the previous one that was evaluated.
 func (s *Selectors) isLikeLast(c *inventory.Candidate) bool {
 	last := &s.last
 	if s.evaluator.ReadSets == nil || last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
 		return false
 	}
 	if last.SelectsNodes() || c.SelectsNodes() {
-		// Which node it is matters as well.
+		// The verdict also depends on the node.
 		return false
 	}
 	if last.reads == nil {

@@ -1,10 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setcount counts how many sets of a shape can be had at the same time, which is a question about packing. The sets of
-// the shape are listed once for a kind of hardware, as for the policy KeepWhole, and of those that are free as many disjoint
-// ones as possible are chosen. If not all sets were listed, claims for the shape are also allocated one after the other, as they
-// would be if they came now, and the better count is taken.
+// Package setcount counts the sets of a shape that can be allocated at the same time, which is a packing problem. The sets of the
+// shape are listed once for each kind of hardware, as for the policy KeepWhole, and as many disjoint free sets as possible are
+// chosen. If the list is incomplete, claims for the shape are also allocated one after the other, and the larger count is the
+// result.
 package setcount
 
 import (
@@ -27,30 +27,29 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Packing may look at so many members of sets, for one node and for one call. It takes a few
-// nanoseconds for each. Where not all sets are listed it would not find out that there are no more, and
-// does less.
+// These limits are the numbers of set members that packing may examine for one node, and for all nodes of a call. Each takes a
+// few nanoseconds. An incomplete list can't prove the maximum, so it gets less work.
 const (
 	packingWorkOfNode int64 = 4_000_000
 	packingWorkOfSome int64 = 1_000_000
 	packingWork       int64 = 400_000_000
 )
 
-// Count is the number of sets of a shape that can be had at the same time.
+// Count is the number of sets of a shape that can be allocated at the same time.
 type Count struct {
-	// Sets is the number of sets that were found.
+	// Sets is the number of sets found.
 	Sets int
-	// IsMost: there can't be more.
+	// IsMost is true if no more sets are possible.
 	IsMost bool
 }
 
-// Plus adds up what is true of different devices.
+// Plus returns the sum of counts over different devices.
 func (c Count) Plus(o Count) Count {
 	return Count{Sets: c.Sets + o.Sets, IsMost: c.IsMost && o.IsMost}
 }
 
-// On counts for each node the claims for the shape that would get devices there now at the same time. The error is one of the
-// shape or of a node's slices, or the context has ended.
+// On counts, for each node, the claims for the shape that would get devices there at the same time. The error concerns the shape,
+// the slices of a node or the context.
 func On(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) ([]Count, error) {
 	c := newCounting(ctx, p, nodes, of)
 	counts := make([]Count, len(nodes))
@@ -68,17 +67,17 @@ type counting struct {
 	ctx     context.Context
 	planner *plan.Planner
 	shape   shape.Shape
-	// severalNodes: a device may be counted for another node.
+	// severalNodes is true if a device may also be counted for another node.
 	severalNodes bool
-	// used are the devices that are in use or were counted. state has them.
+	// used holds the devices in use or already counted. state contains the same set.
 	used  sets.Set[structured.DeviceID]
 	state *availability.State
 	work  packing.Work
-	// known is what was counted for the same sets and free devices.
+	// known caches the counts by listed sets and free devices.
 	known map[countedKey]Count
 }
 
-// countedKey is all that a count depends on if devices share nothing.
+// countedKey holds everything that a count depends on, if devices share nothing.
 type countedKey struct {
 	listed *freesets.Sets
 	free   string
@@ -95,7 +94,7 @@ func newCounting(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shap
 	return c
 }
 
-// on counts for one node.
+// on returns the count for one node.
 func (c *counting) on(node *v1.Node) (Count, error) {
 	if err := c.ctx.Err(); err != nil {
 		return Count{}, err
@@ -134,7 +133,7 @@ func (c *counting) on(node *v1.Node) (Count, error) {
 	return count, nil
 }
 
-// pack chooses among the sets that were listed.
+// pack returns the largest packing of the listed sets.
 func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *reservations) (chosen [][]int, isMost bool) {
 	free := slices.DeleteFunc(listed.Positions(), func(set []int) bool {
 		return slices.ContainsFunc(set, func(position int) bool { return !r.free.Has(position) })
@@ -156,7 +155,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 	return chosen, isMost
 }
 
-// oneByOne allocates claims for the shape until none fits any more.
+// oneByOne allocates claims for the shape until no more fits.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
 	p := c.planner.IdlePlanIn(c.state, c.shape)
 	defer func() {
@@ -185,7 +184,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 			return chosen, ended
 		}
 		if !found || err != nil {
-			// An expression that fails ends it, as does a budget.
+			// A failing expression or an exhausted budget ends the count.
 			return chosen, nil
 		}
 		var set []int
@@ -197,8 +196,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 	}
 }
 
-// useUp keeps devices from being counted for a second node. It reports whether there were any of that
-// kind.
+// useUp marks chosen devices that other nodes can reach as used. It reports whether there were any.
 func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
 	if !c.severalNodes {
 		return false
@@ -214,12 +212,12 @@ func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
 	return any
 }
 
-// reservations are what devices of a node take of each other's counters.
+// reservations tracks the counters that devices of a node take from each other.
 type reservations struct {
 	available  *availability.Availability
 	candidates []*inventory.Candidate
 	free       bitset.Set
-	// matters: there are counters.
+	// matters is true if devices consume counters.
 	matters bool
 	taken   []availability.Reservation
 }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shape has the sets that claims ask for of a device class: how many devices, and which constraint of the class they
-// satisfy. The policy KeepWhole keeps such sets whole for other claims, and reports count them.
+// Package shape describes the sets of devices that claims ask for: a number of devices of a class that satisfy a constraint of
+// the class. The policy KeepWhole keeps such sets whole for other claims, and reports count them.
 package shape
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Shape is a set of devices that somebody may ask for: so many devices of a class that satisfy a
-// constraint which the class defines. It is comparable.
+// Shape describes sets of devices that claims may ask for: a number of devices of a class that satisfy a constraint of the class.
+// It is comparable.
 type Shape struct {
 	// Class is the name of a DeviceClass.
 	Class string `json:"class"`
-	// Constraint is the name of a CEL device constraint that the class defines.
+	// Constraint is the name of a CEL device constraint of the class.
 	Constraint string `json:"constraint"`
 	// Count is the number of devices, at least 1.
 	Count int `json:"count"`
@@ -45,26 +45,24 @@ func NewClaim(s Shape) *resourceapi.ResourceClaim {
 	}
 }
 
-// Max is how many shapes of those that are known are looked at.
+// Max is the maximum number of shapes that are used.
 const Max = 16
 
-// UsualCounts are looked at as long as it is not known what is asked for.
+// UsualCounts holds the counts to use until claims ask for others.
 var UsualCounts = []int{16, 8, 4, 2}
 
-// MaxOfClaim is the number of shapes of one claim that count.
+// MaxOfClaim is the maximum number of shapes of one claim.
 const MaxOfClaim = 4
 
-// MaxOfClass is how many shapes of one class are worth knowing.
+// MaxOfClass is the maximum number of shapes of one class that are useful.
 const MaxOfClass = 8
 
-// AskedFrequency tells how often a shape was asked for, about: its order of magnitude. With each
-// change of what is asked for most an allocator begins to find out anew what it knows, so that one
-// claim more should not matter.
+// AskedFrequency returns the order of magnitude of a number of claims for a shape. When the most frequent shapes change, cached
+// results become useless, so a single additional claim should not matter.
 func AskedFrequency(count int) int { return bits.Len(uint(count)) }
 
-// MostAsked are the shapes that were asked for most, of those that were asked for as often as is
-// said: the most frequent first, and of those with the same [AskedFrequency] the largest. At most
-// [MaxOfClass] are of one class.
+// MostAsked returns the shapes that claims ask for most, by [AskedFrequency] and then by size. At most [MaxOfClass] are of one
+// class.
 func MostAsked(counts map[Shape]int) []Shape {
 	order := func(s, o Shape) int {
 		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),
@@ -78,10 +76,9 @@ func MostAsked(counts map[Shape]int) []Shape {
 	})
 }
 
-// Of are the shapes that a claim asks for: the sets that it wants to satisfy constraints which
-// its classes define, with a reference or by default. A claim that defines a constraint itself asks
-// for what others won't, and so does one that wants devices of several classes together, or does not
-// say how many.
+// Of returns the shapes of a claim: the sets that must satisfy constraints of its classes, by reference or by default.
+// Constraints that the claim defines itself don't count, because no other claim uses them. Sets of several classes or without a
+// fixed number of devices have no shape.
 func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
 	hasDefaults := func(name string) bool {
 		class, err := classes.Get(name)
@@ -92,7 +89,7 @@ func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape 
 	}
 	constraints, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
-		// Whoever tries to allocate it says so.
+		// Allocating the claim reports the error.
 		return nil
 	}
 	var shapes []Shape
@@ -105,8 +102,8 @@ func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape 
 	return shapes
 }
 
-// shapeOf is the set that a constraint of a class is about, if it is of so many devices of one
-// class.
+// shapeOf returns the shape of the sets of a constraint. ok is false unless a class defines it and the set has a fixed number of
+// devices of one class.
 func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) (shape Shape, ok bool) {
 	if constraint.Source.Object.Kind != "DeviceClass" {
 		return shape, false
@@ -119,10 +116,10 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		exactly := request.Exactly
 		switch {
 		case exactly == nil, exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount, exactly.Count > resourceapi.AllocationResultsMaxSize:
-			// It is not known how many it will be of what.
+			// The number of devices or their class is not fixed.
 			return shape, false
 		case ptr.Deref(exactly.AdminAccess, false):
-			// Takes nothing from anybody.
+			// Admin access takes no devices from others.
 			return shape, false
 		case shape.Class != "" && shape.Class != exactly.DeviceClassName:
 			return shape, false
@@ -131,11 +128,11 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		shape.Count += int(exactly.Count)
 	}
 	shape.Constraint = constraint.Name
-	// A single device is whole as long as it is free.
+	// A free device is always whole, so sets of one device don't count.
 	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }
 
-// Usual returns the shapes of a constraint that nobody has asked for yet, most devices first.
+// Usual returns the shapes to use for a constraint until claims ask for it, most devices first.
 func Usual(class, constraint string) []Shape {
 	shapes := make([]Shape, len(UsualCounts))
 	for i, count := range UsualCounts {

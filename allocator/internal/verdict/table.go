@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package verdict remembers what an expression says of sets of devices.
+// Package verdict caches the verdicts of an expression on sets of devices.
 //
-// There may be a verdict for each set that a search completes, so memory is counted for many of them at once.
+// A search may add a verdict for each complete set, so memory is accounted in chunks of many verdicts.
 package verdict
 
 import (
@@ -15,46 +15,45 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// Verdict is what an expression says of a set.
+// Verdict is the result of an expression for a set.
 type Verdict struct {
 	Satisfied bool
-	// Cost is that of the evaluation.
+	// Cost is the cost of the evaluation.
 	Cost uint64
 }
 
-// Evaluator evaluates the set that it has.
+// Evaluator evaluates the expression for its current set.
 type Evaluator interface {
 	EvaluateSet() (Verdict, error)
 }
 
-// Table has the verdicts of one expression on sets of devices, given by their positions. It is
-// safe for concurrent use.
+// Table holds the verdicts of one expression on sets of devices, which are given by positions. It is safe for concurrent use.
 type Table struct {
-	// width is how many bytes a position takes.
+	// width is the number of bytes of a position.
 	width int
 	limit int64
 	grown func(bytes int)
 	mutex sync.Mutex
-	// verdicts are by the positions of the set. If there is no room for one more, all are forgotten.
+	// verdicts maps encoded sets to verdicts. It is cleared when it is full.
 	verdicts map[string]Verdict
-	// taken are the bytes of the verdicts, counted those that grown was told of.
+	// taken is the size of the verdicts in bytes. counted is the size reported to grown.
 	taken, counted int64
-	// busy has a channel for each set that is being evaluated. It is closed when that is done, and nil as long as
-	// nobody waits.
+	// busy holds an entry for each set that is being evaluated. Its channel is created when a caller waits, and closed when the
+	// evaluation ends.
 	busy map[string]chan struct{}
 }
 
 const (
-	// TableBytes is what an empty table takes.
+	// TableBytes is the size of an empty table.
 	TableBytes = int(unsafe.Sizeof(Table{}))
-	// verdictBytes is what a verdict takes beside the positions. Two places of three in a map are in use.
+	// verdictBytes is the size of a verdict without the positions. A map uses two of three slots.
 	verdictBytes = 3 * int(unsafe.Sizeof("")+unsafe.Sizeof(Verdict{})+1) / 2
-	// chunk is how many bytes are counted at once.
+	// chunk is the unit of accounting in bytes.
 	chunk = 1 << 10
 )
 
-// NewTable returns an empty table for sets of so many devices, which takes no more than about the
-// given number of bytes. grown is told each time that it takes some more.
+// NewTable returns an empty table for sets of this number of devices. It takes at most about limit bytes. grown is called when it
+// takes more.
 func NewTable(devices int, limit int64, grown func(bytes int)) *Table {
 	t := &Table{width: 1, limit: limit, grown: grown, verdicts: map[string]Verdict{}, busy: map[string]chan struct{}{}}
 	for most := devices - 1; most > 255; most >>= 8 {
@@ -63,9 +62,8 @@ func NewTable(devices int, limit int64, grown func(bytes int)) *Table {
 	return t
 }
 
-// Find returns the verdict on a set, and whether it was known. If it is not, the evaluator is
-// asked, unless somebody else is evaluating that set: then that is waited for. Nothing is kept of
-// an evaluation that fails. The order of the positions counts.
+// Find returns the verdict on a set, and whether it was cached. Otherwise it calls the evaluator. If another caller is evaluating
+// the same set, it waits. Failed evaluations are not cached. The order of positions matters.
 func (t *Table) Find(ctx context.Context, positions []int, evaluator Evaluator) (v Verdict, known bool, err error) {
 	var memory [64]byte
 	of := t.appendSet(memory[:0], positions)
@@ -90,8 +88,8 @@ func (t *Table) Find(ctx context.Context, positions []int, evaluator Evaluator) 
 	return v, false, err
 }
 
-// begin returns the verdict on a set. If there is none, the caller is to find out, unless there is
-// a channel: that is closed when somebody else who does is done.
+// begin returns the cached verdict on a set. If there is no verdict, either the caller must evaluate the set, or busy is a
+// channel that is closed when another evaluation ends.
 func (t *Table) begin(of []byte) (v Verdict, known bool, busy <-chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -106,7 +104,7 @@ func (t *Table) begin(of []byte) (v Verdict, known bool, busy <-chan struct{}) {
 	return v, false, done
 }
 
-// end keeps the verdict unless the evaluation failed, and lets those go on who wait for it.
+// end stores the verdict unless the evaluation failed, and wakes waiting callers.
 func (t *Table) end(of string, v Verdict, failed bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -29,7 +29,7 @@ func (e evaluator) EvaluateSet() (Verdict, error) { return e() }
 
 func newTable(devices int) *Table { return NewTable(devices, 1<<20, func(int) {}) }
 
-// is evaluates to something that only this set has.
+// is returns an evaluator whose verdict is specific to this set.
 func is(positions []int) evaluator {
 	v := Verdict{Cost: uint64(len(positions))}
 	for _, position := range positions {
@@ -41,8 +41,7 @@ func is(positions []int) evaluator {
 
 var never evaluator = func() (Verdict, error) { return Verdict{}, errors.New("is known already") }
 
-// What is remembered is what was found for that set and no other, however many there are, and
-// as long as there is room nothing is asked twice.
+// A verdict is returned only for its own set, for any number of sets. While there is room no set is evaluated twice.
 func TestTableIsAMap(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		devices := rapid.SampledFrom([]int{1, 2, 3, 16, 64, 65, 300}).Draw(t, "devices")
@@ -98,7 +97,7 @@ func TestOrderAndSizeCount(t *testing.T) {
 	}
 }
 
-// One evaluates while the others wait for it.
+// One caller evaluates while the others wait for it.
 func TestSetsAreEvaluatedOnce(t *testing.T) {
 	for _, size := range []int{4, 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -129,8 +128,7 @@ func TestSetsAreEvaluatedOnce(t *testing.T) {
 	}
 }
 
-// If the one who evaluates fails or panics, the next one does, and nobody waits longer than its
-// context permits.
+// If the evaluating caller fails or panics, the next one evaluates. No caller waits longer than its context permits.
 func TestTurnIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, set, release := newTable(16), []int{1, 2}, make(chan struct{})
@@ -169,7 +167,7 @@ func TestTurnIsPassedOn(t *testing.T) {
 	})
 }
 
-// All may be forgotten while somebody evaluates.
+// The table may be cleared during an evaluation.
 func TestEvaluationOutlivesTheEntries(t *testing.T) {
 	table, set := NewTable(1<<20, 1<<10, func(int) {}), []int{1}
 	_, _, err := table.Find(t.Context(), set, evaluator(func() (Verdict, error) {
@@ -187,7 +185,7 @@ func TestEvaluationOutlivesTheEntries(t *testing.T) {
 	require.Equal(t, Verdict{Cost: 5}, v)
 }
 
-// A table takes what it says, and no more than it may.
+// A table takes the size that it reports, and stays within its limit.
 func TestTableTakesWhatItSays(t *testing.T) {
 	for name, size := range map[string]int{"small sets": 2, "large sets": 20} {
 		t.Run(name, func(t *testing.T) {

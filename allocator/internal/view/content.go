@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
-// Content is the fingerprint of what expressions with the read set see of a slice.
+// Content returns the fingerprint of a slice as expressions with the read set see it.
 func Content(slice *resourceapi.ResourceSlice, read ReadSet) fingerprint.Sum {
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
@@ -24,19 +24,19 @@ func Content(slice *resourceapi.ResourceSlice, read ReadSet) fingerprint.Sum {
 		writer.device(&slice.Spec.Devices[i])
 	}
 	if writer.failed {
-		// Content that can't be written is like no other.
+		// Content that can't be encoded equals no other content.
 		writer.to = fmt.Appendf(writer.to, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
 	}
 	*memory = writer.to
 	return fingerprint.Of(writer.to)
 }
 
-// contentWriter writes devices such that different ones are different.
+// contentWriter encodes devices such that different devices differ.
 type contentWriter struct {
 	to     []byte
 	reads  func(resourceapi.QualifiedName) bool
 	failed bool
-	// attributes are those of a device in the order of their names.
+	// attributes holds the attributes of a device, sorted by name.
 	attributes []namedAttribute
 }
 
@@ -69,9 +69,8 @@ func (w *contentWriter) message(m fingerprint.Message) {
 	w.failed = w.failed || !ok
 }
 
-// emptyList tells what kind of empty list an attribute is, 0 if it is none. To expressions an
-// empty list is a value, but the protocol buffer of the attribute has nothing of it. No API
-// server sends those.
+// emptyList returns the kind of an empty list, or 0. Expressions treat an empty list as a value, but the protocol buffer of the
+// attribute omits it. No API server sends empty lists.
 func emptyList(a *resourceapi.DeviceAttribute) byte {
 	switch {
 	case a.IntValues != nil && len(a.IntValues) == 0:
@@ -96,8 +95,8 @@ func HasEmptyList(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAtt
 	return false
 }
 
-// withoutValue is what matters of an attribute that is not read: upstream's selectors fail
-// on any device with an attribute of no known type, or with a version that is none.
+// withoutValue replaces the value of an attribute that is not read. It keeps the type and keeps versions, because upstream's
+// selectors fail on any device with an attribute of an unknown type or an invalid version.
 func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	switch {
 	case a.IntValues != nil:
@@ -117,11 +116,11 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	return a
 }
 
-// These take the place of values.
+// These values replace others.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
-// LookAlike reports whether two devices of one driver are the same to selectors that read some
-// attributes. Quantities count as different if they are written differently.
+// LookAlike reports whether two devices of one driver are the same to selectors that read some attributes. Quantities with
+// different spellings count as different.
 func LookAlike(a, b *resourceapi.Device, reads func(resourceapi.QualifiedName) bool) bool {
 	if len(a.Attributes) != len(b.Attributes) || len(a.Capacity) != len(b.Capacity) ||
 		ptr.Deref(a.AllowMultipleAllocations, false) != ptr.Deref(b.AllowMultipleAllocations, false) {
@@ -155,8 +154,7 @@ func IsSameValue(a, b *resourceapi.DeviceAttribute) bool {
 		isSameList(a.StringValues, b.StringValues) && isSameList(a.VersionValues, b.VersionValues)
 }
 
-// isSameList compares as upstream's evaluator does, to which an empty list is a value and nil
-// is none.
+// isSameList compares like upstream's evaluator: an empty list is a value, and nil is not.
 func isSameList[T comparable](a, b []T) bool {
 	return (a == nil) == (b == nil) && slices.Equal(a, b)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// reading is the read set with these attributes of a driver.
+// reading returns the read set with these attributes of a driver.
 func reading(ids ...string) ReadSet {
 	var read ReadSet
 	for _, id := range ids {
@@ -24,7 +24,7 @@ func reading(ids ...string) ReadSet {
 	return read
 }
 
-// Read sets with the same attributes are equal, in whatever order they were found.
+// Read sets with the same attributes are equal, in any order of insertion.
 func TestReadSetsAreSets(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
@@ -54,7 +54,7 @@ func TestReadSetsAreSets(t *testing.T) {
 	})
 }
 
-// Nobody tells what names are asked for: not even one without letters is taken for all attributes.
+// Expressions may ask for any names. Even a name without letters must differ from the set of all attributes.
 func TestFingerprintsTellReadSetsApart(t *testing.T) {
 	seen := map[any]ReadSet{}
 	for _, read := range []ReadSet{{}, AnyAttribute, ReadAttribute(""), ReadAttribute(end), reading("a"), reading("b"), reading("a", "b")} {

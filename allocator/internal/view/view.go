@@ -1,14 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package view tells what expressions see of the devices of a node: drivers, capacities, and the
-// attributes that are read ([ReadSet]). Drivers publish serial numbers, UUIDs and addresses, so
-// that no two devices of a cluster have the same attributes. No claim that asks for any four
-// connected devices reads them. What is found out about a node is therefore kept for all nodes
-// that have the same [View].
+// Package view represents the devices of a node as expressions see them: drivers, capacities, and the attributes that are read
+// ([ReadSet]). Drivers publish serial numbers, UUIDs and addresses, so all devices of a cluster have different attributes. But a
+// claim for any four connected devices does not read these. So results about a node are cached for all nodes with the same
+// [View].
 //
-// A view is not modified. Two nodes with the same [Content] of their slices, one by one, have
-// devices that no expression with that read set can tell apart.
+// A view is not modified. If two nodes have slices with the same [Content], one by one, no expression with that read set can
+// distinguish their devices.
 package view
 
 import (
@@ -23,20 +22,20 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// ID tells views apart.
+// ID identifies a view.
 type ID fingerprint.Sum
 
-// MaxReadSets is for how many read sets the view of a node is known.
+// MaxReadSets is the number of read sets whose views are kept for a node.
 const MaxReadSets = 16
 
-// identified is the view of a node for some read set.
+// identified is the view of a node for one read set.
 type identified struct {
 	read ReadSet
 	id   ID
 }
 
-// IDOf is the view of a node's devices for expressions with a read set. Those for the read sets that were needed last
-// are known, the newest last. What others look for at the same time may be forgotten.
+// IDOf returns the ID of the view of a node's devices for a read set. The IDs for the latest read sets are kept, the newest last.
+// A concurrent call may overwrite an ID.
 func IDOf(of *inventory.Inventory, read ReadSet) ID {
 	known, _ := of.Views.Load().([]identified)
 	for i := range known {
@@ -56,17 +55,17 @@ func IDOf(of *inventory.Inventory, read ReadSet) ID {
 	return id
 }
 
-// View is the devices of a node as expressions with some read set see them, in the order of
-// the candidates, without the names of devices, pools and nodes.
+// View holds the devices of a node as expressions with a read set see them, in the order of candidates. It has no names of
+// devices, pools and nodes.
 type View struct {
 	ID ID
-	// Values are the devices of the first such node, one value each, because identity is
-	// equality. Attributes beyond the read set may have other values on other nodes.
+	// Values holds one value for each device of the first node with this view, because expressions compare devices by identity.
+	// Attributes outside the read set may have other values on other nodes.
 	Values []*device.Device
 	bytes  int
 }
 
-// New is the view of a node's devices.
+// New returns the view of a node's devices.
 func New(id ID, of *inventory.Inventory) *View {
 	v := &View{ID: id, Values: make([]*device.Device, len(of.Candidates))}
 	for i, candidate := range of.Candidates {
@@ -76,11 +75,11 @@ func New(id ID, of *inventory.Inventory) *View {
 	return v
 }
 
-// Bytes is about what the view takes.
+// Bytes returns the approximate size of the view.
 func (v *View) Bytes() int { return v.bytes }
 
-// What a device takes once an expression has looked at it: so much by itself, and for each
-// attribute and capacity a place in maps by domain and name and a converted value.
+// These are the approximate sizes of a device that an expression has read. Each attribute or capacity counts with its entries in
+// maps by domain and name, and with its converted value.
 const (
 	deviceBytes    = 700
 	attributeBytes = 130
@@ -95,27 +94,27 @@ func sizeOfDevice(d *resourceapi.Device) int {
 	return bytes
 }
 
-// ReadSet is the attributes of devices that something reads, besides the drivers, the
-// capacities and the names of attributes. Read sets with the same attributes are equal.
+// ReadSet is a set of attributes that are read, in addition to the drivers, the capacities and the names of attributes. Read sets
+// with the same attributes are equal.
 type ReadSet struct {
-	// names are the fully qualified names in ascending order, each with end after it.
+	// names holds the fully qualified names in ascending order, each followed by end.
 	names string
-	// all: any attribute may be read. There are no names then.
+	// all is true if any attribute may be read. names is empty then.
 	all bool
 }
 
-// end is after each name in a text of several: no name has it in it.
+// end terminates each name. No name contains it.
 const end = "\x00"
 
-// AnyAttribute is read where nobody can tell which.
+// AnyAttribute is the read set of expressions that can't be analyzed.
 var AnyAttribute = ReadSet{all: true}
 
-// ReadAttribute reads one attribute.
+// ReadAttribute returns the read set with one attribute.
 func ReadAttribute(name resourceapi.FullyQualifiedName) ReadSet {
 	return ReadSet{names: string(name) + end}
 }
 
-// NewReadSet is what an expression reads.
+// NewReadSet returns the read set of an expression.
 func NewReadSet(read device.ReadSet) ReadSet {
 	if read.All {
 		return AnyAttribute
@@ -128,7 +127,7 @@ func NewReadSet(read device.ReadSet) ReadSet {
 	return ReadSet{names: strings.Join(names, "")}
 }
 
-// With is what either reads.
+// With returns the union of the read sets.
 func (r ReadSet) With(other ReadSet) ReadSet {
 	switch {
 	case r.all || other.all:
@@ -143,8 +142,7 @@ func (r ReadSet) With(other ReadSet) ReadSet {
 	return ReadSet{names: strings.Join(slices.Compact(names), "")}
 }
 
-// Reader tells of the attributes of a driver's devices whether they are read, by the names
-// that the devices have for them.
+// Reader returns a function that reports whether an attribute of a driver's devices is read, by its name on the device.
 func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 	if r.all {
 		return func(resourceapi.QualifiedName) bool { return true }
@@ -159,7 +157,7 @@ func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 	return names.Has
 }
 
-// Fingerprint is the same for those that are equal.
+// Fingerprint returns a fingerprint that is equal for equal read sets.
 func (r ReadSet) Fingerprint() fingerprint.Sum { return fingerprint.Of(r.append(nil)) }
 
 func (r ReadSet) append(to []byte) []byte {
@@ -169,5 +167,5 @@ func (r ReadSet) append(to []byte) []byte {
 // IsAny reports whether any attribute may be read.
 func (r ReadSet) IsAny() bool { return r.all }
 
-// Bytes is about what it takes besides itself.
+// Bytes returns the approximate size besides the struct.
 func (r ReadSet) Bytes() int { return len(r.names) }

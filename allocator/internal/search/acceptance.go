@@ -114,9 +114,6 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (a *acceptance) Len() int { return len(a.members) }
 
-// Rejection returns nil, because another set may be accepted.
-func (a *acceptance) Rejection(*requests.Request, *inventory.Candidate) error { return nil }
-
 // narrow removes devices from the domain that belong to no set of the members and left more devices. It returns false if no such
 // set exists.
 func (a *acceptance) narrow(domain bitset.Set, left int) bool {

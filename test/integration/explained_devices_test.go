@@ -4,7 +4,6 @@
 package integration
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
@@ -146,19 +145,12 @@ func (l *explainLab) polite(t *testing.T) explained {
 
 // prior makes a pod with a priority that needs devices of a pod without priority. It returns the reason why the first pod waits.
 func (l *explainLab) prior(t *testing.T, policy corev1.PreemptionPolicy) (pod *corev1.Pod, why string) {
-	class := env.Create(t, client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
+	class := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: l.Namespace + "-"}, Value: 1000, PreemptionPolicy: &policy,
 	})
 	driver := l.ring(t, open)
 	l.hold(t, l.parts(driver, ringSize-1)...)
 	pod = l.podWith(t, l.parts(driver, 2)...)
 	pod.Spec.PriorityClassName, pod.Spec.Priority, pod.Spec.PreemptionPolicy = class.Name, &class.Value, &policy
-	env.Eventually(t, "the API server knows the PriorityClass", func(ctx context.Context) (string, error) {
-		_, err := client().CoreV1().Pods(l.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if err != nil {
-			return err.Error(), nil
-		}
-		return "", nil
-	})
 	return pod, "in the way: claim " + l.Namespace + "/" + l.name() + "-holder"
 }

@@ -348,7 +348,7 @@ var scriptCommands = map[string]func(*script, []string){
 			if i == 0 {
 				class.Value, class.PreemptionPolicy = 300, ptr.To(corev1.PreemptNever)
 			}
-			env.Create(s, client().SchedulingV1().PriorityClasses(), class)
+			cluster.CreatePriorityClass(s, class)
 		}
 	},
 	"ring": func(s *script, args []string) {

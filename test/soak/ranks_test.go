@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -124,16 +123,7 @@ type ranked struct {
 func newRanked(t *testing.T, cp *env.Env, nodes int) *ranked {
 	t.Helper()
 	for _, r := range ranks {
-		class := &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Value: r.priority}
-		env.Create(t, cp.Client().SchedulingV1().PriorityClasses(), class)
-	}
-	probe := kinds[0].pod("probe")
-	for _, r := range ranks {
-		probe.Spec.PriorityClassName = r.name
-		require.Eventually(t, func() bool {
-			_, err := cp.Client().CoreV1().Pods(namespace).Create(t.Context(), probe, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-			return err == nil
-		}, time.Minute, 100*time.Millisecond, "the API server does not know the PriorityClass %s", r.name)
+		cp.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: r.name}, Value: r.priority})
 	}
 	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}, teams: map[string][]*life{}}
 }

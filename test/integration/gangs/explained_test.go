@@ -22,8 +22,8 @@ import (
 func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	l := newNodes(t, "explained", 4, rack(2))
 	const oneRack = "nodes.map(n, n.labels.rack).distinct().size() == 1"
-	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, Value: 1000})
-	polite := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{
+	high := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, Value: 1000})
+	polite := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "explained-"}, PreemptionPolicy: ptr.To(corev1.PreemptNever),
 	})
 	refused := map[string]string{}

@@ -10,7 +10,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -52,17 +51,7 @@ func TestGangsDoNotGetHeldDevices(t *testing.T) {
 // priority creates a PriorityClass of the lab.
 func (l *lab) priority(t *testing.T, name string, value int32) {
 	t.Helper()
-	name = l.Namespace + "-" + name
-	env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value})
-	pod := env.Pod("probe", env.CelsetProfile)
-	pod.Spec.PriorityClassName = name
-	env.Eventually(t, "the API server knows the PriorityClass", func(ctx context.Context) (string, error) {
-		_, err := l.Client().CoreV1().Pods(l.Namespace).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsForbidden(err) {
-			return err.Error(), nil
-		}
-		return "", err
-	})
+	l.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace + "-" + name}, Value: value})
 }
 
 // preemptible creates a pod that does not end by itself when it is evicted.

@@ -290,7 +290,7 @@ func TestNodesTakeFewerPods(t *testing.T) {
 // TestGroupPreempts has pods of a lower priority on all nodes. The group runs after the pods of one rack were evicted.
 func TestGroupPreempts(t *testing.T) {
 	l := newNodes(t, "preempts", 8, rack(4))
-	high := env.Create(t, l.Client().SchedulingV1().PriorityClasses(), &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "high-"}, Value: 1000})
+	high := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "high-"}, Value: 1000})
 	l.occupy(t, 0, 1, 2, 3, 4, 5, 6, 7)
 	l.priority = high.Name
 	got := l.on(t, l.group(t, "preempts", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 4, 4, whole)...)

@@ -4,7 +4,6 @@
 package holds
 
 import (
-	"context"
 	"encoding/json"
 	"os"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerconfig "k8s.io/kube-scheduler/config/v1"
@@ -44,25 +42,10 @@ var cluster = env.Share(func(t testing.TB) *env.Env {
 		if name == "n50" {
 			class.PreemptionPolicy = ptr.To(corev1.PreemptNever)
 		}
-		env.Create(t, e.Client().SchedulingV1().PriorityClasses(), class)
-		requireKnown(t, e, name)
+		e.CreatePriorityClass(t, class)
 	}
 	return e
 })
-
-// requireKnown waits until the API server admits pods of the PriorityClass.
-func requireKnown(t testing.TB, e *env.Env, class string) {
-	t.Helper()
-	pod := env.Pod("probe", env.CelsetProfile)
-	pod.Spec.PriorityClassName = class
-	env.Eventually(t, "the API server knows the PriorityClass "+class, func(ctx context.Context) (string, error) {
-		_, err := e.Client().CoreV1().Pods(metav1.NamespaceDefault).Create(ctx, pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-		if apierrors.IsForbidden(err) {
-			return err.Error(), nil
-		}
-		return "", err
-	})
-}
 
 // An option changes the configuration of a scheduler.
 type option func(*schedulerconfig.KubeSchedulerConfiguration)

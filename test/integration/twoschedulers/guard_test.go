@@ -215,7 +215,7 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 	env.Receive(t, "the choice for the first pod", chosen)
 	require.NoError(t, former.Pause())
 
-	env.Create(t, c.Client().SchedulingV1().PriorityClasses(), &scheduling.PriorityClass{
+	c.CreatePriorityClass(t, &scheduling.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{Name: "first-served"}, Value: 1000, PreemptionPolicy: ptr.To(corev1.PreemptNever),
 	})
 	c.runWith(t, "second", env.CelsetProfile, two, func(pod *corev1.Pod) { pod.Spec.PriorityClassName = "first-served" })

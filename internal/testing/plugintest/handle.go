@@ -45,6 +45,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
+// Names of the objects of the fake API.
 const (
 	Driver    = "mla.example.com"
 	ClassName = "mla.example.com"

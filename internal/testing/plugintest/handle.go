@@ -97,7 +97,7 @@ func (h *Handle) EventRecorder() events.EventRecorderLogger { return &events.Fak
 // ProfileName implements [fwk.Handle].
 func (h *Handle) ProfileName() string { return "celset-scheduler" }
 
-// Features are those of the default feature gates.
+// Features returns the features of a scheduler with the default feature gates.
 func Features() plfeature.Features {
 	return plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }
@@ -299,7 +299,7 @@ func Node(name string) fwk.NodeInfo {
 	return info
 }
 
-// WithLog returns a context whose log has what is written without any -v, and that log.
+// WithLog returns a context, and the buffer of its logger. The logger writes the messages of verbosity 0.
 func WithLog(ctx context.Context) (context.Context, func() ktesting.Log) {
 	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
 	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()

@@ -299,7 +299,7 @@ func Node(name string) fwk.NodeInfo {
 	return info
 }
 
-// WithLog returns a context, and the buffer of its logger. The logger writes the messages of verbosity 0.
+// WithLog returns a context with a logger of verbosity 0, and a function that returns the logged entries.
 func WithLog(ctx context.Context) (context.Context, func() ktesting.Log) {
 	logger := ktesting.NewLogger(ktesting.NopTL{}, ktesting.NewConfig(ktesting.BufferLogs(true), ktesting.Verbosity(0)))
 	buffer := logger.GetSink().(ktesting.Underlier).GetBuffer()

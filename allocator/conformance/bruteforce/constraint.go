@@ -1,0 +1,235 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	celgo "github.com/google/cel-go/cel"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
+
+// A constraint is a condition on the devices of the requests that it covers.
+type constraint struct {
+	requests []string // empty means all
+	// Exactly one of these fields is set.
+	match, distinct string
+	program         celgo.Program
+	// variables are the variables of the program. values caches the devices as the program sees them.
+	variables []variable
+	values    map[*device]any
+	// aboutNode is set if a failing program only excludes the node.
+	aboutNode bool
+}
+
+func (c constraint) covers(r *request) bool {
+	return len(c.requests) == 0 || slices.Contains(c.requests, r.name) || r.list != "" && slices.Contains(c.requests, r.list)
+}
+
+// satisfies reports whether a complete assignment satisfies the constraints of its claim. Constraints that compare attributes
+// come first, because comparing can't fail.
+func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
+	for _, constraint := range c.constraints {
+		if constraint.program == nil && !constraint.compares(constraint.covered(assignment), s.Features.ListTypeAttributes) {
+			return false, nil
+		}
+	}
+	for _, constraint := range c.constraints {
+		covered := constraint.covered(assignment)
+		// Constraints are not evaluated on an empty set.
+		if constraint.program == nil || len(covered) == 0 {
+			continue
+		}
+		s.solution.Evaluations++
+		satisfied, err := s.evaluate(constraint, covered)
+		if err != nil {
+			return false, &EvaluationError{Evaluation: s.solution.Evaluations, AboutNode: constraint.aboutNode, Err: err}
+		}
+		if !satisfied {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+func (c constraint) covered(assignment []choice) []*device {
+	var devices []*device
+	for _, choice := range assignment {
+		if c.covers(choice.request) {
+			devices = append(devices, choice.device)
+		}
+	}
+	return devices
+}
+
+// compares reports whether devices match or are distinct. All devices must have the attribute. To match, all must share a common
+// value. To be distinct, no two may share a value. Only lists have more than one value.
+func (c constraint) compares(devices []*device, lists bool) bool {
+	var common sets.Set[string]
+	for i, a := range devices {
+		values := attribute(a, c.match+c.distinct, lists)
+		if len(values) == 0 {
+			return false
+		}
+		if i == 0 {
+			common = values
+		}
+		common = common.Intersection(values)
+		for _, b := range devices[:i] {
+			shared := values.Intersection(attribute(b, c.match+c.distinct, lists))
+			if c.distinct != "" && shared.Len() > 0 {
+				return false
+			}
+		}
+	}
+	return c.match == "" || len(devices) == 0 || common.Len() > 0
+}
+
+// attribute returns the type and value of an attribute as one string, or one string for each element of a list. A name without a
+// domain belongs to the driver's domain.
+func attribute(d *device, name string, lists bool) sets.Set[string] {
+	for short, value := range d.Attributes {
+		full := string(short)
+		if !strings.Contains(full, "/") {
+			full = d.slice.Spec.Driver + "/" + full
+		}
+		if full == name {
+			return elements(value, lists)
+		}
+	}
+	return nil
+}
+
+// elements relies on the API's names of types: the list of "string" is "strings".
+func elements(value resourceapi.DeviceAttribute, lists bool) sets.Set[string] {
+	text, err := json.Marshal(value)
+	if err != nil || !lists {
+		return sets.New(string(text))
+	}
+	var fields map[string]any
+	if err := json.Unmarshal(text, &fields); err != nil {
+		return nil
+	}
+	result := sets.New[string]()
+	for kind, content := range fields {
+		list, isList := content.([]any)
+		if !isList {
+			list = []any{content}
+		}
+		for _, element := range list {
+			result.Insert(fmt.Sprintf("%s %v", strings.TrimSuffix(kind, "s"), element))
+		}
+	}
+	return result
+}
+
+func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resourceapi.DeviceConstraint) (constraint, error) {
+	result := constraint{requests: api.Requests}
+	switch {
+	case api.DistinctAttribute != nil:
+		result.distinct = string(*api.DistinctAttribute)
+		return result, nil
+	case api.MatchAttribute == nil:
+		return result, fmt.Errorf("it is empty")
+	}
+	name, isReference := strings.CutPrefix(string(*api.MatchAttribute), "celset.dev/")
+	if !isReference {
+		result.match = string(*api.MatchAttribute)
+		return result, nil
+	}
+	def, err := s.definition(claim, name)
+	if err != nil {
+		return result, err
+	}
+	return result, result.define(def)
+}
+
+// A definition is the definition of a constraint in a configuration.
+type definition struct {
+	Name, Expression string
+	Variables        []struct{ Name, Expression string }
+	FailurePolicy    string
+	Enforcement      string
+}
+
+func (c *constraint) define(def definition) (err error) {
+	for _, v := range def.Variables {
+		program, err := compile(v.Expression)
+		if err != nil {
+			return fmt.Errorf("variable %s: %w", v.Name, err)
+		}
+		c.variables = append(c.variables, variable{v.Name, program})
+	}
+	c.values, c.aboutNode = map[*device]any{}, def.FailurePolicy == "NodeDoesNotFit"
+	c.program, err = compile(def.Expression)
+	return err
+}
+
+// definition returns the definition with a name in the claim or in any class. Problems never define a name twice.
+func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (definition, error) {
+	var configurations []resourceapi.DeviceConfiguration
+	for _, config := range claim.Spec.Devices.Config {
+		configurations = append(configurations, config.DeviceConfiguration)
+	}
+	for _, class := range s.Classes {
+		for _, config := range class.Spec.Config {
+			configurations = append(configurations, config.DeviceConfiguration)
+		}
+	}
+	definitions, err := definitionsIn(configurations)
+	for _, def := range definitions {
+		if def.Name == name {
+			return def, err
+		}
+	}
+	return definition{}, fmt.Errorf("no definition of %s: %w", name, err)
+}
+
+func definitionsIn(configurations []resourceapi.DeviceConfiguration) ([]definition, error) {
+	var definitions []definition
+	for _, config := range configurations {
+		if config.Opaque == nil || config.Opaque.Driver != "celset.dev" {
+			continue
+		}
+		var def definition
+		if err := json.Unmarshal(config.Opaque.Parameters.Raw, &def); err != nil {
+			return nil, fmt.Errorf("definition: %w", err)
+		}
+		definitions = append(definitions, def)
+	}
+	return definitions, nil
+}
+
+// defaults returns the default constraints of a class for a request or alternative that gets several devices.
+func (s *solver) defaults(r *request, class string) ([]constraint, error) {
+	if r.adminAccess || !r.all && r.count < 2 {
+		return nil, nil
+	}
+	var configurations []resourceapi.DeviceConfiguration
+	for _, c := range s.Classes {
+		if c.Name != class {
+			continue
+		}
+		for _, config := range c.Spec.Config {
+			configurations = append(configurations, config.DeviceConfiguration)
+		}
+	}
+	definitions, err := definitionsIn(configurations)
+	var constraints []constraint
+	for _, def := range definitions {
+		if def.Enforcement != "Always" {
+			continue
+		}
+		c := constraint{requests: []string{r.name}}
+		if err := c.define(def); err != nil {
+			return nil, err
+		}
+		constraints = append(constraints, c)
+	}
+	return constraints, err
+}

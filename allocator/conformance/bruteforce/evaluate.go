@@ -1,0 +1,154 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package bruteforce
+
+import (
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+
+	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/ext"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiservercel "k8s.io/apiserver/pkg/cel"
+	"k8s.io/apiserver/pkg/cel/environment"
+	"k8s.io/utils/ptr"
+)
+
+// newEnvironment returns Kubernetes' CEL environment with the variables of expressions. CEL only gets the type "list" for
+// devices. Variables of a definition can read device and variables.
+var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
+	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
+		IntroducedVersion: version.MajorMinor(1, 0),
+		EnvOptions: []celgo.EnvOption{
+			celgo.Variable("devices", celgo.ListType(celgo.DynType)),
+			celgo.Variable("device", celgo.DynType),
+			celgo.Variable("variables", celgo.DynType),
+			ext.Bindings(ext.BindingsVersion(0)),
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return set.StoredExpressionsEnv(), nil
+})
+
+// programs caches compiled expressions, because compiling takes far longer than evaluating.
+var programs sync.Map
+
+func compile(expression string) (celgo.Program, error) {
+	if known, ok := programs.Load(expression); ok {
+		return known.(celgo.Program), nil
+	}
+	env, err := newEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	ast, issues := env.Compile(expression)
+	if issues.Err() != nil {
+		return nil, issues.Err()
+	}
+	program, err := env.Program(ast)
+	if err != nil {
+		return nil, err
+	}
+	programs.Store(expression, program)
+	return program, nil
+}
+
+// A variable is a variable of a definition.
+type variable struct {
+	name    string
+	program celgo.Program
+}
+
+// evaluate evaluates an expression on a set of devices.
+func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
+	values := make([]any, len(devices))
+	for i, d := range devices {
+		if c.values[d] == nil {
+			c.values[d] = s.valueFor(c, d)
+		}
+		values[i] = c.values[d]
+	}
+	result, _, err := c.program.Eval(map[string]any{"devices": values})
+	if err != nil {
+		return false, err
+	}
+	verdict, ok := result.Value().(bool)
+	if !ok {
+		return false, fmt.Errorf("the expression returned %v, not true or false", result)
+	}
+	return verdict, nil
+}
+
+// valueFor returns a device with the variables of a constraint as an additional key. A variable that fails is missing, so that
+// reading it fails as well.
+func (s *solver) valueFor(c constraint, d *device) map[string]any {
+	if d.value == nil {
+		d.value = s.value(d)
+	}
+	variables := map[string]any{}
+	for _, v := range c.variables {
+		if value, _, err := v.program.Eval(map[string]any{"device": d.value, "variables": maps.Clone(variables)}); err == nil {
+			variables[v.name] = value
+		}
+	}
+	result := maps.Clone(d.value)
+	result["variables"] = variables
+	return result
+}
+
+// value returns a device as a map. An additional key holds the name, which expressions can't read: maps are equal if they have
+// the same content, but devices only if they are the same. Domains of other devices are empty.
+func (s *solver) value(d *device) map[string]any {
+	attributes, capacity := make(map[string]any), make(map[string]any)
+	for _, slice := range s.Slices {
+		attributes[slice.Spec.Driver], capacity[slice.Spec.Driver] = map[string]any{}, map[string]any{}
+		for _, other := range slice.Spec.Devices {
+			for name := range other.Attributes {
+				domain, _ := split(slice.Spec.Driver, name)
+				attributes[domain] = map[string]any{}
+			}
+		}
+	}
+	for name, attribute := range d.Attributes {
+		domain, id := split(d.slice.Spec.Driver, name)
+		attributes[domain].(map[string]any)[id] = scalar(attribute)
+	}
+	for name, value := range d.Capacity {
+		domain, id := split(d.slice.Spec.Driver, name)
+		capacity[domain].(map[string]any)[id] = apiservercel.Quantity{Quantity: ptr.To(value.Value.DeepCopy())}
+	}
+	return map[string]any{
+		"name":                     d.id.String(),
+		"driver":                   d.slice.Spec.Driver,
+		"attributes":               attributes,
+		"capacity":                 capacity,
+		"allowMultipleAllocations": ptr.Deref(d.AllowMultipleAllocations, false),
+	}
+}
+
+func split(driver string, name resourceapi.QualifiedName) (domain, id string) {
+	if domain, id, qualified := strings.Cut(string(name), "/"); qualified {
+		return domain, id
+	}
+	return driver, string(name)
+}
+
+// scalar converts the types that expressions in problems compare. Versions stay texts.
+func scalar(attribute resourceapi.DeviceAttribute) any {
+	switch {
+	case attribute.IntValue != nil:
+		return *attribute.IntValue
+	case attribute.BoolValue != nil:
+		return *attribute.BoolValue
+	case attribute.StringValue != nil:
+		return *attribute.StringValue
+	default:
+		return ptr.Deref(attribute.VersionValue, "")
+	}
+}

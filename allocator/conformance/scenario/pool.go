@@ -1,0 +1,215 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package scenario
+
+import (
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+)
+
+const latestGeneration = 2
+
+// pools draws one to three pools. Their slices are in random order.
+func (g *generator) pools() {
+	count := pick(g, 2, 1, 3, 2)
+	for i := range count {
+		// The third pool has the name of the first but another driver.
+		driver, name := drivers[0], poolNames[i%2]
+		if i == 2 || i == 1 && g.maybe() {
+			driver = drivers[1]
+		}
+		g.pool(driver, name)
+	}
+	for i := len(g.Slices) - 1; i > 0; i-- {
+		j := g.between(0, i)
+		g.Slices[i], g.Slices[j] = g.Slices[j], g.Slices[i]
+	}
+}
+
+// pool draws the slices of one pool, of the latest generation and sometimes of older or incomplete generations.
+func (g *generator) pool(driver, name string) {
+	p := &poolDraw{
+		generator: g, driver: driver, name: name,
+		place:              g.poolPlacement(),
+		skipNodeOperations: g.often(usabilityTheme),
+		bindingConditions:  g.mostly(usabilityTheme),
+	}
+	p.sets = p.counterSets()
+	slices := make([]*resourceapi.ResourceSlice, 0, 4)
+	for range pick(g, 1, 2, 1, 3) {
+		slices = append(slices, p.slice(latestGeneration))
+	}
+	slices = append(slices, p.counterSlices()...)
+	count := int64(len(slices))
+	if g.oneIn2To(5) {
+		count += pick[int64](g, 1, -1)
+	}
+	for _, slice := range slices {
+		slice.Spec.Pool.ResourceSliceCount = count
+	}
+	g.Slices = append(g.Slices, slices...)
+	p.otherGenerations()
+}
+
+// A poolDraw is the state while one pool is drawn.
+type poolDraw struct {
+	*generator
+	driver, name string
+	place        func() placement
+	// names counts the assigned device names.
+	names              int
+	skipNodeOperations bool
+	bindingConditions  bool
+	// sets are the shared counters of the pool.
+	sets []resourceapi.CounterSet
+}
+
+// poolPlacement draws the placement of a pool's slices. Most pools are for the node as a whole, some are spread over nodes, and
+// some have nothing for the node.
+func (g *generator) poolPlacement() func() placement {
+	if g.Scarce || len(g.Slices) == 0 && !g.sometimes() && !g.isAbout(counterTheme, groupTheme) {
+		// A case without devices is not worth trying.
+		here := g.placeHere()
+		return func() placement { return here }
+	}
+	perDevice := func() placement { return placement{perDevice: ptr.To(true)} }
+	switch g.placementKind() {
+	default:
+		here := g.placeHere()
+		return func() placement { return here }
+	case 10, 11:
+		return func() placement {
+			if g.sometimes() {
+				return g.placeElsewhere()
+			}
+			return g.placeHere()
+		}
+	case 12, 13:
+		return perDevice
+	case 14:
+		return func() placement {
+			if g.maybe() {
+				return perDevice()
+			}
+			return g.placeHere()
+		}
+	case 15:
+		return g.placeElsewhere
+	}
+}
+
+// placementKind usually returns a placement for the node as a whole. Cases about counters prefer pools whose counters are also
+// consumed on other nodes.
+func (g *generator) placementKind() int {
+	if g.isAbout(counterTheme, groupTheme) && g.maybe() {
+		return pick(g, 10, 12)
+	}
+	return g.fairly(4)
+}
+
+// otherGenerations adds slices of an older generation, which must be ignored, or of a newer one that is still incomplete.
+func (p *poolDraw) otherGenerations() {
+	if p.rarely() {
+		old := p.slice(latestGeneration - 1)
+		old.Spec.Pool.ResourceSliceCount = 1
+		p.Slices = append(p.Slices, old)
+	}
+	if p.oneIn2To(5) {
+		p.place = p.placeElsewhere
+		if p.maybe() {
+			p.place = p.placeHere
+		}
+		newer := p.slice(latestGeneration + 1)
+		newer.Spec.Pool.ResourceSliceCount = int64(pick(p.generator, 1, 2))
+		p.Slices = append(p.Slices, newer)
+	}
+}
+
+// slice draws a slice with devices.
+func (p *poolDraw) slice(generation int64) *resourceapi.ResourceSlice {
+	slice := p.emptySlice(generation)
+	p.place().applyToSlice(slice)
+	if p.skipNodeOperations {
+		slice.Spec.SkipNodeOperations = []resourceapi.SkipNodeOperation{resourceapi.SkipNodeOperationAll}
+	}
+	for range min(pick(p.generator, 3, 4, 5, 2, 6, 3, 1, 0), p.MaxDevices-p.devices) {
+		slice.Spec.Devices = append(slice.Spec.Devices, p.device(slice))
+		p.devices++
+	}
+	if p.Faults && len(slice.Spec.Devices) > 0 && !p.crowded && !p.isAbout(scarceTheme) &&
+		(p.oneIn2To(7) || p.isAbout(alternativesTheme) && p.oneIn2To(4)) {
+		p.crowd(slice)
+	}
+	return slice
+}
+
+// emptySlice draws a random name, so that names determine only the order.
+func (p *poolDraw) emptySlice(generation int64) *resourceapi.ResourceSlice {
+	name := fmt.Sprintf("slice-%02d", p.between(0, 99))
+	for i := 0; p.sliceNames.Has(name); i++ {
+		name = fmt.Sprintf("slice-more-%02d", i)
+	}
+	p.sliceNames.Insert(name)
+	return &resourceapi.ResourceSlice{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: resourceapi.ResourceSliceSpec{
+			Driver: p.driver,
+			Pool:   resourceapi.ResourcePool{Name: p.name, Generation: generation},
+		},
+	}
+}
+
+func (p *poolDraw) device(slice *resourceapi.ResourceSlice) resourceapi.Device {
+	device := resourceapi.Device{
+		Name:                     p.deviceName(),
+		Attributes:               p.attributes(),
+		Capacity:                 p.capacity(),
+		Taints:                   p.taints(),
+		ConsumesCounters:         p.consumption(),
+		AllowMultipleAllocations: p.allowsMultipleAllocations(),
+	}
+	if ptr.Deref(slice.Spec.PerDeviceNodeSelection, false) {
+		p.devicePlacement().applyToDevice(&device)
+	}
+	if p.bindingConditions && !p.sometimes() {
+		device.BindingConditions = []string{"example.com/attached"}
+		device.BindingFailureConditions = []string{"example.com/attach-failed"}
+	}
+	if p.rarely() {
+		device.BindsToNode = ptr.To(p.maybe())
+	}
+	return device
+}
+
+// deviceName returns a name that is unique in the pool. Rare duplicates make the pool invalid.
+func (p *poolDraw) deviceName() string {
+	if p.names == 0 || !p.oneIn2To(8) {
+		p.names++
+	}
+	return fmt.Sprintf("device-%d", p.names)
+}
+
+func (p *poolDraw) devicePlacement() placement {
+	if p.sometimes() {
+		return p.placeElsewhere()
+	}
+	return p.placeHere()
+}
+
+// crowdSize is the maximal number of devices that a crowd adds.
+const crowdSize = 34
+
+// crowd fills the slice with copies of its first device, about as many as a claim may get.
+func (p *poolDraw) crowd(slice *resourceapi.ResourceSlice) {
+	p.crowded = true
+	for range p.between(crowdSize-12, crowdSize) {
+		device := slice.Spec.Devices[0].DeepCopy()
+		p.names++
+		device.Name = fmt.Sprintf("device-%d", p.names)
+		slice.Spec.Devices = append(slice.Spec.Devices, *device)
+	}
+}

@@ -56,7 +56,7 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10120, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5035, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 0},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance"}, counts: product, lines: 20905},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 93150},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7460, files: 29},
 }

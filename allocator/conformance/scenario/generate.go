@@ -4,32 +4,10 @@
 package scenario
 
 import (
-	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 )
-
-// Cases draws cases within a profile.
-//
-// It omits input that the API forbids and that makes upstream panic: a class selector without cel, a request of no kind, a range
-// of a request policy with a step but without a minimum, a step of zero, and a negative count.
-func Cases(profile Profile) *rapid.Generator[*Case] {
-	return rapid.Custom(func(t *rapid.T) *Case {
-		g := &generator{T: t, Profile: profile, Case: &Case{}, sliceNames: sets.New[string](), sets: 1}
-		g.theme = g.drawTheme()
-		if g.Scarce {
-			g.theme = scarceTheme
-		}
-		g.features()
-		g.node()
-		g.pools()
-		g.classes()
-		g.claims()
-		g.allocated()
-		return g.Case
-	})
-}
 
 // A generator is the state while one case is drawn.
 type generator struct {
@@ -70,24 +48,6 @@ func (g *generator) driver() string {
 		return nicDriver
 	}
 	return pick(g, g.Slices...).Spec.Driver
-}
-
-// allocated draws the devices in use.
-func (g *generator) allocated() {
-	if g.maybe() && !g.isAbout(counterTheme, groupTheme) {
-		return
-	}
-	g.Devices(func(slice *resourceapi.ResourceSlice, device *resourceapi.Device) {
-		d := Device{Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: device.Name}
-		if g.isShared(device) {
-			g.shares(d, device)
-		} else if g.oneIn2To(3) || g.isAbout(counterTheme) && g.oneIn2To(3) {
-			g.Allocated = append(g.Allocated, d)
-		}
-	})
-	if g.rarely() {
-		g.Allocated = append(g.Allocated, Device{Driver: gpuDriver, Pool: poolNames[0], Device: "removed"})
-	}
 }
 
 // A Profile determines the kinds of cases.

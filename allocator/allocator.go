@@ -64,7 +64,13 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 }
 
 // AllocateWithDetails is like AllocateWithStats and also returns the values of preferences for the results.
-func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (results []resourceapi.AllocationResult, details Details, err error) {
+func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Details, error) {
+	_, results, details, err := a.allocate(ctx, node, claims)
+	return results, details, err
+}
+
+// allocate also returns the search, or nil if the cache had the answer that the claims don't fit.
+func (a *Allocator) allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (s *objective.Optimization, results []resourceapi.AllocationResult, details Details, err error) {
 	logger := klog.FromContext(ctx)
 	logger.V(5).Info("Starting allocation", "claims", len(claims))
 	defer func() {
@@ -73,20 +79,20 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 
 	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
-		return nil, details, err
+		return nil, nil, details, err
 	}
 	kept := on.AnswerEntry()
 	if known := plan.KnownRefusal(kept); known != nil {
 		details.Stats = Stats{CacheHits: 1, AnswersKnown: 1}
 		a.counts.add(details.Stats)
 		if known.Failure != nil {
-			return nil, details, a.planner.Failure(on.FailureHere(known.Failure))
+			return nil, nil, details, a.planner.Failure(on.FailureHere(known.Failure))
 		}
-		return nil, details, known.Refusal
+		return nil, nil, details, known.Refusal
 	}
-	s, err := objective.New(ctx, on)
+	s, err = objective.New(ctx, on)
 	if err != nil {
-		return nil, details, err
+		return nil, nil, details, err
 	}
 	results, err = s.Allocate(kept)
 	details = s.Details()
@@ -94,7 +100,7 @@ func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, clai
 	if err != nil {
 		details.Outcome, details.Preferences = "", nil
 	}
-	return results, details, err
+	return s, results, details, err
 }
 
 // Without returns the allocator for the state after the claims have given back their devices, so that a caller can find out what

@@ -24,9 +24,9 @@ type assignment struct {
 	left  []int
 	count int
 	loads []Load
-	// rooms bounds the pods that each node and all later nodes take together from above, needs bounds them from below.
-	rooms, needs []int
-	failed       map[string]bool
+	// most and needs hold, for each node, the greatest and the least number of pods that it and all later nodes take together.
+	most, needs []int
+	failed      map[string]bool
 }
 
 // step counts a step and returns false beyond the limit.
@@ -68,13 +68,13 @@ func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, 
 	return members, err
 }
 
-// bound fills rooms and needs.
+// bound fills most and needs.
 func (a *assignment) bound() {
 	s := a.search
-	a.rooms, a.needs = make([]int, len(a.nodes)+1), make([]int, len(a.nodes)+1)
+	a.most, a.needs = make([]int, len(a.nodes)+1), make([]int, len(a.nodes)+1)
 	all := kindsBelow(len(s.Kinds))
 	for i := len(a.nodes) - 1; i >= 0; i-- {
-		a.rooms[i], a.needs[i] = a.rooms[i+1]+s.room(a.nodes[i], all), a.needs[i+1]
+		a.most[i], a.needs[i] = a.most[i+1]+s.slotsFor(a.nodes[i], all), a.needs[i+1]
 		if !s.Nodes[a.nodes[i]].Placed {
 			a.needs[i]++
 		}
@@ -83,7 +83,7 @@ func (a *assignment) bound() {
 
 // from assigns pods to the nodes from the given one on.
 func (a *assignment) from(i int) bool {
-	if a.count < a.needs[i] || a.count > a.rooms[i] {
+	if a.count < a.needs[i] || a.count > a.most[i] {
 		return false
 	}
 	if i == len(a.nodes) {
@@ -120,7 +120,7 @@ func (a *assignment) load(i, kind, pods int, load Load) bool {
 		a.take(load, -1)
 		return false
 	}
-	for n := min(a.left[kind], pods, a.search.rooms.most[a.nodes[i]][kind]); n >= 0; n-- {
+	for n := min(a.left[kind], pods, a.search.slots.most[a.nodes[i]][kind]); n >= 0; n-- {
 		load[kind] = n
 		if a.load(i, kind+1, pods-n, load) {
 			return true
@@ -147,7 +147,7 @@ func (a *assignment) match() bool {
 			if !a.step() {
 				return false
 			}
-			if seen[kind] || s.rooms.most[a.nodes[i]][kind] == 0 {
+			if seen[kind] || s.slots.most[a.nodes[i]][kind] == 0 {
 				continue
 			}
 			seen[kind] = true

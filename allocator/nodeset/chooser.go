@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
@@ -64,16 +63,13 @@ func (Classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
 // chosen is a set of nodes in the order of the search.
 type chosen struct {
-	members []chosenNode
+	members []member
 	allocator.Details
 }
 
-// chosenNode is a node of a set. If expressions read devices, kind is the kind of pod, and set is an index in Node.Sets.
-type chosenNode struct{ node, kind, set int }
-
-// choose returns the first set of nodes that satisfies the expression, or the best set if there is a preference. It returns nil
-// if no set does. The error names the group or the object with the constraint.
-func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, opts ...allocator.Option) (*chosen, error) {
+// choose returns the first set of nodes that satisfies the expression and the condition, or the best set if there is a preference.
+// It returns nil if no set does. The condition may be nil. The error names the group or the object with the constraint.
+func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, only *condition, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
 		return nil, p.failed(nil, fmt.Sprintf("%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize))
 	}
@@ -87,25 +83,23 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 			return nil, p.failed(nil, fmt.Sprintf("node %s, on which a pod of the group runs, has more than %d labels: name those that the expression reads", n.Name, device.MaxLabels))
 		}
 	}
-	slice := p.slice(nodes, r)
-	a, err := allocator.NewAllocator(ctx, structured.Features{ListTypeAttributes: p.ReadsDevices}, structured.AllocatedState{}, Classes{}, []*resourceapi.ResourceSlice{slice}, all.SelectorsOr(c.Selectors), opts...)
-	if err != nil {
-		return nil, err
+	members := p.members(nodes, r)
+	if only != nil {
+		opts = append(opts, allocator.WithAcceptance(only.over(members)))
 	}
-	results, details, err := a.AllocateWithDetails(ctx, &v1.Node{}, []*resourceapi.ResourceClaim{p.Claim})
+	indices, details, err := allocator.ChooseFrom(ctx, allocator.Problem{
+		Claims: []*resourceapi.ResourceClaim{p.Claim}, Classes: Classes{}, Features: structured.Features{ListTypeAttributes: p.ReadsDevices},
+		Selectors: all.SelectorsOr(c.Selectors), Options: opts,
+	}, members)
 	if err != nil {
 		return nil, p.explain(err)
 	}
-	if results == nil {
+	if indices == nil {
 		return nil, nil
 	}
 	set := &chosen{Details: details}
-	for _, result := range results[0].Devices.Results {
-		m, err := memberOf(result.Device)
-		if err != nil {
-			return nil, err
-		}
-		set.members = append(set.members, m)
+	for _, i := range indices {
+		set.members = append(set.members, members[i])
 	}
 	return set, nil
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"slices"
 
+	resourceapi "k8s.io/api/resource/v1"
+
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -19,12 +21,9 @@ func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []No
 	for i := range nodes {
 		nodes[i].Placed, nodes[i].Takes = false, []bool{true}
 	}
-	devices := (&Problem{Group: &Group{}, Wanted: []int{1}}).slice(nodes, readingOf(prepared.Expressions())).Spec.Devices
 	members := make([]*device.Device, len(nodes))
-	for i := range devices {
-		if m, err := memberOf(devices[i].Name); err == nil {
-			members[m.node] = device.New(device.NodeDriver, &devices[i])
-		}
+	for _, m := range (&Problem{Group: &Group{}, Wanted: []int{1}}).members(nodes, readingOf(prepared.Expressions())) {
+		members[m.node] = device.New(device.NodeDriver, &resourceapi.Device{Attributes: m.attributes, Capacity: m.capacity})
 	}
 	for _, e := range prepared.Expressions() {
 		layout.Add(ctx, e, members, cel.NewBudget(allocator.DefaultBudget().Cost))

@@ -77,7 +77,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 	if err != nil {
 		return ""
 	}
-	set, err := s.choose(ctx, nearest, prepared, able(s.Nodes), opts...)
+	set, err := s.choose(ctx, nearest, prepared, able(s.Nodes), nil, opts...)
 	if err != nil || set == nil {
 		return ""
 	}
@@ -97,7 +97,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 // withoutRoom names nodes that satisfy the expression and can each take a pod, but not all pods together, and says why.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
 	size := s.tried.sizes[0] - s.placed()
-	if size == 0 || s.acceptance(ctx, s.tried.count, size) == nil {
+	if size == 0 || s.condition(ctx, s.tried.count, size) == nil {
 		return ""
 	}
 	problem, err := NewProblem(s.Group, s.placed(), size)
@@ -108,7 +108,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	if err != nil {
 		return ""
 	}
-	set, err := s.choose(ctx, problem, prepared, s.Nodes, opts...)
+	set, err := s.choose(ctx, problem, prepared, s.Nodes, nil, opts...)
 	if err != nil || set == nil {
 		return ""
 	}
@@ -132,7 +132,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 // lacks returns why a node takes fewer pods than the group permits, for the first such kind.
 func (s *Search) lacks(ctx context.Context, node int) string {
 	for kind, count := range s.Kinds {
-		most := s.rooms.most[node][kind]
+		most := s.slots.most[node][kind]
 		if most == 0 || most >= min(count, s.free(node)) {
 			continue
 		}
@@ -155,7 +155,7 @@ func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Opt
 	if err != nil {
 		return ""
 	}
-	if set, err := s.choose(ctx, problem, prepared, s.Nodes, opts...); err != nil || set == nil {
+	if set, err := s.choose(ctx, problem, prepared, s.Nodes, nil, opts...); err != nil || set == nil {
 		return ""
 	}
 	return "; there are nodes that satisfy it, but some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach: these are for one pod of the group"
@@ -191,7 +191,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 			nodes[i].Placed, nodes[i].Takes = false, []bool{true}
 		}
 	}
-	if set, err := s.choose(ctx, problem, prepared, nodes, opts...); err != nil || set == nil {
+	if set, err := s.choose(ctx, problem, prepared, nodes, nil, opts...); err != nil || set == nil {
 		return ""
 	}
 	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.tried.sizes[0], listed(names))

@@ -4,14 +4,12 @@
 package nodeset
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
@@ -66,89 +64,93 @@ func readingOf(expressions []*device.Expression) reading {
 	return r
 }
 
-// slice returns the nodes that may be in a set, as devices named by index. If all labels may be read, it leaves out nodes with
-// more labels than the cost limit of expressions allows.
-func (p *Problem) slice(nodes []Node, r reading) *resourceapi.ResourceSlice {
-	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
-		Driver: device.NodeDriver, Pool: resourceapi.ResourcePool{Name: device.NodeDriver, ResourceSliceCount: 1}, AllNodes: ptr.To(true),
-		Devices: make([]resourceapi.Device, 0, len(nodes)),
-	}}
-	slice.Name = device.NodeDriver
+// member is a candidate for a set: a node, and the devices that a pod gets there if expressions read devices. A node then has a
+// member for each kind of pods and each set of devices.
+type member struct {
+	// node is the index of the node. kind is the kind of the pod, and set is an index in Node.Sets; both are 0 if expressions read no
+	// devices.
+	node, kind, set int
+	properties
+}
+
+// Properties implements [allocator.Candidate].
+func (m member) Properties() (map[resourceapi.QualifiedName]resourceapi.DeviceAttribute, map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) {
+	return m.attributes, m.capacity
+}
+
+// members returns the candidates for a set. If all labels may be read, it leaves out nodes with more labels than the cost limit of
+// expressions allows.
+func (p *Problem) members(nodes []Node, r reading) []member {
+	all := make([]member, 0, len(nodes))
 	for i := range nodes {
 		n := &nodes[i]
 		if !n.Placed && !slices.Contains(n.Takes, true) || r.all && len(n.Labels) > device.MaxLabels {
 			continue
 		}
-		d := resourceapi.Device{Name: strconv.Itoa(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
-		for key, value := range n.Labels {
-			if r.all || r.labels[key] {
-				d.Attributes[device.NodeLabel(key)] = resourceapi.DeviceAttribute{StringValue: &value}
-			}
-		}
-		if r.all || r.capacity || len(r.attributes) > 0 {
-			common := inCommon(n.Slices, r)
-			maps.Copy(d.Attributes, common.attributes)
-			d.Capacity = common.capacity
-		}
+		m := member{node: i, properties: r.ofNode(n)}
 		if !p.isPlain() {
 			for kind := range p.Wanted {
-				mark(&d, ofKind(kind), !n.Placed && (!p.ReadsDevices || n.Takes[kind]))
+				m.mark(ofKind(kind), !n.Placed && (!p.ReadsDevices || n.Takes[kind]))
 			}
-			mark(&d, placed, n.Placed)
+			m.mark(placed, n.Placed)
 		}
-		if !p.ReadsDevices {
-			slice.Spec.Devices = append(slice.Spec.Devices, d)
-			continue
-		}
-		if n.Placed {
-			slice.Spec.Devices = append(slice.Spec.Devices, p.with(d, i, 0, 0, &n.Has))
-			continue
-		}
-		for kind, sets := range n.Sets {
-			for at := range sets {
-				if n.Takes[kind] {
-					slice.Spec.Devices = append(slice.Spec.Devices, p.with(d, i, kind, at, &sets[at]))
+		switch {
+		case !p.ReadsDevices:
+			all = append(all, m)
+		case n.Placed:
+			all = append(all, p.with(m, &n.Has))
+		default:
+			for kind, sets := range n.Sets {
+				for at := range sets {
+					if n.Takes[kind] {
+						m.kind, m.set = kind, at
+						all = append(all, p.with(m, &sets[at]))
+					}
 				}
 			}
 		}
 	}
-	return slice
+	return all
 }
 
-func mark(d *resourceapi.Device, name string, is bool) {
-	d.Attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
+// ofNode returns the properties of a node that are read.
+func (r *reading) ofNode(n *Node) properties {
+	result := properties{attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
+	for key, value := range n.Labels {
+		if r.all || r.labels[key] {
+			result.attributes[device.NodeLabel(key)] = resourceapi.DeviceAttribute{StringValue: &value}
+		}
+	}
+	if r.all || r.capacity || len(r.attributes) > 0 {
+		common := inCommon(n.Slices, *r)
+		maps.Copy(result.attributes, common.attributes)
+		result.capacity = common.capacity
+	}
+	return result
 }
 
-// with returns a node together with a set of devices for a pod of a kind.
-func (p *Problem) with(node resourceapi.Device, index, kind, at int, set *Set) resourceapi.Device {
-	own := node.Name
-	node.Name, node.Attributes = memberName(index, kind, at), maps.Clone(node.Attributes)
-	node.Attributes[device.NodeDevices] = set.devices
-	mine := []string{own}
+// mark adds an attribute of type bool, for the selectors of requests.
+func (m *member) mark(name string, is bool) {
+	m.attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
+}
+
+// with returns the member with the devices of a set.
+func (p *Problem) with(m member, set *Set) member {
+	m.attributes = maps.Clone(m.attributes)
+	m.attributes[device.NodeDevices] = set.devices
+	mine := []string{strconv.Itoa(m.node)}
 	if !p.sharesDevices {
 		mine = append(mine, set.shared...)
 	}
-	node.Attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: mine}
+	m.attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: mine}
 	if !p.isPlain() {
 		for other := range p.Wanted {
-			if other != kind {
-				mark(&node, ofKind(other), false)
+			if other != m.kind {
+				m.mark(ofKind(other), false)
 			}
 		}
 	}
-	return node
-}
-
-// memberName returns the name of a member. [memberOf] parses it.
-func memberName(node, kind, set int) string { return fmt.Sprintf("%d.%d.%d", node, kind, set) }
-
-// memberOf parses the name of a member. kind and set are 0 if the name lacks them.
-func memberOf(name string) (m chosenNode, err error) {
-	if n, err := fmt.Sscanf(name, "%d.%d.%d", &m.node, &m.kind, &m.set); n == 3 {
-		return m, err
-	}
-	m.node, err = strconv.Atoi(name)
-	return m, err
+	return m
 }
 
 // properties holds the attributes and capacities of a device, or the ones that several devices share.

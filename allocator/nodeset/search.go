@@ -17,8 +17,8 @@ import (
 //  1. It chooses nodes for all waiting pods. If that fails, it chooses nodes for any Least of them.
 //  2. If a node may take several pods, a set may have fewer nodes than pods. Sizes are tried in ascending order. Without a
 //     preference the first set is chosen, otherwise the best set of all sizes, and the smallest of equally good sets.
-//  3. For each size, package allocator enumerates the sets of nodes in order of their names. The expression and the room of the
-//     nodes prune the search. The room is the number of pods that a node takes together (room.go).
+//  3. For each size, package allocator enumerates the sets of nodes in order of their names. The search is
+//     pruned by the expression and by the number of pods that the nodes take together (slots.go, condition.go).
 //  4. A complete set is accepted if the pods can be assigned such that each node gets at least one and takes its pods together
 //     (assign.go). Only then the expression is evaluated.
 //
@@ -36,7 +36,7 @@ type Search struct {
 	// OnlyLeast skips step 1 and chooses nodes for Least pods only.
 	OnlyLeast bool
 
-	rooms rooms
+	slots slots
 	tried tried
 	// steps counts the steps of all assignments. err is the error that ended an assignment.
 	steps int
@@ -127,7 +127,7 @@ func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
 		return s.chooseByKinds(ctx, count)
 	}
 	placed := s.placed()
-	least, most, ok := s.rooms.sizes(s, count)
+	least, most, ok := s.slots.sizes(s, count)
 	most = min(most, v1alpha1.MaxNodeSetSize-placed)
 	s.tried.sizes = [2]int{placed + least, placed + max(least, most)}
 	if !ok {
@@ -185,11 +185,7 @@ func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := s.Options
-	if acceptance := s.acceptance(ctx, count, size); acceptance != nil {
-		options = append(slices.Clone(options), allocator.WithAcceptance(*acceptance))
-	}
-	set, err := s.run(ctx, problem, options)
+	set, err := s.run(ctx, problem, s.condition(ctx, count, size))
 	if set == nil || err != nil {
 		return nil, err
 	}
@@ -204,13 +200,13 @@ func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	return s.choice(members, set.Details), nil
 }
 
-func (s *Search) run(ctx context.Context, problem *Problem, options []allocator.Option) (*chosen, error) {
+func (s *Search) run(ctx context.Context, problem *Problem, only *condition) (*chosen, error) {
 	prepared, err := s.Compiled(ctx, problem)
 	if err != nil {
 		return nil, err
 	}
 	s.err = nil
-	set, err := s.choose(ctx, problem, prepared, s.Nodes, options...)
+	set, err := s.choose(ctx, problem, prepared, s.Nodes, only, s.Options...)
 	if s.err != nil {
 		return nil, s.failed(s.err, s.err.Error())
 	}
@@ -240,7 +236,7 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 		if err != nil {
 			return nil, err
 		}
-		set, err := s.run(ctx, problem, s.Options)
+		set, err := s.run(ctx, problem, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -45,6 +45,16 @@ func (s *Optimization) found() *search.Solution {
 	return &s.Solution
 }
 
+// Chosen returns the positions of the devices that Allocate chose, in the order of the search.
+func (s *Optimization) Chosen() []int {
+	choices := s.found().Choices
+	positions := make([]int, len(choices))
+	for i, c := range choices {
+		positions[i] = c.Position
+	}
+	return positions
+}
+
 // preferred holds the best solution by the preferences, and how it was found.
 type preferred struct {
 	// incumbent is the best solution.

@@ -88,14 +88,14 @@ var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 type Acceptance struct {
 	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
-	// Accept reports whether a complete set that satisfies the totals is accepted. devices holds the names of the devices in the
-	// order in which they were taken. If Accept is nil, every set is accepted.
-	Accept func(devices []string) bool
+	// Accept reports whether a complete set that satisfies the totals is accepted. positions holds the positions of its devices on
+	// the node, in the order in which they were taken. If Accept is nil, every set is accepted.
+	Accept func(positions []int) bool
 }
 
 // Total is a linear inequality: the sum of the weights of the devices must be at least Least.
 type Total struct {
-	// Weight returns the weight of a device by its name. Weights are at least 0.
-	Weight func(device string) int
+	// Weight returns the weight of a device by its position on the node. Weights are at least 0.
+	Weight func(position int) int
 	Least  int
 }

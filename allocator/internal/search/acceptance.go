@@ -55,8 +55,8 @@ func (s *Search) newAcceptance(of *plan.Acceptance, all []Alternatives) *accepta
 func newTotal(of plan.Total, candidates []*inventory.Candidate) total {
 	t := total{least: of.Least, weights: make([]int, len(candidates))}
 	most := 0
-	for i, c := range candidates {
-		t.weights[i] = of.Weight(c.Device.Name)
+	for i := range candidates {
+		t.weights[i] = of.Weight(i)
 		most = max(most, t.weights[i])
 	}
 	for weight := most; weight >= 0; weight-- {
@@ -96,11 +96,11 @@ func (a *acceptance) mayBeAccepted() bool {
 	if left > 0 || a.Accept == nil {
 		return true
 	}
-	names := make([]string, len(a.members))
+	positions := make([]int, len(a.members))
 	for i, member := range a.members {
-		names[i] = member.Device.Name
+		positions[i] = member.Position
 	}
-	return a.Accept(names)
+	return a.Accept(positions)
 }
 
 // Remove implements [constraint.Constraint].

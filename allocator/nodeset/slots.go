@@ -5,12 +5,9 @@ package nodeset
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
-
-	"github.com/celset/celset/allocator"
 )
 
 // Load is the number of pods of each kind that go to a node together.
@@ -38,21 +35,21 @@ type Hosts interface {
 	Together(ctx context.Context, members []Member) (bool, error)
 }
 
-// rooms holds the numbers of pods that nodes can take together.
-type rooms struct {
+// slots holds the numbers of pods that nodes can take together.
+type slots struct {
 	// most holds, for each node and kind, the number of pods that the node takes if all are of this kind. all holds an upper bound
 	// for each node of the pods of all kinds together.
 	most [][]int
 	all  []int
-	// known caches the answers for loads of several kinds.
-	known map[string]bool
+	// verdicts caches the answers for loads of several kinds.
+	verdicts map[string]bool
 }
 
 // measure determines the number of pods of each kind that each node takes.
 func (s *Search) measure(ctx context.Context) error {
-	r := &s.rooms
-	if r.known == nil {
-		r.known = map[string]bool{}
+	r := &s.slots
+	if r.verdicts == nil {
+		r.verdicts = map[string]bool{}
 	}
 	if s.ReadsDevices {
 		return nil
@@ -103,15 +100,15 @@ func (s *Search) measure(ctx context.Context) error {
 	return failure
 }
 
-// addUp fills rooms.all.
+// addUp fills slots.all.
 func (s *Search) addUp() {
-	s.rooms.all = make([]int, len(s.Nodes))
-	for i, most := range s.rooms.most {
+	s.slots.all = make([]int, len(s.Nodes))
+	for i, most := range s.slots.most {
 		sum := 0
 		for _, n := range most {
 			sum += n
 		}
-		s.rooms.all[i] = min(sum, s.free(i))
+		s.slots.all[i] = min(sum, s.free(i))
 	}
 }
 
@@ -158,7 +155,7 @@ func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 func (s *Search) takes(ctx context.Context, node int, load Load) bool {
 	kinds := 0
 	for kind, n := range load {
-		if n > s.rooms.most[node][kind] {
+		if n > s.slots.most[node][kind] {
 			return false
 		}
 		if n > 0 {
@@ -166,7 +163,7 @@ func (s *Search) takes(ctx context.Context, node int, load Load) bool {
 		}
 	}
 	key := keyOf(node, load)
-	if known, ok := s.rooms.known[key]; ok {
+	if known, ok := s.slots.verdicts[key]; ok {
 		return known
 	}
 	if kinds < 2 {
@@ -177,7 +174,7 @@ func (s *Search) takes(ctx context.Context, node int, load Load) bool {
 		s.err = err
 		return false
 	}
-	s.rooms.known[key] = refusal == ""
+	s.slots.verdicts[key] = refusal == ""
 	return refusal == ""
 }
 
@@ -191,10 +188,10 @@ func keyOf(node int, load Load) string {
 
 // Forbid records that a node does not take a load, because a pod did not fit there in the end. The next choice avoids the load.
 func (s *Search) Forbid(node int, load Load) {
-	s.rooms.known[keyOf(node, load)] = false
+	s.slots.verdicts[keyOf(node, load)] = false
 	for kind, n := range load {
 		if n == load.Pods() {
-			s.rooms.most[node][kind] = min(s.rooms.most[node][kind], n-1)
+			s.slots.most[node][kind] = min(s.slots.most[node][kind], n-1)
 		}
 		if n == 1 && load.Pods() == 1 {
 			s.Nodes[node].Takes[kind] = false
@@ -202,41 +199,41 @@ func (s *Search) Forbid(node int, load Load) {
 	}
 }
 
-// room returns an upper bound of the number of pods of these kinds that a node takes together.
-func (s *Search) room(node int, kinds []int) int {
+// slotsFor returns an upper bound of the number of pods of these kinds that a node takes together.
+func (s *Search) slotsFor(node int, kinds []int) int {
 	if len(kinds) == len(s.Kinds) {
-		return s.rooms.all[node]
+		return s.slots.all[node]
 	}
 	sum := 0
 	for _, kind := range kinds {
-		sum += s.rooms.most[node][kind]
+		sum += s.slots.most[node][kind]
 	}
 	return min(sum, s.free(node))
 }
 
 // sizes returns the smallest and largest number of nodes without pods of the group that are needed for count pods. ok is false if
 // all nodes together can't take them.
-func (r *rooms) sizes(s *Search, count int) (least, most int, ok bool) {
+func (r *slots) sizes(s *Search, count int) (least, most int, ok bool) {
 	all := kindsBelow(len(s.Kinds))
 	var others []int
 	left := count
 	s.tried.most = 0
 	for i := range s.Nodes {
-		room := s.room(i, all)
-		s.tried.most += room
+		slots := s.slotsFor(i, all)
+		s.tried.most += slots
 		switch {
 		case s.Nodes[i].Placed:
-			left -= room
-		case room > 0:
-			others = append(others, room)
+			left -= slots
+		case slots > 0:
+			others = append(others, slots)
 		}
 	}
 	slices.SortFunc(others, func(a, b int) int { return b - a })
-	for _, room := range others {
+	for _, slots := range others {
 		if left <= 0 {
 			break
 		}
-		left -= room
+		left -= slots
 		least++
 	}
 	if s.podsPerNode() == 1 {
@@ -249,95 +246,6 @@ func kindsBelow(n int) []int {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
-	}
-	return all
-}
-
-// maxTotals limits the number of inequalities of a search.
-const maxTotals = 16
-
-// acceptance returns the condition for sets that count pods can be assigned to, or nil if every set of the size satisfies it.
-//
-// For a subset of the kinds, the nodes must have room for the pods that can't be of other kinds. With up to three kinds there is
-// an inequality for each subset. By Hall's theorem the inequalities suffice if each node takes one pod. In other cases some sets
-// satisfy them although the pods can't be assigned.
-func (s *Search) acceptance(ctx context.Context, count, size int) *allocator.Acceptance {
-	if count == 0 {
-		return nil
-	}
-	a := &allocator.Acceptance{}
-	for _, kinds := range subsets(len(s.Kinds)) {
-		least := count - s.pods()
-		for _, kind := range kinds {
-			least += s.Kinds[kind]
-		}
-		weight := func(device string) int {
-			m, err := memberOf(device)
-			if err != nil {
-				return 0
-			}
-			return s.room(m.node, kinds)
-		}
-		if least > 0 && !s.isTrivial(kinds, least, size) {
-			a.Totals = append(a.Totals, allocator.Total{Weight: weight, Least: least})
-		}
-	}
-	if len(s.Kinds) > 1 || s.Hosts != nil && s.Hosts.Compete() {
-		a.Accept = func(devices []string) bool {
-			nodes := make([]int, len(devices))
-			for i, device := range devices {
-				m, err := memberOf(device)
-				if err != nil {
-					s.err = fmt.Errorf("member %q: %w", device, err)
-				}
-				nodes[i] = m.node
-			}
-			members, err := s.assign(ctx, nodes, count)
-			if err != nil {
-				// The error ends the search.
-				s.err = err
-			}
-			return members != nil || s.err != nil
-		}
-	}
-	if len(a.Totals) == 0 && a.Accept == nil {
-		return nil
-	}
-	return a
-}
-
-// isTrivial reports whether all sets of the size satisfy the inequality.
-func (s *Search) isTrivial(kinds []int, least, size int) bool {
-	smallest, sum := s.podsPerNode(), 0
-	for i := range s.Nodes {
-		n := &s.Nodes[i]
-		switch {
-		case n.Placed:
-			sum += s.room(i, kinds)
-		case slices.Contains(n.Takes, true):
-			smallest = min(smallest, s.room(i, kinds))
-		}
-	}
-	return sum+size*smallest >= least
-}
-
-// subsets returns the subsets of the kinds that get inequalities.
-func subsets(kinds int) (all [][]int) {
-	if kinds > 3 {
-		all = append(all, kindsBelow(kinds))
-		for kind := range min(kinds, maxTotals-1) {
-			all = append(all, []int{kind})
-		}
-		return all
-	}
-	for mask := 1; mask < 1<<kinds; mask++ {
-		var subset []int
-		for kind := range kinds {
-			if mask&(1<<kind) != 0 {
-				subset = append(subset, kind)
-			}
-		}
-		all = append(all, subset)
 	}
 	return all
 }

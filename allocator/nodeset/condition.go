@@ -1,0 +1,116 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"slices"
+
+	"github.com/celset/celset/allocator"
+)
+
+// condition is an [allocator.Acceptance] for sets of nodes.
+type condition struct {
+	totals []total
+	// accept reports whether a set that satisfies the totals is accepted. If it is nil, every set is accepted.
+	accept func(nodes []int) bool
+}
+
+// total is the inequality that the sum of the weights of the nodes is at least least.
+type total struct {
+	weight func(node int) int
+	least  int
+}
+
+// over returns the condition for sets of these members.
+func (c *condition) over(all []member) allocator.Acceptance {
+	result := allocator.Acceptance{}
+	for _, t := range c.totals {
+		result.Totals = append(result.Totals, allocator.Total{Weight: func(i int) int { return t.weight(all[i].node) }, Least: t.least})
+	}
+	if c.accept != nil {
+		result.Accept = func(chosen []int) bool {
+			nodes := make([]int, len(chosen))
+			for i, at := range chosen {
+				nodes[i] = all[at].node
+			}
+			return c.accept(nodes)
+		}
+	}
+	return result
+}
+
+// maxTotals limits the number of inequalities of a search.
+const maxTotals = 16
+
+// condition returns the condition for sets that count pods can be assigned to, or nil if every set of the size satisfies it.
+//
+// For a subset of the kinds, the nodes must have room for the pods that can't be of other kinds. With up to three kinds there is
+// an inequality for each subset. By Hall's theorem the inequalities suffice if each node takes one pod. In other cases some sets
+// satisfy them although the pods can't be assigned.
+func (s *Search) condition(ctx context.Context, count, size int) *condition {
+	if count == 0 {
+		return nil
+	}
+	c := &condition{}
+	for _, kinds := range subsets(len(s.Kinds)) {
+		least := count - s.pods()
+		for _, kind := range kinds {
+			least += s.Kinds[kind]
+		}
+		if least > 0 && !s.isTrivial(kinds, least, size) {
+			c.totals = append(c.totals, total{func(node int) int { return s.slotsFor(node, kinds) }, least})
+		}
+	}
+	if len(s.Kinds) > 1 || s.Hosts != nil && s.Hosts.Compete() {
+		c.accept = func(nodes []int) bool {
+			members, err := s.assign(ctx, nodes, count)
+			if err != nil {
+				// The error ends the search.
+				s.err = err
+			}
+			return members != nil || s.err != nil
+		}
+	}
+	if len(c.totals) == 0 && c.accept == nil {
+		return nil
+	}
+	return c
+}
+
+// isTrivial reports whether all sets of the size satisfy the inequality.
+func (s *Search) isTrivial(kinds []int, least, size int) bool {
+	smallest, sum := s.podsPerNode(), 0
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		switch {
+		case n.Placed:
+			sum += s.slotsFor(i, kinds)
+		case slices.Contains(n.Takes, true):
+			smallest = min(smallest, s.slotsFor(i, kinds))
+		}
+	}
+	return sum+size*smallest >= least
+}
+
+// subsets returns the subsets of the kinds that get inequalities.
+func subsets(kinds int) (all [][]int) {
+	if kinds > 3 {
+		all = append(all, kindsBelow(kinds))
+		for kind := range min(kinds, maxTotals-1) {
+			all = append(all, []int{kind})
+		}
+		return all
+	}
+	for mask := 1; mask < 1<<kinds; mask++ {
+		var subset []int
+		for kind := range kinds {
+			if mask&(1<<kind) != 0 {
+				subset = append(subset, kind)
+			}
+		}
+		all = append(all, subset)
+	}
+	return all
+}

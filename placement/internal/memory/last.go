@@ -54,11 +54,11 @@ type Inputs struct {
 }
 
 // InputsOf returns the inputs of a decision. all and own are the versions of all PlacementDecisions and of the Placement's own.
-// all is ignored if every available cluster is selected, because Balance then changes only scores.
+// all is ignored if every available cluster is selected, because other decisions then change only scores.
 func InputsOf(compiled *plan.Plan, placement *clusterv1beta1.Placement, decisions *hub.Decisions, all, own uint64) Inputs {
 	result := Inputs{compiled, hub.VersionOf(placement), decisions, own, 0}
 	spec := &placement.Spec
-	if compiled.Balances && (spec.NumberOfClusters != nil || len(compiled.Spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
+	if compiled.ReadsOthers && (spec.NumberOfClusters != nil || len(compiled.Spread) > 0 || spec.SortBy == clusterv1beta1.PlacementSortByScore) {
 		result.all = all
 	}
 	return result

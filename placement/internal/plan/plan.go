@@ -34,10 +34,10 @@ type Plan struct {
 	Spread         []spread.Constraint
 	Groups         []decision.GroupSelector
 	ScoreRateLimit time.Duration
-	// Amounts lists the resources that prioritizers compare. Balances is set if a prioritizer reads the decisions of other
+	// Amounts lists the resources that prioritizers compare. ReadsOthers is set if a prioritizer reads the decisions of other
 	// Placements.
-	Amounts  []clusterv1.ResourceName
-	Balances bool
+	Amounts     []clusterv1.ResourceName
+	ReadsOthers bool
 	// Reads names the AddOnPlacementScores that the predicates and prioritizers read.
 	Reads cluster.ScoreNames
 	// Unknown holds a message for each field that an expression reads but no ManagedCluster has.
@@ -64,14 +64,13 @@ func Compile(ctx context.Context, environment *cluster.Environment, placement *c
 	p.Groups = decision.GroupsOf(environment, &spec.DecisionStrategy.GroupStrategy, &p.Wrong)
 	p.ScoreRateLimit = selectionOf(spec, &p.Wrong)
 	for _, one := range p.Prioritizers {
-		p.Balances = p.Balances || one.Name == prioritizer.Balance
-		if resource := prioritizer.AmountsOf[one.Name]; resource != "" {
-			p.Amounts = append(p.Amounts, resource)
+		reads := one.Reads()
+		p.ReadsOthers = p.ReadsOthers || reads.Others
+		if reads.Amount != "" {
+			p.Amounts = append(p.Amounts, reads.Amount)
 		}
-	}
-	for _, configuration := range spec.PrioritizerPolicy.Configurations {
-		if c := configuration.ScoreCoordinate; c != nil && c.AddOn != nil && c.Type != clusterv1beta1.ScoreCoordinateTypeBuiltIn {
-			p.Reads.Names.Insert(c.AddOn.ResourceName)
+		if reads.Score != "" {
+			p.Reads.Names.Insert(reads.Score)
 		}
 	}
 	return p, nil

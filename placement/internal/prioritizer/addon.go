@@ -27,6 +27,9 @@ func (a addOn) describe() string {
 	return fmt.Sprintf("%s prefers clusters with a high score %s in the AddOnPlacementScore %s.", addOnName(&a.of), a.of.ScoreName, a.of.ResourceName)
 }
 
+// reads returns the inputs of the scores.
+func (a addOn) reads() Reads { return Reads{Score: a.of.ResourceName} }
+
 // score returns the value in the AddOnPlacementScore of each cluster. The score is 0 if the object or the value is missing, or if
 // the object has expired.
 func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {

@@ -14,27 +14,29 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// AmountsOf maps prioritizers to the resources that they compare.
-var AmountsOf = map[string]clusterv1.ResourceName{ResourceAllocatableCPU: clusterv1.ResourceCPU, ResourceAllocatableMemory: clusterv1.ResourceMemory}
-
 // allocatable is a prioritizer that compares amounts of a resource.
-type allocatable struct{ plugin string }
+type allocatable struct {
+	name     string
+	resource clusterv1.ResourceName
+}
 
 // describe returns a sentence that says which clusters the prioritizer prefers.
 func (a allocatable) describe() string {
-	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.plugin, AmountsOf[a.plugin])
+	return fmt.Sprintf("%s prefers clusters with much allocatable %s.", a.name, a.resource)
 }
+
+// reads returns the inputs of the scores.
+func (a allocatable) reads() Reads { return Reads{Amount: a.resource} }
 
 // score maps the allocatable amount of each cluster linearly to -100 for the smallest and 100 for the largest amount of the
 // candidates. All scores are 100 if these are equal. A cluster gets 0 if it lacks capacity or allocatable, or reports an
 // impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
-	resource := AmountsOf[a.plugin]
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 	least, most, any := 0.0, 0.0, false
 	var unbelievable []string
 	for i, c := range candidates {
-		if amounts[i], known[i] = AmountOf(&c.Cluster.Status, resource); known[i] == outOfRange {
+		if amounts[i], known[i] = AmountOf(&c.Cluster.Status, a.resource); known[i] == outOfRange {
 			unbelievable = append(unbelievable, c.Cluster.Name)
 		}
 		if known[i] != usable {
@@ -48,7 +50,7 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 		}
 		any = true
 	}
-	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.plugin, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", resource), unbelievable)
+	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.name, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", a.resource), unbelievable)
 	result := make([]int64, len(candidates))
 	for i := range candidates {
 		switch {

@@ -13,6 +13,9 @@ func (balanced) describe() string {
 	return "Balance prefers clusters that few other Placements chose, so that decisions are spread over the hub."
 }
 
+// reads returns the inputs of the scores.
+func (balanced) reads() Reads { return Reads{Others: true} }
+
 // score returns higher scores for clusters that fewer other Placements chose. The score is 100 without decisions, and -100 for
 // the largest number of decisions on any cluster of the hub, candidate or not. The score is even, so that every hub rounds it to
 // the same value.

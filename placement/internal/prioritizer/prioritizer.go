@@ -5,10 +5,12 @@ package prioritizer
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/placement/internal/candidate"
@@ -31,11 +33,14 @@ type Prioritizer struct {
 // Describe returns a sentence that says which clusters the prioritizer prefers.
 func (p Prioritizer) Describe() string { return p.score.describe() }
 
+// Reads returns what the scores depend on.
+func (p Prioritizer) Reads() Reads { return p.score.reads() }
+
 var builtIn = map[string]scorer{
 	Steady:                    steadily{},
 	Balance:                   balanced{},
-	ResourceAllocatableCPU:    allocatable{ResourceAllocatableCPU},
-	ResourceAllocatableMemory: allocatable{ResourceAllocatableMemory},
+	ResourceAllocatableCPU:    allocatable{ResourceAllocatableCPU, clusterv1.ResourceCPU},
+	ResourceAllocatableMemory: allocatable{ResourceAllocatableMemory, clusterv1.ResourceMemory},
 }
 
 // additive lists the prioritizers that have the weight 1 in the mode Additive unless the policy configures them.
@@ -98,7 +103,7 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 			return Prioritizer{Name: from.BuiltIn, score: score}
 		}
 		message := fmt.Sprintf("incorrect builtin prioritizer: %s; use one of %s", from.BuiltIn,
-			strings.Join([]string{Balance, ResourceAllocatableCPU, ResourceAllocatableMemory, Steady}, ", "))
+			strings.Join(slices.Sorted(maps.Keys(builtIn)), ", "))
 		if from.BuiltIn == finding.Spread {
 			message += "; to spread decisions, use spec.spreadPolicy"
 		}

@@ -6,6 +6,7 @@ package prioritizer
 import (
 	"time"
 
+	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
 
 	"github.com/celset/celset/placement/internal/candidate"
@@ -31,9 +32,22 @@ const (
 type scorer interface {
 	// describe returns a sentence that says which clusters the scorer prefers.
 	describe() string
+	// reads returns the inputs of the scores.
+	reads() Reads
 	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails only if the snapshot could
 	// not be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
+}
+
+// Reads names what the scores of a prioritizer depend on, besides the former decision of the Placement. A remembered result stays
+// valid only while these inputs are the same.
+type Reads struct {
+	// Others is true if the scores depend on the decisions of other Placements.
+	Others bool
+	// Amount is the resource of the clusters that the scores compare, or "".
+	Amount clusterv1.ResourceName
+	// Score is the name of the AddOnPlacementScores that hold the scores, or "".
+	Score string
 }
 
 // Inputs are the inputs of scores except the candidates.

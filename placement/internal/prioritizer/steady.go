@@ -13,6 +13,9 @@ func (steadily) describe() string {
 	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
 }
 
+// reads returns the inputs of the scores.
+func (steadily) reads() Reads { return Reads{} }
+
 // score returns 100 for clusters that the Placement chose before, and 0 for other clusters.
 func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))

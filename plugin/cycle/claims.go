@@ -48,7 +48,7 @@ type PodClaims struct {
 	Attempt *guard.Attempt
 	// Ours is celset's allocator for the nodes, nil if upstream's allocator is used.
 	Ours *MeasuredAllocator
-	// Writing is set while claims of the pod are or may be written. Written is set once all are, before the binding.
+	// Writing is set when PreBind begins to write the pod's claims. Written is set when PreBind has written all of them.
 	Writing, Written bool
 }
 

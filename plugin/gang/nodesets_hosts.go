@@ -191,7 +191,7 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	return h.all
 }
 
-// memberDevices holds the devices for the pods of a member.
+// memberDevices holds the devices for the pods on a member, which is a node of the chosen set.
 type memberDevices struct {
 	// claims holds the claims of all pods; a shared claim occurs once. results has one entry for each claim.
 	claims  []*resourceapi.ResourceClaim

@@ -19,7 +19,7 @@ type backOffs struct {
 }
 
 type backOff struct {
-	// failures counts such attempts in a row.
+	// failures counts consecutive attempts that used up a budget or their time.
 	failures int
 	// until is the time of the next attempt.
 	until time.Time

@@ -20,7 +20,7 @@ type bucket struct {
 	at     time.Time
 }
 
-// tokens returns the tokens of a namespace, which are negative if it took more.
+// tokens returns the tokens of a namespace. They are negative if the namespace took more time than it had.
 func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Duration {
 	b, known := s.buckets[namespace]
 	if !known {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// End says how a hold ended.
+// End is the way in which a hold ended.
 type End string
 
 const (

@@ -28,7 +28,7 @@ import (
 
 // foundVictims is the set of pods to evict from a node, with the devices that the preemptor then gets.
 type foundVictims struct {
-	// pods includes pods that are ending already; cost does not count them.
+	// pods includes pods that are ending already. cost does not count these.
 	pods   []*v1.Pod
 	claims []hold.Claim
 	// frees has the UIDs of the claims that the pods give back.

@@ -26,7 +26,7 @@ func (a allocatable) describe() string {
 }
 
 // score maps the allocatable amount of each cluster linearly to -100 for the smallest and 100 for the largest amount of the
-// candidates. All scores are 100 if these are equal. A cluster gets 0 if it lacks capacity or allocatable, or reports an
+// candidates. If all amounts are equal, the scores are 100. A cluster gets 0 if it lacks capacity or allocatable, or reports an
 // impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	resource := AmountsOf[a.plugin]

@@ -149,7 +149,7 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// standing returns the clause of conditions that says that no decision is made.
+// standing returns the clause about the former decision for conditions without a new decision.
 func (r *Result) standing() string {
 	if r.Standing == 0 {
 		return "no cluster is selected"

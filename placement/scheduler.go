@@ -94,7 +94,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}, nil
 }
 
-// observe tells the observer that a plugin starts, and returns the function to call when it ends.
+// observe reports the start of a plugin to the observer, and returns the function to call when the plugin ends.
 func (s *Scheduler) observe(kind, name string) (end func()) {
 	if s.observer == nil {
 		return func() {}

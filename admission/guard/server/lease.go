@@ -21,7 +21,9 @@ type lease struct {
 	// counts as not handed over.
 	valid, grace time.Duration
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// renewed is the time at which the last renewal was sent. held is set once the lease was acquired. former is the record that
+	// was read last. handed is set if the former holder released the lease recently. given is set once the lease may be released.
 	renewed time.Time
 	held    bool
 	former  *resourcelock.LeaderElectionRecord

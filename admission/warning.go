@@ -16,8 +16,8 @@ import (
 
 // Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
 
-// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores them. With a
-// reference in the claim, it would fail closed.
+// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores it and
+// allocates any devices. If a claim refers to the definition instead, such a scheduler finds no devices for the claim.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil

@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of leader election, and reports whether it is held. The elector reports it too late: after another scheduler
-// became the leader, it continues until its renew deadline and claims to be healthy.
+// lease is the lock of leader election. Its method check reports whether the lease is held. The elector reports a lost lease
+// too late: after another scheduler became the leader, the elector continues until its renew deadline and claims to be healthy.
 type lease struct {
 	resourcelock.Interface
 	// duration is the time after a renewal during which no other scheduler may take the lease.

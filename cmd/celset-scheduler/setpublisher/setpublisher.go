@@ -99,7 +99,8 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// try ends with the context, even if a credential plugin of the kubeconfig does not support contexts. Attempts don't overlap.
+// try calls write, but returns when the context ends, even if a credential plugin of the kubeconfig ignores contexts. Attempts
+// don't overlap.
 func (p *Publisher) try(ctx context.Context, write func() error) error {
 	if p.trying == nil {
 		p.trying = make(chan struct{}, 1)

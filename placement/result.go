@@ -87,7 +87,7 @@ type Dependencies struct {
 type Steps struct {
 	// Available holds the clusters that could be selected.
 	Available *hub.Availability
-	// Filters holds the effect of each filter, in the order in which the filters ran.
+	// Filters holds the effects of the filters, in the order of their runs.
 	Filters []candidate.Filtered
 	// Prioritizers lists the prioritizers with a non-zero weight.
 	Prioritizers []prioritizer.Prioritizer

@@ -24,7 +24,7 @@ import (
 // errNotSent is wrapped by errors of requests that were not sent.
 var errNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
 
-// errChanged is the cause of a conflict error for a claim of which the scheduler already has a newer version.
+// errChanged is the cause of a conflict error for a claim if the scheduler already has a newer version of the claim.
 var errChanged = errors.New("the claim was changed in the meantime")
 
 // leaderClient returns a client that writes only while the scheduler leads. A scheduler that was paused for longer than its lease

@@ -56,7 +56,7 @@ type evictions struct {
 	byPod map[types.UID]*eviction
 }
 
-// begin adds an eviction, and removes the evictions for which isRunning returns false.
+// begin adds an eviction. It removes an eviction if isRunning returns false for its pod.
 func (e *evictions) begin(begun *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -39,7 +39,7 @@ type cluster struct {
 	scores clusterv1alpha1.AddOnPlacementScore
 }
 
-// regions are the regions of the clusters. idle is the amount by which a region's clusters are more idle than other clusters.
+// regions are the regions of the clusters. idle is how much more idle a region's clusters are than other clusters.
 var regions = []struct {
 	name string
 	idle int

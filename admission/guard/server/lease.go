@@ -17,8 +17,8 @@ import (
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is the time for which the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it
-	// counts as not handed over.
+	// valid is how long the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it counts as
+	// not handed over.
 	valid, grace time.Duration
 
 	mu sync.Mutex

@@ -20,7 +20,7 @@ type lease struct {
 	duration time.Duration
 	// acquired is called each time the lease is acquired. It may be nil.
 	acquired func()
-	// until is the time from which other schedulers may take the lease. It is nil if the lease is not held.
+	// until is the earliest time when other schedulers may take the lease. It is nil if the lease is not held.
 	until atomic.Pointer[time.Time]
 }
 

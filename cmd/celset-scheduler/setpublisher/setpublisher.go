@@ -39,7 +39,7 @@ const (
 	// look is the interval between checks for new numbers. timeout limits one attempt to write them.
 	look    = 10 * time.Second
 	timeout = 30 * time.Second
-	// intervals is the number of counting intervals for which published numbers are valid.
+	// intervals is the validity of published numbers, in counting intervals.
 	intervals = 3
 	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because a few objects can take a
 	// hundred times their bytes in memory. maxLogged is the number of bytes of an error that are logged.

@@ -141,7 +141,7 @@ type NodeSets struct {
 	Free       int `json:"free"`
 	// Unusable counts devices that match the selectors but have an untolerated taint or need a disabled feature.
 	Unusable int `json:"unusable,omitempty"`
-	// Sets counts the sets of all candidates, FreeSets those of free candidates.
+	// Sets counts the sets of all candidates, FreeSets the sets of free candidates.
 	Sets     *big.Int `json:"sets"`
 	FreeSets *big.Int `json:"freeSets"`
 }

@@ -40,10 +40,10 @@ type Step struct {
 // write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more. Such
 // a write is needed only after steps that were not completed.
 //
-// Proof: suppose that writer A removes a cluster from an object and then no object contains it. Before that, A wrote the
-// cluster to another object. A writer B removed it from there, based on the version that A wrote. So B computed its steps later
-// than A. Before that, B also wrote the cluster to another object, from which a writer C with still later steps removed it, and
-// so on. But there are only finitely many writers.
+// Proof: suppose that writer A removes a cluster from an object and then no object contains the cluster. Before that, A wrote
+// the cluster to another object. A writer B removed it from that object, based on the version that A wrote. So B computed its
+// steps later than A. Before that, B also wrote the cluster to a third object. A writer C with still later steps removed it from
+// the third object, and so on. But there are only finitely many writers.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	u := newUpdating(former, wanted)
 	u.confirm()

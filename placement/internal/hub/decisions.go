@@ -21,7 +21,7 @@ import (
 // read every decision of every Placement. It is safe for concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects holds every object in the form in which it was counted.
+	// objects holds every object in the form that was counted.
 	objects map[types.NamespacedName]counted
 	// placements holds every Placement that has objects.
 	placements map[types.NamespacedName]*objectsOf

@@ -171,7 +171,7 @@ type stated[T any] struct {
 }
 
 // configure applies the arguments of a profile that are for the whole scheduler. Any profile may set them, but two profiles may
-// not differ. If only the first profile counted, adding a profile before it would silently change them.
+// not differ. If only the first profile counted, a new profile before it would silently change these arguments.
 func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

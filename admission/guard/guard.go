@@ -30,8 +30,8 @@ const (
 	// drivers have up to 253 bytes, and a device has up to 8 binding conditions.
 	maxResult = 16 << 10
 	// maxReads is the maximum number of conflicting claims that are read before a write is refused, and of drivers whose slices
-	// are read. Only claims that share or partition a device can be more. Then the write may fit as soon as one of the claims that
-	// were read no longer conflicts.
+	// are read. More claims can conflict only if they share or partition a device. Then the write may fit as soon as one of the
+	// claims that were read no longer conflicts.
 	maxReads = 16
 )
 

@@ -55,7 +55,8 @@ type NodeSets struct {
 	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
-	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them.
+	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them. The next search for such a
+	// group chooses nodes only for the pods that must be placed.
 	joint *lru.Cache
 	// writes holds an entry for each condition that is being written.
 	writes chan struct{}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The scheduler writes why a pod waits after a failed attempt. A gated pod makes no attempt, so it would get no condition and no
-// event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes to the pod why it waits. A gated pod makes no attempt, so it would get no
+// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
 //   1. A gated pod without a condition is stored ([telling.wait]). Most pods pass the gate soon, because their claims are created or
 //      compiled meanwhile.
@@ -24,7 +24,8 @@ import (
 // are queued one at a time, in turns of namespaces.
 
 const (
-	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims within it.
+	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims within this
+	// time.
 	untoldPatience = 5 * time.Second
 	// tellInterval is the time after which the next pod of the same namespace may be queued to get its condition.
 	tellInterval = 100 * time.Millisecond
@@ -83,8 +84,8 @@ func (t *telling) wait(e entry, why string, now time.Time) {
 	}
 }
 
-// isTold reports whether the pod has a condition that contains why it waits. A condition about scheduling gates is outdated,
-// because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
+// isTold reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
+// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
 func isTold(pod *v1.Pod, why string) bool {
 	if pod.Spec.SchedulingGroup != nil {
 		why = ""

@@ -64,7 +64,7 @@ type fragmentationMonitor struct {
 	shown *metrics.Fragmentation
 }
 
-// Run counts from the time begun is closed, when the process schedules, until ctx is done.
+// Run counts sets from the time when the process begins to schedule until ctx is done. begun is closed at that time.
 func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
 	select {
 	case <-ctx.Done():

@@ -166,7 +166,7 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// owner returns the name of a claim that has a device, or "". It ignores the claim with the UID than. The mutex must be locked.
+// owner returns the name of a claim that has a device, or "". than is the UID of a claim to ignore. The mutex must be locked.
 func (w *Writes) owner(key string, than types.UID) string {
 	// The lookup fails only without the index, which New has added.
 	told, _ := w.config.Told.ByIndex(deviceIndex, key)

@@ -226,7 +226,8 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others returns the state of some devices of a pool. It includes each allocation that a claim other than but has or may get.
+// others returns the state of some devices of a pool: each allocation that a claim has or may get, except the claim with the
+// UID but.
 func (a *account) others(but types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()

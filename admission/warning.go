@@ -37,8 +37,7 @@ func orderWarning(where, name, result string, expression *device.Expression) []s
 		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
 }
 
-// suspicionWarnings returns warnings about parts of an expression that are probably mistakes, such as a condition that reads no
-// device.
+// suspicionWarnings returns warnings about probable mistakes in an expression, such as a condition that reads no device.
 func suspicionWarnings(where, name string, expression *device.Expression) []string {
 	var result []string
 	for _, found := range expression.Suspicions() {

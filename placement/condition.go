@@ -183,8 +183,7 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured adds a mistake that only writing to the hub revealed, although the decision was written. A condition describes
-// the mistake.
+// Misconfigured adds a mistake that only writing to the hub revealed, although the decision was written. It sets a condition.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }

@@ -101,8 +101,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features p
 	return newPlugin(ctx, args, handle, features, true, unseen, newProfiles(nil, nil))
 }
 
-// NewFactory returns the factory to register under [Name]. The gates are read when the factory is called, after flags were
-// parsed.
+// NewFactory returns the factory to register under [Name]. The gates are read when the factory is called, after flag parsing.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return NewGuardedFactory(gates, guard.New(clock.RealClock{}))
 }

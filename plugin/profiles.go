@@ -196,8 +196,7 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// FragmentationInterval returns the time between two counts of sets, 0 for never. It must be called after all profiles were
-// added.
+// FragmentationInterval returns the time between two counts of sets, 0 for never. All profiles must have been added before.
 func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

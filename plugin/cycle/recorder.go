@@ -128,8 +128,8 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 	return c.keep(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// keep lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies, so it may modify
-// them.
+// keep lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
+// modify.
 func (o *Recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()

@@ -102,8 +102,8 @@ func (a *Shapes) forget(oldest *list.Element) {
 	}
 }
 
-// count adds more to the count of a shape. The cached result of Most stays valid if allocator.AskedFrequency of the count stays
-// the same.
+// count adds more to a shape's count. The cached result of Most stays valid if allocator.AskedFrequency of the count stays the
+// same.
 func (a *Shapes) count(shape allocator.Shape, more int) {
 	before := a.counts[shape]
 	after := before + more
@@ -115,8 +115,8 @@ func (a *Shapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// Most returns the shapes that were asked for most often, by frequency and then by size, largest first. Callers must not modify
-// the result.
+// Most returns the shapes asked for most often, by frequency and then by size, largest first. Callers must not modify the
+// result.
 func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

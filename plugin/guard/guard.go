@@ -69,8 +69,7 @@ func (g *Guard) Lead(check func() error) {
 	g.program.leads = check
 }
 
-// Leads returns an error if another scheduler may lead, so that nothing may be written. It returns nil if the program elects no
-// leader.
+// Leads returns an error if another scheduler may lead, so that nothing may be written. Without leader election it returns nil.
 func (g *Guard) Leads() error {
 	g.mutex.Lock()
 	check := g.program.leads

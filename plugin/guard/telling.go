@@ -24,8 +24,7 @@ import (
 // are queued one at a time, in turns of namespaces.
 
 const (
-	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims within this
-	// time.
+	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims sooner.
 	untoldPatience = 5 * time.Second
 	// tellInterval is the time after which the next pod of the same namespace may be queued to get its condition.
 	tellInterval = 100 * time.Millisecond
@@ -166,8 +165,7 @@ func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	return false
 }
 
-// Told records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes why the pod
-// waits.
+// Told records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
 func (g *Guard) Told(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -12,8 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pending holds the methods of [Writes] that a scheduling cycle calls. [None] implements it for programs that store no
-// allocations.
+// Pending holds the methods of [Writes] that a scheduling cycle calls. [None] implements it for programs that allocate nothing.
 type Pending interface {
 	// CatchUp waits until the allocations that an earlier scheduler wrote are known.
 	CatchUp(ctx context.Context) error

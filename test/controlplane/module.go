@@ -19,7 +19,7 @@ const modulePath = "github.com/celset/celset"
 // BinDirEnv names the environment variable that overrides [BinDir].
 const BinDirEnv = "CELSET_BIN"
 
-// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs whole test suites on an older
+// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs test suites on an older
 // version.
 const KubernetesEnv = "CELSET_KUBERNETES"
 

@@ -25,8 +25,7 @@ type Decisions struct {
 	objects map[types.NamespacedName]counted
 	// placements holds every Placement that has objects.
 	placements map[types.NamespacedName]*objectsOf
-	// total maps a cluster to the number of decisions on it. A cluster in two objects of one Placement counts twice. No number is
-	// zero.
+	// total maps a cluster to the number of decisions on it, if not zero. A cluster in two objects of one Placement counts twice.
 	total map[string]int
 	// version increases with each change.
 	version uint64

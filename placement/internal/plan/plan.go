@@ -34,8 +34,7 @@ type Plan struct {
 	Spread         []spread.Constraint
 	Groups         []decision.GroupSelector
 	ScoreRateLimit time.Duration
-	// Amounts lists the resources that prioritizers compare. Balances is set if a prioritizer reads the decisions of other
-	// Placements.
+	// Amounts lists the resources that prioritizers compare. Balances is set if a prioritizer reads other Placements' decisions.
 	Amounts  []clusterv1.ResourceName
 	Balances bool
 	// Reads names the AddOnPlacementScores that the predicates and prioritizers read.

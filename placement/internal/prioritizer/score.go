@@ -31,8 +31,8 @@ const (
 type scorer interface {
 	// describe returns a sentence that says which clusters the scorer prefers.
 	describe() string
-	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails only if the snapshot could
-	// not be read.
+	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails if the snapshot can't be
+	// read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 

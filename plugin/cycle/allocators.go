@@ -90,8 +90,7 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	return results, Noted(a.Attempt, err)
 }
 
-// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks the requests for one
-// container.
+// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks requests for one container.
 func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
 	if of < 0 || a.Extended == nil {

@@ -115,8 +115,7 @@ func (a *Shapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// Most returns the shapes asked for most often, by frequency and then by size, largest first. Callers must not modify the
-// result.
+// Most returns the shapes asked for most often, by frequency and then by size, largest first. Callers must not modify them.
 func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

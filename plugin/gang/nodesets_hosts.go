@@ -206,7 +206,7 @@ func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
 	return d.shared.Has(claim.Name)
 }
 
-// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims, except of shared
+// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims, except shared
 // claims.
 func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}

@@ -306,8 +306,7 @@ func (r *removal) add(victim *upstream.DomainVictim) error {
 	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
-// runFilters reports whether the preemptor fits without the removed pods. It returns an error if no victims are needed any
-// more.
+// runFilters reports whether the preemptor fits without the removed pods. It returns an error if no more victims are needed.
 func (r *removal) runFilters() (bool, error) {
 	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err

@@ -62,8 +62,8 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 	return result, nil
 }
 
-// Clusters may report any amount. An impossible amount must not rank a cluster first or be slow to parse, so it counts as
-// missing.
+// Clusters may report any amount. An impossible amount must not rank a cluster first or take much time to parse, so it counts
+// as missing.
 
 // maxAmount is the largest amount of a resource, which is the largest quantity without a fraction.
 const maxAmount = math.MaxInt64

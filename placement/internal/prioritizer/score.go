@@ -31,8 +31,7 @@ const (
 type scorer interface {
 	// describe returns a sentence that says which clusters the scorer prefers.
 	describe() string
-	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails if the snapshot can't be
-	// read.
+	// score returns a score for each candidate, in order. Candidates are sorted by name. It fails if the snapshot can't be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 

@@ -41,8 +41,7 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the maximum number of moved clusters that PicksTheSame compares. If more have moved, the Placement is decided
-// anew.
+// mostMoves is the maximum number of moved clusters that PicksTheSame compares. With more, the Placement is decided again.
 const mostMoves = 16
 
 // PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If it

@@ -105,7 +105,7 @@ func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	}
 }
 
-// TestSliceOfATPUTorus has half of the hosts in use, and one free block in a plane, around two edges. At night it has more
+// TestSliceOfATPUTorus has half of the hosts in use, and one free block in a plane, around two edges. At night it uses all
 // planes.
 func TestSliceOfATPUTorus(t *testing.T) {
 	l := newFleet(t, "tpu", gangfleet.Torus(16, 16, cases.Of(1, 4)))

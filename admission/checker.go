@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// DefaultDevices is the assumed number of devices per node for a request when sets are counted. Admission does not see the
-	// nodes.
+	// DefaultDevices is the assumed number of devices per node for a request when sets are counted. Admission sees no nodes.
 	DefaultDevices = 64
 
 	// DefaultSchedulerName is the name of the scheduler profile in the manifests.

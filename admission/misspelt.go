@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// The scheduler ignores definitions and references under a misspelt name, so that resolving reports no mistake. A class would
-// lack its constraint, and a claim would have a constraint that no device satisfies.
+// The scheduler ignores definitions and references under a misspelt name, so resolving reports no mistake. Unless admission
+// rejects them, a class lacks its constraint, and a claim has a constraint that no device satisfies.
 
 // misspeltDriver returns an error if the parameters of another driver are a celset definition.
 func misspeltDriver(configuration resourceapi.DeviceConfiguration, path *field.Path) *field.Error {

@@ -31,7 +31,7 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 			verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, expression)...)
 		}
 		readsDevices := err == nil && expression.ReadSet().HasNodeDevices()
-		// A wrong variable would be reported twice.
+		// A mistake in a variable is reported with the expression already.
 		if failure, ok := errors.AsType[*cel.Error](err); constraint.Preference != "" && (!ok || failure.Variable == "") {
 			preference, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...)
 			if err != nil {

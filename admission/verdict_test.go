@@ -46,7 +46,7 @@ func newEnvironment(t testing.TB) *device.Environment {
 	return environment
 }
 
-// schedulersVerdict returns the error with which the plugin rejects a claim before it tries a node. The plugin ignores
+// schedulersVerdict returns the plugin's error for a claim that it rejects before it tries a node. The plugin ignores
 // definitions of claims without constraints. For such claims schedulersVerdict returns the error of resolving them.
 func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
 	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {

@@ -16,8 +16,8 @@ import (
 
 // Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
 
-// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores them. With a
-// reference in the claim, it would fail closed.
+// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores it and
+// allocates any devices. If a claim refers to the definition instead, such a scheduler finds no devices for the claim.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil
@@ -37,8 +37,7 @@ func orderWarning(where, name, result string, expression *device.Expression) []s
 		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
 }
 
-// suspicionWarnings returns warnings about parts of an expression that are probably mistakes, such as a condition that reads no
-// device.
+// suspicionWarnings returns warnings about probable mistakes in an expression, such as a condition that reads no device.
 func suspicionWarnings(where, name string, expression *device.Expression) []string {
 	var result []string
 	for _, found := range expression.Suspicions() {

@@ -56,7 +56,8 @@ func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. If stands is set, clusters with failures may still be selected.
+// evaluated sets the condition PlacementEvaluationFailed. If stands is set, the former decision stays in effect, so clusters
+// with failures may still be selected.
 func (r *report) evaluated(failed []candidate.Removal, stands bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
@@ -154,7 +155,7 @@ func (r *report) nothing(err error) bool {
 	return true
 }
 
-// stand replaces the conditions of a decision that was not made.
+// stand drops the decision and reports the error that prevented it. It keeps only the first condition.
 func (r *report) stand(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
@@ -167,7 +168,7 @@ func (r *report) overrun() {
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
 }
 
-// overrunMessage says which limit was exceeded and what to do.
+// overrunMessage returns the exceeded limit and a remedy.
 func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
@@ -182,13 +183,13 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured adds a mistake that only the hub detects, if the decision was written anyway. A condition describes the mistake.
+// Misconfigured adds a mistake that only writing to the hub revealed, although the decision was written. It sets a condition.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// Stand adds a mistake that only the hub detects, if it prevents writing the decision. The former decision stays in effect, and
-// the conditions say why.
+// Stand adds a mistake that only writing to the hub revealed, and that prevented writing the decision. The former decision
+// stays in effect, and the conditions say why.
 func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)

@@ -60,8 +60,8 @@ const (
 // [Scheduler.Schedule] reports an [Overrun] and not an error.
 type Deadline = deadline.Deadline
 
-// WithDeadline returns a context that ends after a time because of a limit. The limit is longer than the time if the context
-// covers only a part of the limited work.
+// WithDeadline returns a context that ends after the given time. Its cause names limit, the limit of the whole work, which may
+// be longer if the work continues later in another context.
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return deadline.With(ctx, after, limit)
 }

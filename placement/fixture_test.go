@@ -175,7 +175,7 @@ func tainting(c *clusterv1.ManagedCluster, key string, effect clusterv1.TaintEff
 	return c
 }
 
-// sized sets allocatable and capacity.
+// sized sets the allocatable amount and the capacity of a resource.
 func sized(c *clusterv1.ManagedCluster, name clusterv1.ResourceName, amount string) *clusterv1.ManagedCluster {
 	if c.Status.Allocatable == nil {
 		c.Status.Allocatable, c.Status.Capacity = clusterv1.ResourceList{}, clusterv1.ResourceList{}

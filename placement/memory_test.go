@@ -66,8 +66,8 @@ func (h *history) interrupt(s *placement.Scheduler, object *clusterv1beta1.Place
 	}
 }
 
-// end completes a decision that was begun at another time. Its expressions have that time, so its result may differ from a new
-// decision.
+// end completes a decision that was begun at another time. Its expressions are evaluated with that time, so its result may
+// differ from a new decision.
 func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) {
 	at, begun := h.begun[object.UID]
 	delete(h.begun, object.UID)
@@ -172,7 +172,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 			scheduler.Forget(object.UID)
 		}
 	}
-	decideAll(200) // what is compiled is there
+	decideAll(200) // compiles the expressions
 	forgetAll()
 	used := func() int64 { return placement.Used(scheduler) }
 	others, before := used(), heap()

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// slowly is an expression that takes as long as finding the scores of a cluster. It then notices that time is over.
+// slowly is an expression whose evaluation takes as long as finding the scores of a cluster. Then it notices that time is over.
 const slowly = `managedCluster.scores("r").all(s, s.value > 0)`
 
 // slow is a hub where finding scores takes time. In a bubble of synctest the time does not depend on the machine.

@@ -144,7 +144,7 @@ func (h *history) change() {
 	}
 }
 
-// replaceSet replaces the second set with a set for a label, for the clusters that name it, or for no cluster.
+// replaceSet replaces the second set. The new set selects by a label, has the clusters that name it, or is empty.
 func (h *history) replaceSet() {
 	set := labelSet("second", &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(rapid.IntRange(1, 4).Draw(h.T, "of the set"))}})
 	if rapid.IntRange(0, 2).Draw(h.T, "exclusive") == 0 {

@@ -39,8 +39,8 @@ type Result struct {
 	Dependencies
 	Steps
 	Evaluation
-	// TotalCost is the cost of all verdicts, including reused ones, in CEL cost units. A decision from scratch would cost about
-	// as much.
+	// TotalCost is the cost of all verdicts, with reused ones, in CEL cost units. A decision from scratch would cost about as
+	// much.
 	TotalCost uint64
 	// Overrun is set if the evaluations exceeded a time limit, so that the former decision stays in effect. The next attempt
 	// reuses the verdicts found so far.
@@ -75,8 +75,7 @@ type Messages struct {
 type Dependencies struct {
 	// Timed is set if an expression has read now().
 	Timed bool
-	// Reads names the AddOnPlacementScores that expressions and prioritizers read. A change of one, on any cluster, may change
-	// the outcome.
+	// Reads names the AddOnPlacementScores that expressions and prioritizers read. Any change of one may change the outcome.
 	Reads cluster.ScoreNames
 	// NamesSets is set if a condition names ManagedClusterSets that the Placement does not select from. Any binding in the
 	// namespace then changes the outcome.
@@ -87,7 +86,7 @@ type Dependencies struct {
 type Steps struct {
 	// Available holds the clusters that could be selected.
 	Available *hub.Availability
-	// Filters holds the effect of each filter, in the order in which the filters ran.
+	// Filters holds the effects of the filters, in the order of their runs.
 	Filters []candidate.Filtered
 	// Prioritizers lists the prioritizers with a non-zero weight.
 	Prioritizers []prioritizer.Prioritizer
@@ -149,7 +148,7 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// standing returns the clause of conditions that says that no decision is made.
+// standing returns the clause about the former decision for conditions without a new decision.
 func (r *Result) standing() string {
 	if r.Standing == 0 {
 		return "no cluster is selected"

@@ -183,8 +183,8 @@ func TestResponsible(t *testing.T) {
 	require.False(t, placement.Responsible(nil, true))
 }
 
-// Only the hub detects the mistake. Stand drops the decision, Misconfigured keeps it. In both cases each type of condition occurs
-// once.
+// Only the hub shows the mistake. One method drops the decision, the other keeps it. In both cases each type of condition
+// occurs once.
 func TestWhatOnlyTheHubTells(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")
@@ -208,7 +208,8 @@ func TestWhatOnlyTheHubTells(t *testing.T) {
 	}
 }
 
-// After Stand, the conditions don't say which clusters are selected. A failed cluster may be in the former decision.
+// If a result keeps the former decision, the conditions don't say which clusters are selected. A failed cluster may be in the
+// former decision.
 func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")

@@ -94,7 +94,7 @@ func NewScheduler(config Config) (*Scheduler, error) {
 	}, nil
 }
 
-// observe tells the observer that a plugin starts, and returns the function to call when it ends.
+// observe reports the start of a plugin to the observer, and returns the function to call when the plugin ends.
 func (s *Scheduler) observe(kind, name string) (end func()) {
 	if s.observer == nil {
 		return func() {}
@@ -108,8 +108,7 @@ func (s *Scheduler) Prepared(placement *clusterv1beta1.Placement) bool {
 	return !plan.HasExpressions(&placement.Spec) || known.Plan != nil && known.Generation == placement.Generation
 }
 
-// Prepare compiles the spec of a Placement for [Scheduler.Schedule]. Namespaces take turns in compiling. Prepare fails only if
-// ctx ends.
+// Prepare compiles the spec of a Placement for [Scheduler.Schedule]. Namespaces take turns in compiling. It fails if ctx ends.
 func (s *Scheduler) Prepare(ctx context.Context, placement *clusterv1beta1.Placement) error {
 	entry, known, err := s.memory.Open(ctx, placement)
 	if err != nil {

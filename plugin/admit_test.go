@@ -236,8 +236,8 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
 }
 
-// TestPoolOfOneNodeStopsNoOther checks that, for allocationMode All, an incomplete or invalid pool refuses only its node, by
-// either allocator.
+// TestPoolOfOneNodeStopsNoOther checks that an incomplete or invalid pool excludes only its own node, with allocationMode All
+// and either allocator.
 func TestPoolOfOneNodeStopsNoOther(t *testing.T) {
 	all := func() *resourceapi.ResourceClaim {
 		c := claim(0)

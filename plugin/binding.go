@@ -75,7 +75,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 		if isWriting && c.Written && bound.Spec.NodeName == node {
 			return
 		}
-		// Another scheduler may have bound the pod, with other devices than this one chose.
+		// Another scheduler may have bound the pod, with other devices than this scheduler chose.
 		ctx = pendingwrites.Keeping(ctx, bound)
 	}
 	pl.DynamicResources.Unreserve(ctx, state, pod, node)
@@ -91,8 +91,8 @@ func (pl *DynamicResourcesCEL) PodGroupPostFilter(ctx context.Context, state fwk
 	return pl.DynamicResources.PodGroupPostFilter(ctx, state, group, schedule)
 }
 
-// keepsDevices returns the reason why nothing may be taken back from a pod that fits nowhere, "" if it may. The reason is that
-// the pod is bound, or that this can't be found out.
+// keepsDevices returns the reason why a pod that fits nowhere keeps its devices: the pod is bound, or the scheduler can't find
+// out whether it is. The result is "" if the devices may be taken back.
 func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) string {
 	if !pl.mayBeBound(pod) {
 		return ""
@@ -108,7 +108,7 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 	}
 }
 
-// mayBeBound reports whether a scheduler has given devices to the pod. No scheduler binds a pod before that.
+// mayBeBound reports whether a scheduler has given devices to the pod. Schedulers bind a pod only after this.
 func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
 	if pl.exchange == nil {
 		return false

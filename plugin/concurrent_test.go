@@ -76,7 +76,7 @@ func sharingPod(t testing.TB, namespace, expression string) (*v1.Pod, *resourcea
 func TestFiltersWriteToNothing(t *testing.T) {
 	const nodes, cycles = 12, 4
 	objects, infos := sharedSlices(nodes)
-	// Part of the first two nodes is in use.
+	// Some devices of the first two nodes are in use.
 	for i := range 2 {
 		inUse := owned(fmt.Sprint("in-use-", i), 0, 2)
 		inUse.UID = types.UID(inUse.Name)

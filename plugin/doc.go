@@ -19,7 +19,7 @@
 // configuration.
 //
 // All other work at the extension points is done by upstream's code on upstream's state. Only the allocator in that state is
-// exchanged, after PreFilter ([exchange]). Package plugin/metrics measures it.
+// exchanged, after PreFilter ([exchange]). Package plugin/metrics measures the allocator.
 //
 // While one pod is scheduled, all other pods wait, in all profiles of the process. So the plugin also judges selectors and ends
 // attempts that take too long (package plugin/guard). With the argument "allocator: Upstream" it does only this. The pods of such

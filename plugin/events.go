@@ -25,7 +25,6 @@ import (
 //     and the status of the pod does not name the claim yet.
 //  2. Devices are in flight from the time a node is found for a pod until its claim is written. Claims don't show them, and other
 //     pods can't get them. If the pod is deleted meanwhile, the write fails and the devices become free without any claim event.
-// claim shows.
 
 // EventsToRegister returns upstream's events with hints for both cases: the deletion of a leftover claim, and the deletion of a
 // pod that had a node.
@@ -141,8 +140,8 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 }
 
 // mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims exclude
-// their drivers. Without this check, short-lived pods of one tenant could use up the share of others by futile retries. The
-// scheduling queue is locked meanwhile, so mayUse only looks up.
+// their drivers. Without this check, short-lived pods of one tenant could use up the scheduling time of others by futile
+// retries. The scheduling queue is locked meanwhile, so mayUse only looks up.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
 	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
 		return true

@@ -84,8 +84,8 @@ func isFirstInPostFilter(handle fwk.Handle) bool {
 	return len(enabled) > 0 && enabled[0].Name == Name
 }
 
-// namesNodes reports whether another plugin's PreFilter selects nodes by name. Its statuses for the other nodes would be lost,
-// and little time is saved.
+// namesNodes reports whether another plugin's PreFilter selects nodes by name. The scheduler would lose that plugin's statuses
+// for the other nodes, and little time would be saved.
 func namesNodes(pod *v1.Pod) bool {
 	if pod.Spec.NodeName != "" {
 		return true

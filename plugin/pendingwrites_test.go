@@ -220,7 +220,7 @@ func TestEarlierLeader(t *testing.T) {
 	require.ErrorIs(t, status.AsError(), io.ErrUnexpectedEOF, "it does not begin without")
 }
 
-// TestEverySchedulerHasItsOwn: a process may run one scheduler after the other.
+// TestEverySchedulerHasItsOwn: a process may run several schedulers, and each has its own profiles.
 func TestEverySchedulerHasItsOwn(t *testing.T) {
 	_, one := newHandle(t)
 	_, other := newHandle(t)

@@ -89,8 +89,8 @@ var (
 // SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is first tried. New starts no
 // goroutines and registers no metrics.
 //
-// The other parts of celset-scheduler are for a process that binds pods of several tenants: turns of namespaces, the end of
-// attempts that take too long, held devices, and writes with a lost answer. See [NewFactories].
+// celset-scheduler needs further parts because it binds pods of several tenants: turns of namespaces, the end of attempts that
+// take too long, held devices, and writes with a lost answer. New leaves them out. See [NewFactories].
 //
 // [DynamicResourcesCELArgs]: https://pkg.go.dev/github.com/celset/celset/apis/config/v1alpha1#DynamicResourcesCELArgs
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
@@ -101,20 +101,19 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features p
 	return newPlugin(ctx, args, handle, features, true, unseen, newProfiles(nil, nil))
 }
 
-// NewFactory returns the factory to register under [Name]. The gates are read when the factory is called, after flags were
-// parsed.
+// NewFactory returns the factory to register under [Name]. The gates are read when the factory is called, after flag parsing.
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return NewGuardedFactory(gates, guard.New(clock.RealClock{}))
 }
 
-// NewGuardedFactory is NewFactory with a guard that can watch the program's scheduling queue. Without that, shares of namespaces
-// are not enforced.
+// NewGuardedFactory is NewFactory with a guard that can watch the program's scheduling queue. If the guard watches no queue,
+// shares of namespaces are not enforced.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	return NewFactories(gates, guard)[Name]
 }
 
-// NewFactories returns the factories of all plugins of this package, to register under their names. Their plugins share one
-// state.
+// NewFactories returns the factories of all plugins of this package, to register under their names. All plugins that they
+// create share one state.
 func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.Registry {
 	var run schedulers
 	return frameworkruntime.Registry{
@@ -232,7 +231,7 @@ func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *conf
 	return preempter.Start(ctx, pl.watched)
 }
 
-// probe runs upstream's PreFilter for a pod without claims, and checks the state that it writes.
+// probe runs upstream's PreFilter for a pod without claims, and checks the type of the cycle state that PreFilter writes.
 func probe(ctx context.Context, upstream *dynamicresources.DynamicResources) (*exchange, error) {
 	state := framework.NewCycleState()
 	if _, status := upstream.PreFilter(ctx, state, &v1.Pod{}, nil); !status.IsSkip() {
@@ -264,8 +263,8 @@ func activator(ctx context.Context, handle fwk.Handle) func(*v1.Pod) {
 const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 
 // CelsetDevicePreemption is the feature gate of preemption for devices: alpha, off by default. No KEP proposes it, so its name
-// contains celset. If a later kube-scheduler had a gate of the same name, celset-scheduler would not start. While the gate is
-// off, a pod that lacks devices evicts no pods, as in Kubernetes.
+// contains celset: celset-scheduler would not start if kube-scheduler had a gate of the same name. While the gate is off, a pod
+// that lacks devices evicts no pods, as in Kubernetes.
 const CelsetDevicePreemption featuregate.Feature = "CelsetDevicePreemption"
 
 // CelsetNodeSetConstraint is the feature gate of node set constraints for pod groups: alpha, off by default. While it is off,

@@ -171,7 +171,7 @@ func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 
 // TestPreferencesAreCounted checks counts by outcome, and their label for claims without a constraint.
 func TestPreferencesAreCounted(t *testing.T) {
-	// Propagation finds no bound for it, so all sets must be tried.
+	// Propagation finds no bound for this expression, so all sets must be tried.
 	const unreadable = "devices.slice(0, 5).map(d, d.attributes['mla.example.com'].index).sum()"
 	for args, want := range map[string]string{
 		"{}":                    "best",

@@ -171,7 +171,7 @@ type stated[T any] struct {
 }
 
 // configure applies the arguments of a profile that are for the whole scheduler. Any profile may set them, but two profiles may
-// not differ. If only the first profile counted, adding a profile before it would silently change them.
+// not differ. If only the first profile counted, a new profile before it would silently change these arguments.
 func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -196,8 +196,7 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// FragmentationInterval returns the time between two counts of sets, 0 for never. It must be called after all profiles were
-// added.
+// FragmentationInterval returns the time between two counts of sets, 0 for never. All profiles must have been added before.
 func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

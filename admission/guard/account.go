@@ -157,8 +157,7 @@ func (a *account) remove(uid types.UID) bool {
 	return true
 }
 
-// replace records a complete list of claims at a version. A claim that is not in the list was deleted if it existed at that
-// version.
+// replace records a complete list of claims at a version. A claim outside the list was deleted if it existed at that version.
 func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 	there := sets.New[types.UID]()
 	for _, claim := range claims {
@@ -226,7 +225,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others returns the state of some devices of a pool, as all claims except one may have allocated them.
+// others returns the state of some devices: the allocations that claims have or may get, except of the claim with the UID but.
 func (a *account) others(but types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()

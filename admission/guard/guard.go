@@ -29,8 +29,9 @@ const (
 	// maxResult is the maximum size of a result in bytes, because admitted writes stay in memory. Names of devices, pools and
 	// drivers have up to 253 bytes, and a device has up to 8 binding conditions.
 	maxResult = 16 << 10
-	// maxReads is the maximum number of claims read before a write is refused, and of drivers whose slices are read. More claims can
-	// conflict only on a share or a partition. Then it is enough if one of the claims read no longer conflicts.
+	// maxReads is the maximum number of conflicting claims that are read before a write is refused, and of drivers whose slices
+	// are read. More claims can conflict only if they share or partition a device. Then the write may fit as soon as one of the
+	// claims that were read no longer conflicts.
 	maxReads = 16
 )
 

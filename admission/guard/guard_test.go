@@ -106,7 +106,7 @@ func TestAnotherWriteOfTheSameClaim(t *testing.T) {
 	require.Equal(t, Counts{Claims: 2, Admitted: 1}, g.Counts())
 }
 
-// TestWhatIsNotStoredIsNotRemembered tests that the Guard does not record dry runs, and writes that replace an old version.
+// TestWhatIsNotStoredIsNotRemembered tests that the Guard records neither dry runs nor writes that replace an old version.
 func TestWhatIsNotStoredIsNotRemembered(t *testing.T) {
 	g, c := begin(Options{})
 	dry := aWrite("one", 1, result("plain", "0"))

@@ -23,7 +23,7 @@ import (
 
 const (
 	driver = "gpu.example.com"
-	// requestTime is the time for which the API server may still store a write after its admission.
+	// requestTime is the maximal time between the admission of a write and its storing by the API server.
 	requestTime = 34 * time.Second
 	memory      = "memory"
 	perDevice   = 10

@@ -47,7 +47,7 @@ type reader struct {
 	reads   int
 	// list fills in the objects of a list. If it is nil, List fails.
 	list func(client.ObjectList)
-	// namespaces are the namespaces in which objects were listed.
+	// namespaces are the namespaces whose objects were listed.
 	namespaces []string
 }
 

@@ -86,8 +86,8 @@ func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.P
 	return result, err
 }
 
-// warnings returns sorted remarks about configuration that is valid but probably unintended. It returns nil if celset doesn't
-// decide the Placement.
+// warnings returns remarks about configuration that is valid but probably unintended. It returns nil if celset doesn't decide
+// the Placement.
 func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement) []string {
 	if !placement.Responsible(object, c.all) {
 		return nil

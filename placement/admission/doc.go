@@ -27,7 +27,6 @@
 //	    resources: [placements]
 //	    operations: [CREATE, UPDATE]
 //
-// # Which Placements
 // # Checked Placements
 //
 // The webhook checks the Placements that celset decides ([placement.Responsible]), except Placements that are being deleted.

@@ -24,10 +24,10 @@ import (
 // Name is the name of the controller in logs and metrics.
 const Name = "celset-binding"
 
-// ServiceAccount is the name of the account whose rights bind sets to its namespace.
+// ServiceAccount is the name of the account whose rights decide which sets are bound to its namespace.
 const ServiceAccount = "placement"
 
-// Cache changes the options of a manager's cache so that it holds no ServiceAccounts but those named [ServiceAccount].
+// Cache changes the options of a manager's cache so that it holds only the ServiceAccounts named [ServiceAccount].
 func Cache(options cache.Options) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.ServiceAccount{}: {Field: fields.OneTermEqualSelector("metadata.name", ServiceAccount)},

@@ -16,5 +16,4 @@
 //
 // The account owns the bindings. A binding is deleted with the account, the right or the set. The controller doesn't change
 // bindings of other creators, and deletes nothing after an error.
-// unbound.
 package binding

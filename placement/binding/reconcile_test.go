@@ -32,7 +32,8 @@ type fixture struct {
 
 var errReview = errors.New("no answer")
 
-// newFixture has the sets cn, eu and us. A role of the account mentions eu and us, and a role of all accounts mentions all sets.
+// newFixture returns a fixture with the sets cn, eu and us. A role of the account mentions eu and us, and a role of all
+// accounts mentions all sets.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{

@@ -97,7 +97,7 @@ type reconciler struct {
 	events    events.EventRecorder
 	scheduler *placement.Scheduler
 	records   *records
-	// usual and slow lead to the queues.
+	// usual and slow add Placements to the two queues.
 	usual, slow lane
 	observer    Observer
 	// all makes the controller decide all Placements, not only annotated ones.

@@ -188,7 +188,7 @@ const (
 	late       = "late"
 )
 
-// answer gives the request that the leader waits for this fate, and lets the leader continue.
+// answer gives this fate to the request that the leader waits for. Then the leader continues.
 func (l *leader) answer(what string) {
 	r := l.waits
 	l.answers[what]++

@@ -79,7 +79,7 @@ func (p *pace) spend(took time.Duration, done bool) {
 	}
 }
 
-// verdict says how a Placement continues after its turn.
+// verdict is the result of a turn: how a Placement continues.
 type verdict struct {
 	turn string
 	// delay is the time until the next turn, if there is one.

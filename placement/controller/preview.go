@@ -54,10 +54,10 @@ func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clu
 	return result, nil
 }
 
-// Schedule decides a Placement, which may be absent from the hub. It takes the former decisions of the Placement with its name
-// and namespace on the hub. It uses the current objects at the time at; zero means now. The evaluations have the controller's
-// total time for one decision, without turns. It returns the errors of [placement.Scheduler.Schedule]. Without a result, the hub
-// could not be read.
+// Schedule decides a Placement, which may be absent from the hub. It uses the current objects of the hub, and the former
+// decisions of the Placement with the same name and namespace. at is the time of the decision; zero means now. The evaluations
+// have the controller's total time for one decision, without turns. Schedule returns the errors of
+// [placement.Scheduler.Schedule]. The result is nil if the hub could not be read.
 func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
 	decisions, err := p.decisions(ctx)
 	if err != nil {
@@ -91,7 +91,7 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	return result, err
 }
 
-// decisions returns newly counted decisions, because only the leader receives their changes.
+// decisions lists and counts the PlacementDecisions anew, because only the leader receives their changes.
 func (p *Preview) decisions(ctx context.Context) (*placement.Decisions, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := p.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

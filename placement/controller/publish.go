@@ -29,7 +29,7 @@ import (
 // with the same name and clusters. Both kinds need the same steps from the current to the wanted objects. So objects of SIG
 // Multicluster are converted, and [placement.Updates] computes the steps.
 
-// publishing is one round of writes to these objects of a Placement.
+// publishing is one round of writes to the PlacementDecisions of SIG Multicluster of a Placement.
 type publishing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
@@ -70,7 +70,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	return nil
 }
 
-// isPublished reports whether these objects of a Placement are unchanged since they last matched its decision.
+// isPublished reports whether the PlacementDecisions of SIG Multicluster are unchanged since they last matched the decision.
 func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Placement) (bool, error) {
 	p := &publishing{reconciler: r, placement: object}
 	if err := p.list(ctx, r.client); err != nil {

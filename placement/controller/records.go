@@ -80,8 +80,8 @@ func (r *records) change(object client.Object, to func(*record)) {
 	r.of[key] = known
 }
 
-// read stores the scores and bindings that a result depends on, and reports whether they have changed. If so, changes of them may
-// have been missed, and the Placement must be decided once more.
+// read stores which scores a result depends on, and whether it depends on all bindings. It reports whether that differs from
+// the former result. If so, events about them may have been missed, and the Placement must be decided once more.
 func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets bool) (changed bool) {
 	r.change(object, func(known *record) {
 		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names) || known.namesSets != namesSets

@@ -167,7 +167,7 @@ func TestClip(t *testing.T) {
 	require.True(t, strings.HasSuffix(clip("x"+strings.Repeat("ü", 1000)), "ü......"))
 }
 
-// reading has one Placement, or fails.
+// reading is a reader of one Placement. If err is not nil, each read fails.
 type reading struct {
 	client.Reader
 	live *clusterv1beta1.Placement

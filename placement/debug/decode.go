@@ -34,7 +34,7 @@ const (
 
 var reading = fairness.NewTurns(1, maxWaiting)
 
-// codecs are strict, because the answer would ignore a misspelled field.
+// codecs are strict, because a decoder that ignores a misspelled field would make the answer wrong.
 var codecs = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clusterv1beta1.Install(scheme))

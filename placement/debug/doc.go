@@ -18,7 +18,6 @@
 //
 // Neither request writes anything. The query parameter cluster limits the report to the named cluster and may be repeated. The
 // parameter now sets the time of the decision. With it, the same request has the same answer until an object changes.
-// them changes.
 //
 //	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1&now=2026-08-01T22:00:00Z"
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/

@@ -172,7 +172,7 @@ type queue struct {
 	done []string
 }
 
-// newQueue has namespaces with a Placement p each.
+// newQueue returns a queue whose hub has a Placement p in each of the namespaces.
 func newQueue(t *testing.T, takes time.Duration, namespaces ...string) *queue {
 	q := &queue{bench: newBench(t), t: t, running: map[string]int{}}
 	for _, namespace := range namespaces {

@@ -177,7 +177,7 @@ type bench struct {
 
 var sharedScheduler = sync.OnceValues(func() (*placement.Scheduler, error) { return placement.NewScheduler(placement.Config{}) })
 
-// newBench has the smallHub.
+// newBench returns a bench in front of the smallHub.
 func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	t.Helper()
 	scheduler, err := sharedScheduler()

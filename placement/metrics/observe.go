@@ -40,8 +40,8 @@ func (m *Metrics) ObservePlugin(kind, name string) (end func()) {
 	return func() { m.plugins.WithLabelValues(kind, pluginOf(name)).Observe(elapsed()) }
 }
 
-// pluginOf returns the label value of a plugin. Of AddOn/<resource>/<score> it keeps the first part, because users choose the
-// others.
+// pluginOf returns the label value of a plugin. It keeps only the first part of AddOn/<resource>/<score>, because users choose
+// the other parts.
 func pluginOf(name string) string {
 	plugin, _, _ := strings.Cut(name, "/")
 	return plugin

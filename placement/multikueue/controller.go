@@ -48,7 +48,7 @@ const (
 	componentNumber = "kueue.x-k8s.io/component-workload-index"
 )
 
-// ofPlacement indexes Workloads that wait for a cluster, by the name of their Placement and by [anyPlacement].
+// ofPlacement is the index of Workloads that wait for a cluster. Their keys are the name of their Placement and [anyPlacement].
 const ofPlacement, anyPlacement = "placement", "*"
 
 // Options configure the controller.
@@ -145,7 +145,8 @@ func (r *reconciler) waiting(ctx context.Context, placement string, options ...c
 }
 
 type reconciler struct {
-	// A manager's client reads unstructured objects from the API server, not from the cache.
+	// cache reads from the cache, live from the API server. A manager's client would read unstructured objects from the API server
+	// only.
 	cache, live client.Reader
 	status      client.StatusWriter
 	events      events.EventRecorder

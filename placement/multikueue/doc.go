@@ -12,7 +12,7 @@
 // A Workload is dispatched if its quota is reserved, its admission check of the controller kueue.x-k8s.io/multikueue is pending,
 // and no cluster is assigned. Its label cluster.open-cluster-management.io/placement names a Placement in its namespace. Kueue
 // copies the label from the job if labelKeysToCopy lists it. A Workload without the label is nominated all clusters at once.
-// # Nominated clusters
+//
 // # Nominated clusters
 //
 // A cluster is nominated if the Placement selects it and the MultiKueueConfig of the admission check lists it, under the same
@@ -21,6 +21,7 @@
 // cluster first. If the order changes, the clusters that are now first are nominated, too. A cluster that is no longer selected
 // loses its nomination, and Kueue withdraws the Workload from it. An evicted Workload restarts with the first group. The
 // controller stores no state of its own.
+//
 // # How a nomination is written
 //
 // It is written by server-side apply in the name of Kueue's own field manager. Otherwise Kueue could not remove it when it

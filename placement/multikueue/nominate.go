@@ -143,9 +143,9 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the selected clusters among some, in order, by decision group without empty groups. whole is false while
-// PlacementDecisions are being written one by one: a cluster that moves may be in two of them or in none. The next write causes
-// an event.
+// groups returns the clusters of each decision group that are also in some, in order. Groups without such clusters are left
+// out. whole is false while PlacementDecisions are being written one by one: a cluster that moves may be in two of them or in
+// none. The next write causes an event.
 func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
 	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {

@@ -41,7 +41,7 @@ func substituteIn(ctx context.Context) substitute {
 	return s
 }
 
-// GroupDevices allocates for the claims of a pod of a group in place of a search.
+// GroupDevices allocates the claims of a pod of a group in place of the allocator's search.
 type GroupDevices interface {
 	Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
@@ -90,8 +90,7 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	return results, Noted(a.Attempt, err)
 }
 
-// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks the requests that serve one
-// container.
+// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks requests for one container.
 func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
 	if of < 0 || a.Extended == nil {
@@ -102,8 +101,8 @@ func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) 
 	return claims
 }
 
-// failedNodes counts the nodes of an attempt that don't fit because an expression failed on their devices. The statuses of these
-// nodes are equal. One message for the pod has the number of nodes and an example.
+// failedNodes counts the nodes of an attempt that don't fit because an expression failed on their devices. These nodes get
+// equal statuses. One message for the pod has their number and an example.
 type failedNodes struct {
 	mutex sync.Mutex
 	count int
@@ -200,7 +199,7 @@ func NotLookedAt(attempt *guard.Attempt, over error) error {
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
-// Noted converts the error of a search for the scheduler. The claims back off if the search took too long.
+// Noted converts an error of the search to the error that the scheduler gets. The claims back off if the search took too long.
 func Noted(attempt *guard.Attempt, err error) error {
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return NotLookedAt(attempt, over)

@@ -48,12 +48,12 @@ type PodClaims struct {
 	Attempt *guard.Attempt
 	// Ours is celset's allocator for the nodes, nil if upstream's allocator is used.
 	Ours *MeasuredAllocator
-	// Writing is set while claims of the pod are or may be written. Written is set once all are, before the binding.
+	// Writing is set when PreBind begins to write the pod's claims. Written is set when PreBind has written all of them.
 	Writing, Written bool
 }
 
-// Clone implements [fwk.StateData]. It returns c itself: a trial with a cloned state replaces upstream's devices for a node in
-// the original as well. So the values of preferences for these devices must be replaced too.
+// Clone implements [fwk.StateData]. It returns c itself. If a pod is tried with a cloned state, upstream's plugin replaces the
+// devices for a node in the original state, too. So the values of preferences for these devices must be replaced there as well.
 func (c *PodClaims) Clone() fwk.StateData { return c }
 
 // ClaimsIn returns the claims in the cycle state, nil before PreFilter.

@@ -67,7 +67,7 @@ const (
 	gatherTimeout  = 5 * time.Second
 )
 
-// gatherMaterial lists what seen does not contain.
+// gatherMaterial returns seen, completed by the lists that seen lacks.
 func (a *Allocators) gatherMaterial(ctx context.Context, seen Material) (Material, error) {
 	var err error
 	if seen.Allocated == nil {

@@ -41,17 +41,18 @@ type Recorder struct {
 	// Writes tracks pending writes. It is nil if nothing is allocated.
 	Writes *pendingwrites.Writes
 
-	// turn is held by the PreFilter whose lists are recorded.
+	// turn is held while a PreFilter runs and its lists are recorded.
 	turn sync.Mutex
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	// seen holds the recorded lists, nil between turns. If another caller lists meanwhile, its lists are recorded: they are as good.
+	// seen holds the recorded lists, nil while no PreFilter is recorded. If another caller lists meanwhile, its lists are
+	// recorded: they are equally current.
 	seen *Material
-	// kept returns further devices that count as in use during the turn.
+	// kept returns further devices that count as in use for the recorded PreFilter.
 	kept func() []resourceapi.DeviceRequestAllocationResult
 }
 
-// NewRecorder returns a recorder of what a handle hands out.
+// NewRecorder returns a Recorder that wraps a handle.
 func NewRecorder(handle fwk.Handle) *Recorder {
 	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
 }
@@ -127,7 +128,8 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 	return c.keep(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// keep lists the devices in use, adds the kept devices, and records the result. Lists are copies, so it may modify them.
+// keep lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
+// modify.
 func (o *Recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()

@@ -71,7 +71,7 @@ func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node stri
 // compareValues compares the values on two nodes. The first difference decides. A missing value is less than any other.
 func compareValues(a, b []allocator.PreferenceValue) int {
 	for i := range min(len(a), len(b)) {
-		// The smaller place is missing on the other node.
+		// Values are sorted by claim and preference. If these differ, the other node lacks the smaller pair.
 		if order := comparePlaces(a[i], b[i]); order != 0 {
 			return -order
 		}

@@ -49,7 +49,7 @@ type askedClaim struct {
 	shapes    []allocator.Shape
 }
 
-// New returns the plugin of one profile.
+// New returns a Shapes without claims.
 func New() *Shapes {
 	return &Shapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
 }
@@ -102,7 +102,8 @@ func (a *Shapes) forget(oldest *list.Element) {
 	}
 }
 
-// count adds more to the count of a shape. The cached result stays valid if the frequency class does not change.
+// count adds more to a shape's count. The cached result of Most stays valid if allocator.AskedFrequency of the count stays the
+// same.
 func (a *Shapes) count(shape allocator.Shape, more int) {
 	before := a.counts[shape]
 	after := before + more
@@ -114,8 +115,7 @@ func (a *Shapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// Most returns the shapes that were asked for most often, by frequency and then by size, largest first. Callers must not modify
-// it.
+// Most returns the shapes asked for most often, by frequency and then by size, largest first. Callers must not modify them.
 func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -55,7 +55,8 @@ type NodeSets struct {
 	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
-	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them.
+	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them. The next search for such a
+	// group chooses nodes only for the pods that must be placed.
 	joint *lru.Cache
 	// writes holds an entry for each condition that is being written.
 	writes chan struct{}
@@ -165,8 +166,7 @@ type groupSearch struct {
 	attempt *guard.Attempt
 	// pods holds the waiting pods in the order of the scheduler.
 	pods []*v1.Pod
-	// infos are the nodes sorted by name, as in Search.Nodes. why[i] is the reason why infos[i] can't take a pod, "" if there is no
-	// reason.
+	// infos are the nodes sorted by name, as in Search.Nodes. why[i] is the reason why infos[i] can't take a pod, or "".
 	infos []fwk.NodeInfo
 	why   []string
 	// choose chooses a set from the current nodes. It returns nil if no set satisfies the constraint.
@@ -262,8 +262,7 @@ func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.P
 	}
 }
 
-// GeneratePlacements returns placements for a group that refers to a node set constraint. It calls upstream's plugin for other
-// groups.
+// GeneratePlacements returns placements for a group that refers to a node set constraint. Other groups go to upstream's plugin.
 func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	group := info.GetPodGroup()
 	name, ok := v1alpha1.NodeSetReference(group)

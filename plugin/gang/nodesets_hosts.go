@@ -191,7 +191,7 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	return h.all
 }
 
-// memberDevices holds the devices for the pods of a member.
+// memberDevices holds the devices for the pods on a member, which is a node of the chosen set.
 type memberDevices struct {
 	// claims holds the claims of all pods; a shared claim occurs once. results has one entry for each claim.
 	claims  []*resourceapi.ResourceClaim
@@ -206,8 +206,8 @@ func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
 	return d.shared.Has(claim.Name)
 }
 
-// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims. Shared claims are not
-// copied.
+// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims, except shared
+// claims.
 func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
 	for kind, n := range load {

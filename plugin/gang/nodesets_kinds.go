@@ -213,8 +213,9 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 	return statuses, nil
 }
 
-// claimKeys returns a key for each claim of a pod. Claims with equal keys get the same result on every node. With exact, they can
-// also get the same devices.
+// claimKeys returns keys for the claims of a pod. Pods with equal keys fit on the same nodes as far as claims decide. With
+// exact, the keys contain the specs of the claims, so that pods with equal keys can also get the same sets of devices. An
+// allocated claim or a claim that is not prepared has its UID as key.
 func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
 		common, ok := pl.groups.preparing.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())

@@ -203,7 +203,7 @@ const (
 	nearMissSteps   = 20_000
 )
 
-// nearest describes the set with the nearest miss. It is empty if time runs out.
+// nearest describes the set of nodes that comes closest to satisfying the constraint. It is empty if time runs out.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	timeout := s.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {

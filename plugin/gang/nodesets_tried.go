@@ -20,7 +20,7 @@ import (
 type triedSet struct {
 	// of is the cycle state of the placement that tries the set.
 	of fwk.PlacementCycleState
-	// assigned maps the UIDs of pods to their places in the set. Other pods of the group have no node in the set.
+	// assigned maps the UIDs of pods to their nodes in the set. Other pods of the group have no node in the set.
 	assigned map[types.UID]*assignedPod
 	// on has the UIDs of the pods that fit now. most is the maximum of its size so far.
 	on   sets.Set[types.UID]

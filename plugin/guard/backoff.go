@@ -19,7 +19,7 @@ type backOffs struct {
 }
 
 type backOff struct {
-	// failures counts such attempts in a row.
+	// failures counts consecutive attempts that used up a budget or their time.
 	failures int
 	// until is the time of the next attempt.
 	until time.Time
@@ -27,8 +27,7 @@ type backOff struct {
 	last string
 }
 
-// message returns a message with the time of the next attempt. A remaining time would change the message with each refusal of the
-// pod.
+// message returns a message with the time of the next attempt. A remaining time would change the message with each refusal.
 func (b backOff) message() string {
 	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
 		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
@@ -73,8 +72,7 @@ func (b *backOffs) forget(keys []types.UID) {
 	}
 }
 
-// makeRoom removes back-offs that ended long ago, mostly of deleted claims. If it finds none, it removes the back-off that ends
-// next.
+// makeRoom removes back-offs that ended long ago, mostly of deleted claims. Otherwise it removes the back-off that ends next.
 func (b *backOffs) makeRoom(now time.Time, limits *Limits) {
 	var next types.UID
 	var soonest time.Time

@@ -14,7 +14,7 @@ type entry struct {
 	pod *v1.Pod
 	// key is the UID of the pod, or the namespace and the name of the group.
 	key types.UID
-	// activate puts the pod into the queue of the pods that could be tried.
+	// activate moves the pod to the active queue.
 	activate func(*v1.Pod)
 }
 

@@ -17,8 +17,8 @@ type Queue interface {
 	PodsInActiveQ() []*v1.Pod
 }
 
-// Guard decides whose turn it is, for all profiles of a scheduler. It is safe for concurrent use. A nil Guard admits all pods
-// without limits.
+// Guard decides which pods the scheduler may try now, for all profiles of a scheduler. It is safe for concurrent use. A nil
+// Guard admits all pods without limits.
 type Guard struct {
 	clock clock.PassiveClock
 
@@ -38,7 +38,7 @@ type Guard struct {
 	loop loop
 }
 
-// program holds what the scheduler's command has registered, and what it has reported.
+// program holds the queue and the leader check of the scheduler's command, and its reports.
 type program struct {
 	// queue is nil if the program does not show its queue.
 	queue   Queue
@@ -69,8 +69,7 @@ func (g *Guard) Lead(check func() error) {
 	g.program.leads = check
 }
 
-// Leads returns an error if another scheduler may lead, so that nothing may be written. It returns nil if the program elects no
-// leader.
+// Leads returns an error if another scheduler may lead, so that nothing may be written. Without leader election it returns nil.
 func (g *Guard) Leads() error {
 	g.mutex.Lock()
 	check := g.program.leads
@@ -124,8 +123,8 @@ func (r *Request) keys() []types.UID {
 	return []types.UID{r.Pod.UID}
 }
 
-// Gate reports whether a pod that needs devices must wait outside of the active queue. The guard activates the pod when it need
-// not wait any more. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are queued
+// Gate reports whether a pod that needs devices must wait outside of the active queue. When the wait is over, the guard
+// activates the pod. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are queued
 // together, so the group is refused when it is tried.
 func (g *Guard) Gate(r Request) bool {
 	if r.Pod.Spec.SchedulingGroup != nil {

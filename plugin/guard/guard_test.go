@@ -150,8 +150,8 @@ func TestBackOffsAreBounded(t *testing.T) {
 	require.Len(t, b.backOffs.entries, 1, "the others are gone for long")
 }
 
-// TestOthersGoFirst has a namespace with many pods whose attempts take the full time. A pod of another namespace waits for one of
-// them and for the saved tokens of that namespace.
+// TestOthersGoFirst has a namespace with many pods whose attempts take the full time. A pod of another namespace waits at most
+// for one attempt and for the saved tokens of the first namespace.
 func TestOthersGoFirst(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {

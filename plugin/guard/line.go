@@ -18,8 +18,8 @@ import (
 //
 //   1. Only a few pods of a namespace are queued at a time ([Guard.Gate]); others join the line. A pod whose attempt is refused
 //      for the namespace's share joins the line, too ([Guard.Admit]).
-//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued. The share may
-//      delay that.
+//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued. If the namespace has
+//      used up its share, this may be delayed.
 //   3. If a namespace has used up its share, a pod is queued only when no other namespace waits. Its attempt is then not refused.
 //
 // After an error, a pod in the scheduling queue backs off, but an activated pod does not. So the pod joins the line only when its
@@ -42,7 +42,7 @@ type lines struct {
 	byNamespace map[string]*line
 	// joined counts pods that joined a line, for their order.
 	joined int
-	// nextCheck is the earliest time of the next search for queued pods in the queue.
+	// nextCheck is the earliest time at which check lists the scheduling queue again.
 	nextCheck time.Time
 	errors    attemptErrors
 }
@@ -51,8 +51,8 @@ type lines struct {
 // each in the order of arrival. So many retried pods don't delay a new pod, and many new pods don't delay retried ones.
 type line struct {
 	order []*inLine
-	// The order is start-time fair queueing with two flows. tags are the greatest tags of never tried pods and of tried pods.
-	// virtualTime is the greatest tag of a queued pod.
+	// The order is start-time fair queueing with two flows: pods that were never tried, and tried pods. tags holds the greatest
+	// tag of each flow, in this order. virtualTime is the greatest tag of a queued pod.
 	tags        [2]int
 	virtualTime int
 	// resting are the pods that back off. The first of these back-offs ends at rested.
@@ -67,9 +67,9 @@ type line struct {
 // inLine is a pod in a line.
 type inLine struct {
 	entry
-	// tried is true if the pod has a condition that says why it has no node.
+	// tried is true if the pod has a condition with the reason why it has no node.
 	tried bool
-	// tag orders the pods of a priority, joined the pods with the same tag. index is the position in the heap.
+	// tag orders the pods of equal priority, joined the pods with equal tags. index is the position in the heap.
 	tag, joined, index int
 	// due is the end of the pod's back-off.
 	due time.Time
@@ -79,7 +79,7 @@ type inLine struct {
 type queued struct {
 	// checked is the last time at which the pod was queued or found in the queue.
 	checked time.Time
-	// hasTurn is true if its attempt must not be refused.
+	// hasTurn is true if the pod's attempt must not be refused.
 	hasTurn bool
 }
 
@@ -246,7 +246,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueu
 				first := heap.Pop(of).(*inLine)
 				of.virtualTime = max(of.virtualTime, first.tag)
 				delete(of.pods, first.key)
-				// The first pod of a namespace without a share has a turn.
+				// If the namespace has used up its share, its only queued pod must not be refused.
 				of.queued[first.key] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
 				queue = append(queue, first.entry)
 			}

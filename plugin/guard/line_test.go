@@ -189,8 +189,8 @@ func TestEachPodHasATurn(t *testing.T) {
 	})
 }
 
-// TestLinesAreInOrder checks that the pod of the highest priority is queued first, then the first arrival. A namespace without a
-// share has two queued pods, and the first has a turn.
+// TestLinesAreInOrder checks that the pod of the highest priority is queued first, then the first arrival. A namespace whose
+// turn has come has two queued pods. The first is tried even if pods of other namespaces have come since.
 func TestLinesAreInOrder(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -332,7 +332,7 @@ func (l *listings) PodsInActiveQ() []*v1.Pod {
 }
 
 // TestLongQueuesAreListedSeldom checks that a long queue is listed seldom. Listing many pods takes longer than trying one, and
-// blocks the lock. A decision may be a tenth of a second late because of this.
+// locks the queue meanwhile. Therefore a decision may be a tenth of a second late.
 func TestLongQueuesAreListedSeldom(t *testing.T) {
 	b, queue := newBench(), &listings{}
 	for i := range 10_000 {

@@ -44,8 +44,8 @@ func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 // leave removes a pod or a group.
 func (p *putOff) leave(key types.UID) { delete(p.backingOff, key) }
 
-// due removes the pods whose back-off has ended, one for each claim at a time. next is the time of the next call; zero if no pod
-// waits. until returns the current end of the back-off of claims.
+// due removes the pods whose back-off has ended, and returns them, one for each claim at a time. next is the time of the next
+// call; zero if no pod waits. until returns the current end of the back-off of claims.
 func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []entry, next time.Time) {
 	if len(p.backingOff) == 0 || p.next.After(now) {
 		if len(p.backingOff) == 0 {

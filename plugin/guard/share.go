@@ -20,7 +20,7 @@ type bucket struct {
 	at     time.Time
 }
 
-// tokens returns the tokens of a namespace, which are negative if it took more.
+// tokens returns the tokens of a namespace. They are negative if the namespace took more time than it had.
 func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Duration {
 	b, known := s.buckets[namespace]
 	if !known {
@@ -39,8 +39,8 @@ func (b bucket) refilled(now time.Time, limits *Limits) time.Duration {
 	return b.tokens + refill
 }
 
-// charge takes tokens. The debt is limited to one bucket, so that a namespace that was busy alone does not pay for hours once
-// others come.
+// charge takes tokens. The debt is limited to one bucket, so a namespace that was busy alone does not pay for hours when others
+// come.
 func (s *shares) charge(namespace string, taken time.Duration, now time.Time, limits *Limits) {
 	if taken <= 0 {
 		return

@@ -12,29 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The scheduler writes why a pod waits after a failed attempt. A gated pod makes no attempt, so it would get no condition and no
-// event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes to the pod why it waits. A gated pod makes no attempt, so it would get no
+// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
-//   1. A gated pod without a condition is stored ([telling.wait]). Most pods pass the gate before their time comes, because their
-//      claims are created or compiled meanwhile.
-//   2. At its time the pod is activated and passes the gate ([telling.passes]).
+//   1. A gated pod without a condition is stored ([telling.wait]). Most pods pass the gate soon, because their claims are created or
+//      compiled meanwhile.
+//   2. After untoldPatience the pod is activated and passes the gate ([telling.passes]).
 //   3. The attempt removes the pod ([telling.done]).
 //
 // Each attempt writes a condition and an event, and the scheduler's API client allows some fifty requests a second. So the pods
 // are queued one at a time, in turns of namespaces.
 
 const (
-	// untoldPatience is the time that a pod waits without a condition. kube-controller-manager creates claims within it.
+	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims sooner.
 	untoldPatience = 5 * time.Second
-	// tellInterval is the time between two such pods of a namespace.
+	// tellInterval is the time after which the next pod of the same namespace may be queued to get its condition.
 	tellInterval = 100 * time.Millisecond
-	// tellIntervalOfAll is the time between two such pods of any namespaces.
+	// tellIntervalOfAll is the time after which the next pod of any namespace may be queued to get its condition.
 	tellIntervalOfAll = 50 * time.Millisecond
-	// tellTimeout is the time after which a queued pod is dropped, because its claim was deleted or allocated.
+	// tellTimeout is the time after which a queued pod without an attempt is dropped, because its claim was deleted or allocated.
 	tellTimeout = time.Minute
 )
 
-// telling holds gated pods without a condition that says why they wait.
+// telling holds gated pods without a condition that has the reason why they wait.
 type telling struct {
 	byNamespace map[string]*untoldOf
 	pods        map[types.UID]*untoldPod
@@ -47,7 +47,7 @@ type untoldOf struct {
 	order []*untoldPod
 	// compactAt is the length at which removed pods are deleted from the middle of the order.
 	compactAt int
-	// told are the queued pods.
+	// told are the pods that were queued to get their condition.
 	told []*untoldPod
 	// next is the earliest time to queue another pod.
 	next time.Time
@@ -57,7 +57,7 @@ type untoldPod struct {
 	entry
 	// due is the time at which the pod is queued, and after that the time at which it is dropped.
 	due time.Time
-	// isQueued is true if its attempt must be refused with the reason.
+	// isQueued is true if the pod was activated for an attempt that is refused with the reason.
 	isQueued bool
 }
 
@@ -83,8 +83,8 @@ func (t *telling) wait(e entry, why string, now time.Time) {
 	}
 }
 
-// isTold reports whether the pod has a condition that says why it waits. A condition about scheduling gates is outdated, because
-// they were removed. The condition of a grouped pod is about the group, so any reason counts.
+// isTold reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
+// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
 func isTold(pod *v1.Pod, why string) bool {
 	if pod.Spec.SchedulingGroup != nil {
 		why = ""
@@ -106,8 +106,8 @@ func (t *telling) passes(key types.UID) bool {
 // done removes a pod whose attempt started or was refused.
 func (t *telling) done(key types.UID) { delete(t.pods, key) }
 
-// due returns the pod to queue now, if any, and the time of the next one, zero for never. Among namespaces with a due pod, the
-// one served least recently has its turn.
+// due returns the pod to queue now, if any. next is the time at which the next pod may be queued, zero for never. Among
+// namespaces with a due pod, due chooses the namespace that was served least recently.
 func (t *telling) due(now time.Time) (queue []entry, next time.Time) {
 	var turn *untoldOf
 	for namespace, of := range t.byNamespace {
@@ -149,9 +149,9 @@ func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldP
 	return pods
 }
 
-// Tell records that a pod is gated. It reports whether the pod must be queued anyway, so that a refused attempt writes the
-// reason. Until then, the pod will be activated after a while, unless it has a condition that contains why. Tell runs under the
-// lock of the scheduling queue and takes microseconds.
+// Tell records that a pod is gated because of why. It returns true if the pod must be queued anyway, for an attempt that is
+// refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
+// of the pod contains why. Tell runs under the lock of the scheduling queue and takes microseconds.
 func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -165,7 +165,7 @@ func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	return false
 }
 
-// Told records that an attempt is refused before [Guard.Admit] is called. The attempt writes why the pod waits.
+// Told records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
 func (g *Guard) Told(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -13,6 +13,7 @@
 //     changed nomination does not end it, because kube-scheduler clears nominations for other reasons.
 //  4. The store sets the condition to False. The condition then has the number of tries and the time of the next one.
 //
-// Evictions for a pod are limited. After a hold that ends without binding the pod, the next try waits for a back-off that
-// doubles. After [MaxTries] tries, no more pods are evicted for the pod.
+// Evictions for a pod are limited. Each hold of a pod is one try to get devices by evictions. After a hold that ends without
+// binding the pod, the next try waits for a back-off that doubles. After [MaxTries] tries, no more pods are evicted for the
+// pod.
 package hold

@@ -13,7 +13,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// End says how a hold ended.
+// End is the reason for the end of a hold.
 type End string
 
 const (

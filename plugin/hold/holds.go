@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxWaiting limits the stored pods that one hold may have refused. Other refused pods are tried again after another event or
-// after some minutes.
+// maxWaiting limits the refused pods that a hold stores, to activate them at its end. Other refused pods are tried again after
+// another event or after some minutes.
 const maxWaiting = 1024
 
 // Ended describes the end of a hold.
@@ -39,7 +39,7 @@ type Holds struct {
 	// mutex guards the following fields.
 	mutex sync.Mutex
 	byPod map[types.UID]*held
-	// tries has an entry for each pod with a hold, and for pods whose hold ended without a binding.
+	// tries maps a pod to its tries. It contains the pods with a hold, and pods whose hold ended without a binding.
 	tries map[types.UID]*tried
 }
 
@@ -47,7 +47,7 @@ type held struct {
 	Hold
 	// timer ends the hold. retry activates its pod.
 	timer, retry clock.Timer
-	// since is the time at which this process received the hold.
+	// since is the time at which this process began or read the hold.
 	since time.Time
 	// restored is true for a hold that another process began.
 	restored bool
@@ -88,9 +88,9 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}, tries: map[types.UID]*tried{}}
 }
 
-// Keep begins a hold and returns it with the number of the try. If the pod has a hold already, that hold continues with the new
-// devices and the same number. Keep breaks holds for pods of a lower priority on the same devices. The new hold itself is broken
-// if another scheduler holds one of the devices, see order.go.
+// Keep begins a hold and returns it with its number among the pod's holds ([Hold.Try]). If the pod has a hold already, that
+// hold continues with the new devices and the same number. Keep breaks holds for pods of a lower priority on the same devices.
+// The new hold itself is broken if another scheduler holds one of the devices, see order.go.
 func (h *Holds) Keep(hold Hold) Hold { return h.keep(hold, false) }
 
 func (h *Holds) keep(hold Hold, restored bool) Hold {
@@ -174,7 +174,7 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	}
 	switch of := h.tries[pod]; {
 	case how.isFinal(), ending.Foreign && how == Lost:
-		// The other scheduler has reported the end. It may repeat the same try if no pod was evicted.
+		// The other scheduler has reported the end. If it evicted no pod, its next hold may have the same number.
 		h.forget(pod)
 	case of != nil:
 		if how == Unrecorded || how == Broken && ended.Evicted == 0 && !ending.Foreign {
@@ -282,7 +282,7 @@ func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []
 	return from
 }
 
-// PromisedTo returns the victims of holds that a pod could break, with the highest priority of the pods that wait for each.
+// PromisedTo maps the victims of holds that the pod could break to the highest priority of the pods they are evicted for.
 func (h *Holds) PromisedTo(pod *v1.Pod) map[types.UID]int32 {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

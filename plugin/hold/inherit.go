@@ -11,9 +11,9 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// inherit passes the hold of a deleted pod to another pod of the same claims. So no other pods are evicted for the heir while the
-// victims end. It returns nil if no such pod waits. broken has the pods whose holds break, because a foreign hold may precede the
-// heir's.
+// inherit passes the hold of a deleted pod to another pod of the same claims, the heir. So while the victims end, no other pods
+// are evicted for the heir. It returns nil if no such pod waits. broken has the pods whose holds break, because a foreign hold
+// may precede the heir's.
 func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	var heir *waiting
 	for uid, waits := range ending.waiting {

@@ -16,8 +16,8 @@ import (
 )
 
 // Two holds compete if both can't be kept. Within a scheduler, the hold of the lower priority breaks when a pod of a higher
-// priority takes a device of it or gets a hold on one. Two schedulers may begin competing holds of the same priority, because
-// each reads the holds of the other from a watch. So all holds are ordered:
+// priority takes one of its devices or gets a hold on one. Two schedulers may begin competing holds of the same priority,
+// because each reads the holds of the other from a watch. So all holds are ordered:
 //
 //   1. A hold precedes another if its pod has the higher priority, then if it began earlier, then if its pod has the lower UID.
 //      The record of a hold has all three, so all schedulers agree.

@@ -42,7 +42,7 @@ var reasons = map[End]string{
 // record is the message of the condition.
 type record struct {
 	Version int `json:"version"`
-	// Try is the number of holds of the pod, with this one.
+	// Try is the number of holds of the pod, including this one.
 	Try int `json:"try"`
 	// Until is the end of the hold. In a condition that is False, it is the earliest time of the next try.
 	Until time.Time `json:"until"`

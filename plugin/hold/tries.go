@@ -80,8 +80,8 @@ func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 	return of.count, max(of.next.Sub(h.clock.Now()), 0)
 }
 
-// Join adds victims to a hold: pods that began to use claims of its victims, without this scheduler. It returns the changed hold.
-// ok is false, and the hold is unchanged, if there are too many.
+// Join adds victims to a hold: pods that began to use claims of its victims, though not scheduled by this scheduler. It returns
+// the changed hold. ok is false, and the hold is unchanged, if there are too many such pods.
 func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

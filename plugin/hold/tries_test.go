@@ -42,8 +42,8 @@ func TestTriesAreBounded(t *testing.T) {
 	require.Zero(t, count)
 }
 
-// TestUnrecordedHoldsAreNoTries checks that such holds don't count as tries, because no pod was evicted. They still cause a
-// back-off.
+// TestUnrecordedHoldsAreNoTries checks that holds without a record don't count as tries, because no pod was evicted for them.
+// They still cause a back-off.
 func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	d := newDesk()
 	var ended Ended
@@ -65,7 +65,7 @@ func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	require.Equal(t, firstBackOff, wait)
 }
 
-// TestVictimsThatInformersDontKnow checks that such victims count as ending for a while.
+// TestVictimsThatInformersDontKnow checks that victims that are missing in the informers count as ending for a while.
 func TestVictimsThatInformersDontKnow(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")

@@ -13,8 +13,7 @@ const claimsName = subsystem + "_claims"
 // ListClaims returns the claims of a cluster. Callers must not modify them.
 type ListClaims func() ([]*resourceapi.ResourceClaim, error)
 
-// newClaims counts the existing claims at each scrape. Counting them as they are tried would count a claim again with each
-// attempt of its pod.
+// newClaims counts the existing claims at each scrape. A counter of tried claims would count a claim once per attempt.
 func newClaims() *collector[ListClaims] {
 	desc := newDesc(claimsName, "Number of ResourceClaims in the cluster, by the most demanding kind of constraint that they have and by state.",
 		"constraint", "state")

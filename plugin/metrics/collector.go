@@ -22,7 +22,7 @@ func newDesc(name, help string, labels ...string) *metrics.Desc {
 	return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 }
 
-// know sets the source. All profiles of a scheduler share one, so the last call may come from any of them.
+// know sets the source. All profiles of a scheduler share a source, so any of them may set it last.
 func (c *collector[T]) know(known T) { c.known.Store(&known) }
 
 // DescribeWithStability implements [metrics.StableCollector].

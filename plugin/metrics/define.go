@@ -5,8 +5,8 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// subsystem is the prefix of all names. They are on one page with kube-scheduler's metrics, and a Kubernetes with KEP-5254 will
-// use the names of the KEP. A name that is registered twice prevents the scheduler from starting.
+// subsystem is the prefix of all names. It keeps them apart from kube-scheduler's metrics on the same page, and from the names
+// in KEP-5254, which a later Kubernetes will use. A name that is registered twice prevents the scheduler from starting.
 const subsystem = "celset_scheduler"
 
 // Upper bounds of buckets. Two for each power of ten are enough to find slow operations; three would only separate 20 ms from 40

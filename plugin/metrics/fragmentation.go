@@ -45,8 +45,8 @@ type Fragmentation struct {
 	Took time.Duration
 }
 
-// newDeviceSets shows the last report on fragmentation. A deleted class or shape is missing in later reports, so its time series
-// ends.
+// newDeviceSets shows the last report on fragmentation. A deleted class or shape is missing in later reports, so its time
+// series ends.
 func newDeviceSets() *collector[*Fragmentation] {
 	d := deviceSets{
 		sets: newDesc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+

@@ -28,7 +28,8 @@ const (
 	ConstraintCEL Constraint = "cel"
 )
 
-// constraintOf returns the kind for claims. It also counts malformed references, because they concern this plugin only.
+// constraintOf returns the kind for claims. A malformed reference counts as ConstraintCEL, because only this plugin reads
+// references.
 func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	result := ConstraintNone
 	for _, claim := range claims {

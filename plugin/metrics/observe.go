@@ -12,9 +12,9 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// ObserveAllocation must be called when the search for the devices of claims on one node starts. At its end, end must be called
-// with the results of the search: whether devices were found, its work and its error. byDefault means that a class adds a CEL
-// constraint that the claims don't show.
+// ObserveAllocation must be called when the search for the devices of claims on one node starts. When the search ends, end must
+// be called with its results: whether devices were found, the work and the error. byDefault means that a class adds a CEL
+// constraint to the claims, which don't refer to it themselves.
 func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefault bool) (end func(found bool, stats allocator.Stats, err error)) {
 	start := m.now()
 	return func(found bool, stats allocator.Stats, err error) {
@@ -38,8 +38,8 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 	}
 }
 
-// ObserveNodeSet must be called before nodes are chosen for a group. After that, end must be called with whether nodes were
-// found, and with any error other than a lack of nodes.
+// ObserveNodeSet must be called before nodes are chosen for a group. After that, end must be called. found is true if nodes
+// were found, err is any error other than a lack of nodes.
 func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	start := m.now()
 	return func(found bool, err error) {
@@ -47,8 +47,8 @@ func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	}
 }
 
-// add counts the work of a search. Most searches have a cached answer and take microseconds, as long as looking up a time series.
-// So nothing is looked up to add zero.
+// add counts the work of a search. Most searches have a cached answer and take microseconds, as long as looking up a time
+// series. So add looks up no time series to add zero.
 func (m *Metrics) add(stats allocator.Stats) {
 	count(m.evaluations, stats.Evaluations, scopeSet)
 	count(m.evaluations, stats.TableEvaluations, scopePart)

@@ -20,8 +20,8 @@ const (
 // HoldEnds are the values of the label "end" of holds that ended.
 var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", holdBroken, "lost", "unrecorded"}
 
-// With these ends the evictions were not in vain. With holdBound or holdMoved the pod was bound, with holdMoved to another node.
-// With holdBroken a preceding pod gets the devices of the victims.
+// With these ends the evictions were useful: the pod was bound to its node (holdBound) or to another node (holdMoved), or a
+// preceding pod gets the devices of the victims (holdBroken).
 const (
 	holdBound  = "bound"
 	holdMoved  = "moved"

@@ -54,7 +54,7 @@ const (
 type fragmentationMonitor struct {
 	clock   clock.Clock
 	metrics *metrics.Metrics
-	// interval is called when the process schedules. A result of 0 turns the monitor off.
+	// interval returns the time between two counts, 0 to turn the monitor off. It is called when the process begins to schedule.
 	interval func() time.Duration
 	// read returns the state of the cluster. count counts the sets in it.
 	read  func(context.Context) (*fragmentationState, error)
@@ -64,7 +64,7 @@ type fragmentationMonitor struct {
 	shown *metrics.Fragmentation
 }
 
-// Run counts from the time the process schedules until ctx is done.
+// Run counts sets from the time when the process begins to schedule until ctx is done. begun is closed at that time.
 func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -166,9 +166,9 @@ type fragmentationState struct {
 	slices  []*resourceapi.ResourceSlice
 }
 
-// equal reports whether the other state would give the same report. Unchanged objects are identical in informer caches. Only the
-// condition of a waiting pod changes. Nodes change every few minutes through the kubelet's heartbeat, so only names and labels
-// are compared.
+// equal reports whether the other state would give the same report. Objects that did not change have the same pointer in
+// informer caches. Waiting pods are compared by UID, because only their conditions change. Nodes are compared by name and
+// labels, because the kubelet's heartbeat changes them every few minutes.
 func (s *fragmentationState) equal(other *fragmentationState) bool {
 	return other != nil && slices.EqualFunc(s.waiting, other.waiting, func(a, b *v1.Pod) bool { return a.UID == b.UID }) && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
 		slices.EqualFunc(s.nodes, other.nodes, func(a, b *v1.Node) bool { return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) })
@@ -268,8 +268,8 @@ func byName[T metav1.Object](objects []T) []T {
 	})
 }
 
-// count makes the report for a state. A claim keeps its devices if the plugin would refuse its selectors. Upstream's evaluator
-// can't be interrupted, so it must not evaluate such selectors here either.
+// count makes the report for a state. When it computes a better packing, a claim keeps its devices if the plugin would refuse
+// its selectors. Upstream's evaluator can't be interrupted, so it must not evaluate such selectors here either.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
 	environment, err := f.environment()
 	if err != nil {

@@ -138,8 +138,8 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 	return closest, nil
 }
 
-// lacking returns a weight for the missing devices. A device that does not exist counts more than a device in use. If nothing is
-// missing, more free devices give a lower weight.
+// lacking returns a weight for the missing devices. A device that does not exist or is unusable, for example tainted, counts
+// more than a device in use. If nothing is missing, more free devices give a lower weight.
 func lacking(requests []allocator.RequestDevices) int {
 	sum := 0
 	for _, r := range requests {

@@ -24,7 +24,7 @@ import (
 // errNotSent is wrapped by errors of requests that were not sent.
 var errNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
 
-// errChanged is the cause of a conflict with a newer version of a claim that the scheduler has.
+// errChanged is the cause of a conflict error for a claim if the scheduler already has a newer version of the claim.
 var errChanged = errors.New("the claim was changed in the meantime")
 
 // leaderClient returns a client that writes only while the scheduler leads. A scheduler that was paused for longer than its lease
@@ -95,7 +95,7 @@ func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClai
 	return c.store(ctx, sent, opts)
 }
 
-// store writes a status. An allocation is pending from then on.
+// store writes a status. An allocation is pending from then on, unless an error proves that it was not stored.
 func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)

@@ -33,7 +33,7 @@ func (q *turns) Wait(context.Context) error {
 	return nil
 }
 
-// TestRequestsAreSentWhileTheSchedulerLeads checks the lease after the wait of a request, not before it.
+// TestRequestsAreSentWhileTheSchedulerLeads checks that the lease is read after a request has waited for the rate limiter.
 func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
 	var sent []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

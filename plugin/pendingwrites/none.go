@@ -12,9 +12,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pending is [Writes] as a scheduling cycle uses it. It is [None] in a program that stores no allocations.
+// Pending holds the methods of [Writes] that a scheduling cycle calls. [None] implements it for programs that allocate nothing.
 type Pending interface {
-	// CatchUp waits until writes that may be stored are known.
+	// CatchUp waits until the allocations that an earlier scheduler wrote are known.
 	CatchUp(ctx context.Context) error
 	// InUse returns the devices that a pod must not get, because the write of another pod may have given them to a claim.
 	InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult

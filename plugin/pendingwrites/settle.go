@@ -160,13 +160,14 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	if err != nil {
 		return claim.ResourceVersion, fmt.Errorf("change claim %s so that its allocation can't be stored any more: %w", klog.KObj(claim), err)
 	}
-	// The next attempt starts with this version or a later one that the scheduler has.
+	// The next attempt starts from the claim in the scheduler's list, which now has this version or a later one.
 	w.list(fenced)
 	return fenced.ResourceVersion, nil
 }
 
-// end ends writes of a claim up to the number begun: all stored ones, because the later read is newer, and all with an outcome.
-// Pods that these writes may have refused are tried again. none reports whether no write is left.
+// end ends pending writes of a claim. It ignores writes numbered after begun. Confirmed writes end because the caller has got a
+// newer version of the claim. Other writes end if outcome returns a result. Pods that the ended writes may have refused are
+// tried again. none reports whether no write is left.
 func (w *Writes) end(uid types.UID, begun uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]

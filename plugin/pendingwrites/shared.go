@@ -23,8 +23,8 @@ import (
 //
 // The client makes the pods of one scheduler write a claim one after the other:
 //
-//   1. The first request of a binding waits for its turn at the claim. The turn ends with the write of the status, or with the
-//      binding.
+//   1. The first request of a binding for a claim waits until no other binding writes the claim: it takes the turn of the claim. The
+//      turn ends with the write of the status, or with the binding.
 //   2. A request for an older version of the claim is changed to the latest version that the scheduler has. Its reservation is
 //      added to the reservations of that version.
 //   3. After a conflict the claim is read, and the request is repeated for the new version.
@@ -41,10 +41,10 @@ type bindingKey struct{}
 // binding is the binding of one pod. It is used by one goroutine.
 type binding struct {
 	writes *Writes
-	// turns has the turns of claims that the binding has written or waited for. The binding is a user of each until it ends. By then
-	// the scheduler's list has its writes.
+	// turns has the turns of claims that the binding has written or waited for. Until the binding ends, it counts as a user of
+	// each turn. When it ends, the scheduler's list has its writes.
 	turns map[types.UID]*turn
-	// held is the turn that this binding has, or nil.
+	// held is the turn that the binding has now, or nil.
 	held *turn
 }
 
@@ -52,20 +52,21 @@ type binding struct {
 type turn struct {
 	// taken has an element while a binding has the turn.
 	taken chan struct{}
-	// users counts the bindings that have not ended and that have, had or wait for the turn.
+	// users counts the running bindings that have this turn, had it, or wait for it.
 	users int
-	// latest is the latest version that these bindings have read or written, or nil. The turn guards it.
+	// latest is the latest version of the claim that these bindings have read or written, or nil. Only the binding that has the
+	// turn may access it.
 	latest *resourceapi.ResourceClaim
 }
 
-// claimTurns has a turn for each claim that is being bound.
+// claimTurns has a turn for each claim that pods are being bound with.
 type claimTurns struct {
 	mutex   sync.Mutex
 	byClaim map[types.UID]*turn
 }
 
-// Binding returns a context for the binding of one pod. With this context, [Writes.Client] writes claims that other pods are
-// bound to at the same time. end ends the binding.
+// Binding returns a context for the binding of one pod. With this context, [Writes.Client] can write claims even if other pods
+// of the same claims are bound at the same time. end ends the binding.
 func (w *Writes) Binding(ctx context.Context) (binds context.Context, end func()) {
 	b := &binding{writes: w, turns: map[types.UID]*turn{}}
 	return context.WithValue(ctx, bindingKey{}, b), b.end
@@ -77,7 +78,7 @@ func bindingIn(ctx context.Context) *binding {
 	return b
 }
 
-// enter waits for the turn of a claim. The error is the context's.
+// enter waits for the turn of a claim. It returns an error only if the context ends.
 func (b *binding) enter(ctx context.Context, uid types.UID) error {
 	t := b.turns[uid]
 	if t == nil {
@@ -137,7 +138,7 @@ func (b *binding) note(claim *resourceapi.ResourceClaim) {
 	}
 }
 
-// latest returns the latest version of a claim that the scheduler has, or nil if it is older than the given one.
+// latest returns the latest version of a claim that the scheduler has, or nil if the given version is later.
 func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	known, err := b.writes.config.Tracker.Get(than.Namespace, than.Name)
 	if err == nil && known.UID == than.UID {

@@ -28,8 +28,8 @@ var (
 	errDeleted   = errors.New("got deleted in the meantime")
 )
 
-// bindPod acts as upstream's plugin with a claim that it has read before. It stores the chosen allocation, or nil if the claim
-// has one, and the reservation for a pod.
+// bindPod acts as upstream's plugin, which has read the claim before. chosen is the allocation to store, or nil if the claim
+// has an allocation. The pod gets a reservation.
 func bindPod(ctx context.Context, client kubernetes.Interface, claim *resourceapi.ResourceClaim, chosen *resourceapi.AllocationResult, pod string) error {
 	claims, isRead := client.ResourceV1().ResourceClaims(claim.Namespace), true
 	claim = claim.DeepCopy()

@@ -26,8 +26,8 @@ import (
 const (
 	// maxUnconfirmed limits the pending allocations of one claim. At the limit, nothing more is written until one is settled.
 	maxUnconfirmed = 64
-	// maxWaiting limits the stored pods that may have been refused because of one claim. Other refused pods are tried again after
-	// another event or after some minutes.
+	// maxWaiting limits the refused pods that a claim stores, to activate them when its writes end. Other refused pods are tried
+	// again after another event or after some minutes.
 	maxWaiting = 1024
 	// deviceIndex is the name of the index of claims by their devices.
 	deviceIndex = "celset.dev/device"
@@ -40,7 +40,7 @@ type Config struct {
 	KubeConfig *rest.Config
 	// Leads returns an error while another scheduler may lead.
 	Leads func() error
-	// Told is the store of the informer of claims. It gets an index.
+	// Told is the store of the informer of claims: the claims as the watch delivered them. New adds an index.
 	Told cache.Indexer
 	// Tracker is the scheduler's list of claims.
 	Tracker Tracker
@@ -65,7 +65,7 @@ type Writes struct {
 	// mutex guards the following fields.
 	mutex  sync.Mutex
 	claims map[types.UID]*pendingClaim
-	// contested are devices that were almost given to a second claim.
+	// contested are devices that Check has refused. They stay in use until no claim has them.
 	contested map[string]resourceapi.DeviceRequestAllocationResult
 	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool
@@ -111,15 +111,15 @@ func New(config Config) (*Writes, error) {
 }
 
 // Ends counts writes that are no longer pending. A caller that lists allocations and then pending writes may miss a write that
-// was settled in between. In that case the count has changed.
+// was settled in between. In that case the result of Ends has changed.
 func (w *Writes) Ends() uint64 {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.ends
 }
 
-// InUse returns the devices that no other claim than own may get; own may be "". Pending devices of own are left out, because at
-// most one of two writes for the same version is stored. When a write ends, activate is called with the pod.
+// InUse returns the devices that no claim other than own may get; own may be "". Pending devices of own are left out: at most
+// one of two writes for the same version of a claim is stored. When a write ends, activate is called with the pod.
 func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -145,8 +145,8 @@ func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []res
 	return devices
 }
 
-// Check returns an error if another claim has one of the devices that a claim is about to get. Then no claim gets the device
-// until it is free.
+// Check returns an error if another claim has one of the devices that the claim is about to get. From then on no claim gets the
+// device until it is free.
 func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -166,7 +166,7 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// owner returns another claim that has a device, or "". The mutex must be locked.
+// owner returns the name of a claim that has a device, or "". than is the UID of a claim to ignore. The mutex must be locked.
 func (w *Writes) owner(key string, than types.UID) string {
 	// The lookup fails only without the index, which New has added.
 	told, _ := w.config.Told.ByIndex(deviceIndex, key)
@@ -211,7 +211,7 @@ func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 }
 
 // add counts the devices of a claim as in use. The scheduler's list is not sufficient, see the package comment. Answers may
-// arrive out of order, so an older one is ignored.
+// arrive out of order, so add ignores a stored version that is older than the known one.
 func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -239,8 +239,8 @@ func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	}
 }
 
-// replaces reports whether a replaces b. A claim has one stored version, so stored writes replace each other; equal requests do,
-// too.
+// replaces reports whether a replaces b. A claim has one stored version, so a stored write replaces the one before it. A
+// request that was not confirmed replaces an equal request.
 func (a write) replaces(b write) bool {
 	if a.stored || b.stored {
 		return a.stored == b.stored
@@ -278,7 +278,7 @@ func (w *Writes) forgetSettled(uid types.UID, claim *pendingClaim) (none bool) {
 	return none
 }
 
-// isTold reports whether the watch has delivered a version of a claim, or a later one.
+// isTold reports whether the watch has delivered this version of a claim or a later one.
 func (w *Writes) isTold(uid types.UID, namespace, name, version string) bool {
 	object, _, _ := w.config.Told.GetByKey(cache.NewObjectName(namespace, name).String())
 	claim, is := object.(*resourceapi.ResourceClaim)

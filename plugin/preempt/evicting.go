@@ -44,7 +44,7 @@ type eviction struct {
 	resumed *hold.Hold
 
 	keeping, writing sync.Once
-	// kept is the hold, nil if nothing is held. It is written once, by keeping.
+	// kept is the hold of this eviction, nil if no devices are held. It is written once, by keeping.
 	kept *hold.Hold
 	// err is the reason why nothing may be evicted. It is written once, by writing.
 	err error
@@ -56,7 +56,7 @@ type evictions struct {
 	byPod map[types.UID]*eviction
 }
 
-// begin adds an eviction, and removes the evictions that have ended according to isRunning.
+// begin adds an eviction. It removes an eviction if isRunning returns false for its pod.
 func (e *evictions) begin(begun *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -97,8 +97,7 @@ func withUID(patch []byte, uid types.UID) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// goneIf replaces a conflict with NotFound if the victim is gone. It reads the pod, since a conflict may have other causes than
-// the UID.
+// goneIf replaces a conflict with NotFound if the victim is gone. It reads the pod, since a conflict may have another cause.
 func (p evictingPods) goneIf(ctx context.Context, victim *v1.Pod, err error) error {
 	if !apierrors.IsConflict(err) {
 		return err

@@ -13,9 +13,9 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Upstream rejects a victim that is not bound yet instead of deleting it, for example while devices are being attached
-// (KEP-5007). Upstream removes the reservation of the victim, but the claim stays allocated for its next attempt. That attempt is
-// refused because the devices are held. So the claim would never be deallocated without giveBack.
+// Upstream does not delete a victim that is not bound yet, for example while devices are being attached (KEP-5007). It sends
+// the victim back to the scheduling queue and removes its reservation, but the claim stays allocated for the victim's next
+// attempt. That attempt is refused because the devices are held. So without giveBack the claim would never be deallocated.
 
 // giveBackTimeout limits the request that deallocates a claim.
 const giveBackTimeout = 10 * time.Second

@@ -88,9 +88,9 @@ type Holding struct {
 	Activate func(*v1.Pod)
 }
 
-// heldFrom returns the holds on devices that the pod must not get. Devices for a claim that has been allocated since are not held
-// any more: given lists the devices of such claims. They must count as in use too: after another scheduler's allocation, the
-// scheduler sees the claim a moment before the devices are in use.
+// heldFrom returns the holds on devices that the pod must not get. If a claim has been allocated since its hold began, its
+// devices are in given instead of held. They must count as in use too: after another scheduler's allocation, the scheduler sees
+// the claim a moment before it lists the devices as in use.
 func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
 	held = h.From(pod, c.UIDs(), h.Activate)
 	for i := range held {
@@ -256,7 +256,7 @@ func (h *Holding) useOf(held *hold.Hold) (of use) {
 	return of
 }
 
-// user describes a user that keeps the claims allocated, "" if no user does.
+// user describes a user that keeps the claims allocated. It returns "" if there is no such user.
 func (u *use) user() string {
 	switch {
 	case u.other != "":
@@ -273,9 +273,9 @@ func (u *use) isHigher(held *hold.Hold) bool {
 	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
 }
 
-// joined returns the users if all of them can be evicted for the hold too, otherwise nil. This scheduler refuses pods of the same
-// or a lower priority that use a claim to be freed. Pods with a NodeName and pods of schedulers without the plugin can still use
-// it.
+// joined returns the users if all of them can be evicted for the hold too, otherwise nil. Such users come from pods with a
+// NodeName and from schedulers without the plugin: this scheduler refuses pods of the same or a lower priority that use a claim
+// to be freed.
 func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	for _, pod := range u.pods {
 		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {

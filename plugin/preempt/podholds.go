@@ -81,7 +81,7 @@ func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	}
 }
 
-// inherited records the hold of an heir, another pod of the claim. If the heir is gone too, the hold passes on.
+// inherited records the hold of an heir, another pod of the claim. If the heir is gone too, another heir gets the hold.
 func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
 	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
@@ -234,7 +234,7 @@ func (h *PodHolds) observeClaim(before, after any) {
 			h.Allocated(current, h.priorityOf(current))
 		}
 	case claim.Status.Allocation != nil && len(claim.Status.ReservedFor) < len(former.Status.ReservedFor):
-		// The claim has no users any more, or only pods that joined.
+		// The claim has no users any more, or its only users are pods that began to use it during the hold.
 		h.Unused(claim.UID)
 	}
 }

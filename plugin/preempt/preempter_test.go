@@ -179,7 +179,7 @@ type evictingFor struct {
 func (p evictingFor) UID() types.UID { return p.pod.UID }
 
 // TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or if the preemptor no longer needs
-// it.
+// the hold.
 func TestNothingIsEvictedForNobody(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
 	for name, test := range map[string]struct {

@@ -88,8 +88,8 @@ type Preempter struct {
 	isWanted func() bool
 }
 
-// Start creates upstream's preemption with the callbacks of p. handle is the handle of upstream's plugins. Evictions through it
-// get preconditions.
+// Start creates upstream's preemption with the callbacks of p. handle is the handle of upstream's plugins. Start wraps it, so
+// that evictions have the UID of the victim as a precondition.
 func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *p.Args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.Args.MinCandidateNodesAbsolute,
@@ -208,8 +208,8 @@ func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 	}}
 }
 
-// newTrial returns a trial that shares the attempt of the claims. Preferences are off, because the devices of the set are not
-// free yet.
+// newTrial returns a trial that counts toward the attempt of the pod. Preferences are off, because the devices are not free
+// yet.
 func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	kept := p.Holding.KeptFrom(pod, c)
 	state, err := p.Allocators.AllocatedState(ctx)
@@ -240,8 +240,8 @@ func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaim
 	return t, nil
 }
 
-// usersOn returns a function that lists the users of the claims on a node. It counts pods before they are bound, when the status
-// of the claim does not list them yet. Users on other nodes are added if they name the claim.
+// usersOn returns a function that maps the claims of the pods on a node to their users. It includes pods that are not bound
+// yet, which the status of the claim does not list. Pods on other nodes are included if they name a claim.
 func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	infos := func() fwk.NodeInfoLister { return p.Handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
@@ -297,8 +297,8 @@ func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 	return strings.Join(names, ", ")
 }
 
-// resolvable returns the statuses with nodes that lack devices changed to Unschedulable, if pods of a lower priority have devices
-// there.
+// resolvable changes the statuses of nodes that lack devices to Unschedulable if pods of a lower priority have devices there.
+// So upstream's preemption tries these nodes.
 func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
 	changed := map[string]*fwk.Status{}
 	infos := p.Handle.MutableSnapshotSharedLister().NodeInfos()

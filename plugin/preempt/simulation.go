@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Upstream's preemption removes pods from a copy of the node and runs the filters again. Upstream's DynamicResources plugin
-// ignores such removals: for its Filter, the devices of the removed pods are still in use. So a preemption stores a simulation in
-// the state of the scheduling cycle. PreFilterExtensions notify the simulation of removed pods. Upstream's Filter finds the
-// simulation in the context and calls it in place of the allocator.
+// Upstream's preemption removes pods from a copy of the node and runs the filters again. For the Filter of upstream's
+// DynamicResources plugin, the devices of removed pods would still be in use. So a preemption stores a simulation in the cycle
+// state. PreFilterExtensions notify the simulation of removed pods. [Preempter.Simulating] puts it into the context of
+// upstream's Filter, and the allocator of the cycle calls it instead of searching.
 
 // simulationKey is the CycleState key of the *simulation.
 const simulationKey fwk.StateKey = cycle.PluginName + "/preemption"
@@ -39,7 +39,8 @@ type preemptionTrial struct {
 	base *allocator.Allocator
 	// release determines which claims are freed when pods are gone.
 	release preemption.Release
-	// promised maps victims of other preemptors, of lower priority, to that priority. Taking their devices breaks a hold.
+	// promised maps victims of lower-priority preemptors to the priority of the preemptor. Taking the victims' devices breaks its
+	// hold.
 	promised map[types.UID]int32
 	// only has the victims of the resumed hold, nil for a new try.
 	only sets.Set[types.UID]

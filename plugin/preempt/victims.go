@@ -28,7 +28,7 @@ import (
 
 // foundVictims is the set of pods to evict from a node, with the devices that the preemptor then gets.
 type foundVictims struct {
-	// pods includes pods that are ending already; cost does not count them.
+	// pods includes pods that are ending already. cost does not count these.
 	pods   []*v1.Pod
 	claims []hold.Claim
 	// frees has the UIDs of the claims that the pods give back.
@@ -306,8 +306,7 @@ func (r *removal) add(victim *upstream.DomainVictim) error {
 	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
-// runFilters reports whether the preemptor fits without the removed pods. It returns an error if the preemptor needs no victims
-// any more.
+// runFilters reports whether the preemptor fits without the removed pods. It returns an error if no more victims are needed.
 func (r *removal) runFilters() (bool, error) {
 	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err

@@ -73,7 +73,7 @@ type claimGetter interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
-// NewStore returns a store for the claims of a manager, whose expressions are compiled for observer to see.
+// NewStore returns a store for the claims of a manager. observer observes the compilation of their expressions.
 func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*Store, error) {
 	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
 	if err != nil {

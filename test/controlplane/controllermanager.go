@@ -121,8 +121,8 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 	}, func(p *Process) func(context.Context) error { return p.probePath("/healthz") })
 }
 
-// delegationArgs let a component check, as the administrator, who may read its metrics. They do not change the component's own
-// rights.
+// delegationArgs let a component check, as the administrator, who may read its metrics. The component's own rights stay the
+// same.
 func delegationArgs(kubeconfig string) []string {
 	return []string{
 		"--authentication-kubeconfig=" + kubeconfig,

@@ -19,8 +19,7 @@ const modulePath = "github.com/celset/celset"
 // BinDirEnv names the environment variable that overrides [BinDir].
 const BinDirEnv = "CELSET_BIN"
 
-// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs whole test suites on an older
-// version.
+// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs tests on an older version.
 const KubernetesEnv = "CELSET_KUBERNETES"
 
 // BinDir returns the directory of the binaries: $CELSET_BIN, or bin in the root of the module around the working directory.

@@ -61,8 +61,7 @@ type Options struct {
 	// SkipKwok leaves kwok out. Then only static nodes become ready, and all pods stay Pending.
 	SkipKwok bool
 
-	// APIServerArgs, ControllerManagerArgs and KwokArgs are further command line flags. They override flags of ours with the same
-	// name.
+	// APIServerArgs, ControllerManagerArgs and KwokArgs are further flags. They override our flags with the same name.
 	APIServerArgs         []string
 	ControllerManagerArgs []string
 	KwokArgs              []string

@@ -8,5 +8,5 @@
 //   - [RunPlacement]: a hub with 200 clusters, and Placements that select some of them.
 //   - [RunFleet]: a hub and three clusters. A Placement selects the cluster that has a pod's devices.
 //
-// A demo shows, and tests elsewhere check. A demo fails only if an expected change does not happen within a minute.
+// A demo only shows; tests elsewhere check. It fails only if an expected change does not happen within a minute.
 package demo

@@ -39,7 +39,7 @@ type cluster struct {
 	scores clusterv1alpha1.AddOnPlacementScore
 }
 
-// regions have an idle value: how much more idle their clusters are than those elsewhere.
+// regions are the regions of the clusters. idle is how much more idle a region's clusters are than other clusters.
 var regions = []struct {
 	name string
 	idle int

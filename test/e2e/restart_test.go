@@ -96,7 +96,7 @@ func TestKubeletRestart(t *testing.T) {
 	}
 }
 
-// TestDriverRestart does the same without the driver. Prepared devices stay; pods that start or end wait for the driver.
+// TestDriverRestart does the same while the driver is down. Prepared devices stay; pods that start or end wait for the driver.
 func TestDriverRestart(t *testing.T) {
 	for name, end := range map[string]func(*controlplane.Process){
 		"stopped": (*controlplane.Process).Stop,

@@ -58,9 +58,9 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	})
 }
 
-// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler does not notice and reserves the devices
-// until the binding timeout; then they are free. Pods that came meanwhile are not requeued then with either allocator: upstream
-// has no event for it.
+// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler does not notice the deletion and reserves
+// the devices until the binding timeout; then they are free. With either allocator, other pods that wait for the devices are
+// not requeued at that time: upstream has no event for it.
 func TestPodDeletedWhileBinding(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()

@@ -83,9 +83,9 @@ func alternative(name, class string, count int64) resourceapi.DeviceSubRequest {
 	}
 }
 
-// allocate allocates devices of a node to a claim with one request, bypassing all schedulers. It sets the allocation time as they
-// do. Otherwise a scheduler with binding conditions would add the time for the first pod, and the API server refuses any change
-// of an allocation.
+// allocate allocates devices of a node to a claim with one request, bypassing all schedulers. It sets the allocation time as
+// schedulers do. Otherwise a scheduler with binding conditions would add the time for the first pod, and the API server refuses
+// any change of an allocation.
 func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, node string, devices ...string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claims := client().ResourceV1().ResourceClaims(l.Namespace)

@@ -150,8 +150,8 @@ func status(t *testing.T, path, token string) int {
 	return response.StatusCode
 }
 
-// The command asks several clusters for a claim that none of them has. A cluster that does not answer does not hide the answers
-// of others.
+// The command asks several clusters whether they have devices for a claim from a file. A cluster that does not answer does not
+// hide the answers of others.
 func TestCommandLineAsksClusters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl-clusters", 2)

@@ -24,8 +24,8 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// measuredProfile is the only profile of a scheduler whose metrics no other test changes, except the claims, which are the
-// cluster's.
+// measuredProfile is the only profile of a scheduler whose metrics no other test changes, except the metrics about all claims
+// of the cluster.
 const measuredProfile = "celset-measured"
 
 func TestMetricsOfTheScheduler(t *testing.T) {

@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// The stub replaces the programs that hack/kind-demo.sh calls, and records its arguments. For commands without a cluster, kubectl
-// is the real one; applied objects are stored.
+// stub replaces the programs that hack/kind-demo.sh calls. It records its arguments and the applied objects. kubectl commands
+// that render a kustomization run the real kubectl.
 const stub = `#!/bin/sh
 name=$(basename "$0")
 echo "$name $*" >> "$CALLS/calls"

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// watched maps a folder in monitoring to its program, and to the values that make the chart render only the same.
+// watched maps a folder in monitoring to its program, and to the chart values that render only the objects of the folder.
 var watched = map[string]struct {
 	program string
 	values  []string

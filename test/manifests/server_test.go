@@ -84,8 +84,8 @@ func (s *apiServer) apply(t *testing.T, config *rest.Config, object *unstructure
 	return err
 }
 
-// ensureNamespace creates the namespace of an object (or the namespace that it is), unless it exists, with warnings about its
-// pods.
+// ensureNamespace creates the namespace of an object, unless it exists. If the object is a namespace, ensureNamespace creates
+// this namespace. The API server warns of insecure pods in it.
 func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	name := object.GetNamespace()

@@ -43,7 +43,7 @@ var components = map[string]func(*testing.T, *recorder){
 		_, err := topologydriver.NewMetrics(r, "mla.example.com")
 		require.NoError(t, err)
 	},
-	// The webhook does so, too.
+	// The webhook creates each time series on start, too.
 	"celset-webhook": func(t *testing.T, r *recorder) {
 		_, err := server.NewMetrics(r.Registerer())
 		require.NoError(t, err)

@@ -122,7 +122,8 @@ func namesIn(query string) []string {
 	return names
 }
 
-// find handles the three series of a histogram.
+// find returns the metric that a name in a query refers to, and the metric's name. The name may be one of the three series of a
+// histogram.
 func find(known map[string]metric, name string) (string, *metric) {
 	if m, ok := known[name]; ok && m.kind != "histogram" {
 		return name, &m

@@ -107,8 +107,8 @@ func (f *fleet) exhaustive(ctx context.Context) (*allocator.Allocator, error) {
 	return f.celset(ctx, allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
 }
 
-// newCache returns an option for allocators to share caches. A new option each time means cold caches; a shared option becomes
-// warm.
+// newCache returns an option for allocators to share caches. A new option each time means cold caches, a shared option warm
+// ones.
 func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
 
 // verify allocates on all nodes, one after the other, as a scheduler's Filter does. It returns the number of completed nodes.

@@ -21,8 +21,8 @@ import (
 )
 
 // TestPodsThatWaitCostNothing gives mallory expensive claims, a pod for each, and many pods that wait behind them and share a
-// claim. The work for each waiting pod must be constant, however long it waits. Alice's pods must be bound as fast as beside the
-// twin: as many claims and pods with a selector that no device matches.
+// claim. The work for each waiting pod must be constant, however long it waits. Alice's pods must be bound as fast as beside a
+// harmless twin: as many claims and pods, with a selector that no device matches.
 func TestPodsThatWaitCostNothing(t *testing.T) {
 	heavy, light, rounds := 10, 60, 30
 	if cases.Nightly() {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rollout tests rolling celset-scheduler out and back in a real control plane. It is killed at each of its writes, the
-// feature is turned off and on under running pods, and the stock scheduler takes its place.
+// Package rollout tests rolling celset-scheduler out and back in a real control plane. The scheduler is killed at each of its
+// writes, the feature is turned off and on under running pods, and the stock scheduler takes its place.
 //
 // Every scheduler talks to the API server through a gate (gate_test.go), which stops at a chosen write. A ledger reads each
 // version of each claim, and a workload (workload_test.go) tracks which of its pods must have which devices. TestFaults, which

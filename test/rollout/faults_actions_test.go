@@ -298,7 +298,7 @@ type protocol struct {
 	file *os.File
 }
 
-// newProtocolFile returns nil for an empty path.
+// newProtocolFile creates the file of a protocol. It returns nil for an empty path.
 func newProtocolFile(t *testing.T, path string) *os.File {
 	t.Helper()
 	if path == "" {

@@ -55,7 +55,7 @@ func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 const (
 	// grace limits the time that pods take to end. The actual time is random.
 	grace = 3 * time.Second
-	// onTheirWay means that one in so many deletions may hit a pod without a node.
+	// One in onTheirWay deletions may hit a pod without a node.
 	onTheirWay = 20
 	// One in teamed new pods comes with others that use the same claim. One in finalized keeps its object for a time after its end.
 	teamed, finalized = 4, 10

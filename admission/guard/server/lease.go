@@ -17,11 +17,13 @@ import (
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is the time for which the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it
-	// counts as not handed over.
+	// valid is how long the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it counts as
+	// not handed over.
 	valid, grace time.Duration
 
-	mu      sync.Mutex
+	mu sync.Mutex
+	// renewed is the time at which the last renewal was sent. held is set once the lease was acquired. former is the record that
+	// was read last. handed is set if the former holder released the lease recently. given is set once the lease may be released.
 	renewed time.Time
 	held    bool
 	former  *resourcelock.LeaderElectionRecord

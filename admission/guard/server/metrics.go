@@ -54,7 +54,7 @@ func gauge(name, help string) *metrics.Gauge {
 	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
 
-// looked updates the gauges from a Guard. It is nil if this replica does not judge.
+// looked updates the gauges from a Guard. g is nil if this replica does not judge.
 func (m *Metrics) looked(g *guard.Guard) {
 	if m == nil {
 		return

@@ -206,8 +206,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestStoppedLeader continues a stopped leader after another scheduler has taken its lease. The elector does not notice it, and
-// ends after its renew deadline.
+// TestStoppedLeader continues a stopped leader after another scheduler has taken its lease. The leader's elector does not
+// notice the loss, and ends after its renew deadline.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := &lock{}

@@ -42,8 +42,8 @@ type options struct {
 	plugins []kubeapp.Option
 }
 
-// NewCommand returns the command, with further plugins. It adds the plugin's feature gates to those of the process, so it must be
-// called only once.
+// NewCommand returns the command, with further plugins. It adds the plugin's feature gates to the gates of the process, so it
+// must be called only once.
 func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 	utilruntime.Must(plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate))
 	o := &options{Options: kubeoptions.NewOptions(), plugins: plugins}

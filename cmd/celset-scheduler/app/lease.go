@@ -12,15 +12,15 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of leader election, and reports whether it is held. The elector reports it too late: after another scheduler
-// became the leader, it continues until its renew deadline and claims to be healthy.
+// lease is the lock of leader election. Its method check reports whether the lease is held. The elector reports a lost lease
+// too late: after another scheduler became the leader, the elector continues until its renew deadline and claims to be healthy.
 type lease struct {
 	resourcelock.Interface
 	// duration is the time after a renewal during which no other scheduler may take the lease.
 	duration time.Duration
 	// acquired is called each time the lease is acquired. It may be nil.
 	acquired func()
-	// until is the time from which other schedulers may take the lease. It is nil if the lease is not held.
+	// until is the earliest time when other schedulers may take the lease. It is nil if the lease is not held.
 	until atomic.Pointer[time.Time]
 }
 

@@ -39,7 +39,7 @@ const (
 	// look is the interval between checks for new numbers. timeout limits one attempt to write them.
 	look    = 10 * time.Second
 	timeout = 30 * time.Second
-	// intervals is the number of counting intervals for which published numbers are valid.
+	// intervals is the validity of published numbers, in counting intervals.
 	intervals = 3
 	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because a few objects can take a
 	// hundred times their bytes in memory. maxLogged is the number of bytes of an error that are logged.
@@ -99,7 +99,8 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// try ends with the context, even if a credential plugin of the kubeconfig does not support contexts. Attempts don't overlap.
+// try calls write, but returns when the context ends, even if a credential plugin of the kubeconfig ignores contexts. Attempts
+// don't overlap.
 func (p *Publisher) try(ctx context.Context, write func() error) error {
 	if p.trying == nil {
 		p.trying = make(chan struct{}, 1)

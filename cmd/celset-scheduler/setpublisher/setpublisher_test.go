@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// publisherTo returns a publisher to a hub with the given answers, as a user.
+// publisherTo returns a publisher to a hub with the given answers. user is the user in the publisher's kubeconfig, as YAML.
 func publisherTo(t *testing.T, user string, answer http.HandlerFunc) *Publisher {
 	t.Helper()
 	hub := httptest.NewTLSServer(answer)

@@ -63,7 +63,7 @@ type Options struct {
 	Lifetime, Period time.Duration
 }
 
-// Keeper keeps the certificate of one replica.
+// Keeper provides a replica with the certificate that all replicas share, and takes part in its rotation.
 type Keeper struct {
 	options Options
 	current atomic.Pointer[tls.Certificate]
@@ -94,7 +94,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 		wait := k.options.Period
 		if err := k.keep(ctx); err != nil && ctx.Err() == nil {
 			wait = min(wait, time.Second)
-			// Another replica was faster. The next attempt reads its write.
+			// A conflict means that another replica has written the Secret. The next attempt reads that write.
 			if !apierrors.IsConflict(err) {
 				klog.FromContext(ctx).Error(err, "Keeping the certificate of the webhook")
 			}
@@ -147,7 +147,8 @@ func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 	return stored, nil
 }
 
-// rotate replaces a certificate that is missing or has a third of its lifetime left by the next certificate.
+// rotate replaces the current certificate by the next one if it is missing or has at most a third of its lifetime left. It
+// creates missing certificates.
 func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 	third := k.options.Lifetime / 3
 	lasts := func(p *pair) bool { return p != nil && p.Leaf.NotAfter.Sub(now) > third }

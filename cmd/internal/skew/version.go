@@ -25,8 +25,8 @@ const (
 	sayInterval = 30 * time.Second
 )
 
-// Version returns the minor version of Kubernetes that an API server offers. If the API server emulates a version, it is that
-// one.
+// Version returns the minor version of Kubernetes that an API server offers. If the API server emulates a version, Version
+// returns the emulated one.
 func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
 	info, err := client.ServerVersionWithContext(ctx)
 	if err != nil {

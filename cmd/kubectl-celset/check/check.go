@@ -223,7 +223,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	return result
 }
 
-// assume records that the number of devices is an assumption. count is the value of the option, or 0.
+// assume records that the number of devices is an assumption. count is the option Count, or 0.
 func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
 // publishedFor returns the attributes of the devices that a class's definition may cover: the devices of the class for a default,

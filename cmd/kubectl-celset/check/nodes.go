@@ -113,7 +113,7 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 }
 
 // tooMany finds the devices of a node as if each request were for one device. It reports whether requests for all devices get
-// more than a claim can have, in which case the allocator itself does not search.
+// more than a claim can have. The allocator itself does not search then.
 func (n *nodes) tooMany(ctx context.Context, node *corev1.Node, claim *resourceapi.ResourceClaim) ([]allocator.RequestDevices, bool) {
 	all := coveredRequests(&claim.Spec.Devices, nil)
 	if !all.dependsOnNodes() {

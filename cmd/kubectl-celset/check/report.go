@@ -86,7 +86,7 @@ type Preference struct {
 	Nodes []NodeSets `json:"nodes,omitempty"`
 }
 
-// Facts describe the expression of a constraint or a preference. They are only the sizes if the expression does not compile.
+// Facts describe the expression of a constraint or a preference. If the expression does not compile, only the sizes are set.
 type Facts struct {
 	// Devices are the possible sizes of a set in ascending order. There are several if alternatives request different counts or
 	// nodes differ. Assumed is set if neither the objects nor the nodes give a size, so that the option Count applies.
@@ -141,7 +141,7 @@ type NodeSets struct {
 	Free       int `json:"free"`
 	// Unusable counts devices that match the selectors but have an untolerated taint or need a disabled feature.
 	Unusable int `json:"unusable,omitempty"`
-	// Sets counts the sets of all candidates, FreeSets those of free candidates.
+	// Sets counts the sets of all candidates, FreeSets the sets of free candidates.
 	Sets     *big.Int `json:"sets"`
 	FreeSets *big.Int `json:"freeSets"`
 }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cli implements the command line of kubectl-celset: flags, input, output and exit codes. Packages of their own compute
-// the results.
+// Package cli implements the command line of kubectl-celset: flags, input, output and exit codes. Other packages compute the
+// results.
 package cli
 
 import (

@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// options holds the common options of all commands. Each command has its own.
+// options holds the options that all commands have. Each command has its own copy.
 type options struct {
 	genericiooptions.IOStreams
 	config        *genericclioptions.ConfigFlags

@@ -131,7 +131,7 @@ func (f *fitOptions) decide(ctx context.Context, args []string) error {
 // passedOverAs lists the kinds of a hub as they appear in the names of ignored documents.
 var passedOverAs = []string{": Placement ", ": PlacementDecision ", ": ManagedCluster ", ": ManagedClusterSet ", ": ManagedClusterSetBinding ", ": AddOnPlacementScore "}
 
-// filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that others can read it again.
+// filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that the command can read it again.
 func (o *options) filesHavePlacements() (bool, error) {
 	if !o.readsFiles() || o.withCluster {
 		return false, nil

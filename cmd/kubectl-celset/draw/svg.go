@@ -20,7 +20,7 @@ const (
 	legendLine  = 26
 	cellHeight  = 48
 	leastWidth  = 104
-	// charWidth is the approximate width of a character of a label, smallWidth that of an owner.
+	// charWidth is the approximate width of a character of a label, smallWidth the width of a character of an owner.
 	charWidth, smallWidth = 8.4, 6.6
 	// gap is the distance between devices, wideGap the distance if links are drawn between them.
 	gap, wideGap = 14, 40

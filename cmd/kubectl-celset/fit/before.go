@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// before adds the results of the scheduler's checks before it looks at nodes. The error is one that ends the scheduling of the
-// pod on all nodes.
+// before adds the results of the checks that the scheduler makes before it looks at nodes. It returns an error that would end
+// the scheduling of the pod on all nodes.
 func (q *question) before(s *Scheduling) error {
 	s.Refused = append(s.Refused, q.subject.Refused...)
 	var uid types.UID

@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options are the options of the scheduler and of the question.
+// Options hold the settings of the simulated scheduler, Features and Args, and the extent of the report.
 type Options struct {
 	Features structured.Features
 	// Args are the arguments of the plugin: budgets, time per node and default preference.

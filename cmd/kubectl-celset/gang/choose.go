@@ -103,7 +103,7 @@ func (q *question) prepare(ctx context.Context, p *nodeset.Problem) (*allocator.
 	return q.search.Prepare(ctx, p.Claim, nodeset.Classes{}, true)
 }
 
-// claimKeys returns a text for each claim of a pod. The texts are equal if every node treats the claims alike.
+// claimKeys returns a text for each claim of a pod. Claims with equal texts get the same result on every node.
 func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	for _, claim := range subject.Claims {
 		if claim.Status.Allocation != nil {

@@ -43,8 +43,8 @@ type Options struct {
 	Clusters []string `json:"-"`
 }
 
-// Decide decides a Placement as celset-placement would at the time now. Deadlines in the context limit evaluations. The error is
-// about the decision process.
+// Decide decides a Placement as celset-placement would at the time now. Deadlines in the context limit evaluations. An error
+// means that the decision failed; mistakes in the Placement are in the answer.
 func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, options Options) (*Answer, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{EvaluationTimeout: placement.DefaultEvaluationTimeout})
 	if err != nil {

@@ -36,14 +36,14 @@ type Step struct {
 //   - the steps end if they meet an object that is not in former. New steps are then computed.
 //
 // Finding a cluster in two former objects is not enough to remove it from one of them: another writer may be about to remove it
-// from the other one, for the same reason. So one of these steps must write the cluster first, even to an object that needs no
-// change. That write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any
-// more. It is needed only after steps that were not completed.
+// from the other one, for the same reason. So a step must write the cluster first, even to an object that needs no change. That
+// write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more. Such
+// a write is needed only after steps that were not completed.
 //
-// Proof: suppose a removal leaves a cluster in no object. Its writer has written an object with the cluster before. Another
-// writer removed the cluster from that object. It had read the version of the first writer, so it computed its steps later. It in
-// turn had written an object with the cluster, which a writer with still later steps changed, and so on. But there are only
-// finitely many writers.
+// Proof: suppose that writer A removes a cluster from an object and then no object contains the cluster. Before that, A wrote
+// the cluster to another object. A writer B removed it from that object, based on the version that A wrote. So B computed its
+// steps later than A. Before that, B also wrote the cluster to a third object. A writer C with still later steps removed it from
+// the third object, and so on. But there are only finitely many writers.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	u := newUpdating(former, wanted)
 	u.confirm()
@@ -66,7 +66,8 @@ type updating struct {
 	// unchanged maps a wanted object to its former state if both are equal.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision
 	// moves maps each cluster that leaves an object but stays selected to the wanted object that contains it. written marks the
-	// clusters that the steps have written. A written object keeps its clusters until no change is pending.
+	// clusters that the steps have written. A written object keeps its clusters until no change is pending. parked lists the
+	// temporary objects. taken marks the names in use.
 	moves   map[string]*clusterv1beta1.PlacementDecision
 	written map[string]bool
 	parked  []*clusterv1beta1.PlacementDecision

@@ -81,7 +81,7 @@ func (f *Findings) AddMissingScore(what, name string, there sets.Set[string]) {
 	f.AddMissing(what, name, there)
 }
 
-// Lacks returns the first messages about missing names, in the form of the end of a message.
+// Lacks returns the first messages about missing names, as the end of another message.
 func (f *Findings) Lacks() string {
 	if len(f.Missing) == 0 {
 		return ""

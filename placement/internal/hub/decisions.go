@@ -21,11 +21,11 @@ import (
 // read every decision of every Placement. It is safe for concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects holds every object in the form in which it was counted.
+	// objects holds every object in the form that was counted.
 	objects map[types.NamespacedName]counted
 	// placements holds every Placement that has objects.
 	placements map[types.NamespacedName]*objectsOf
-	// total maps a cluster to the number of decisions on it. No number is zero.
+	// total maps a cluster to the number of decisions on it, if not zero. A cluster in two objects of one Placement counts twice.
 	total map[string]int
 	// version increases with each change.
 	version uint64

@@ -159,8 +159,7 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	m.known = known
 }
 
-// changedIn returns the indices of the clusters whose object has been replaced. same reports whether both lists have the same
-// names.
+// changedIn returns the indices of the clusters whose object was replaced. same reports whether both lists have the same names.
 func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
 	if len(before) != len(now) {
 		return nil, false

@@ -29,7 +29,7 @@ func (a allocatable) describe() string {
 func (a allocatable) reads() Reads { return Reads{Amount: a.resource} }
 
 // score maps the allocatable amount of each cluster linearly to -100 for the smallest and 100 for the largest amount of the
-// candidates. All scores are 100 if these are equal. A cluster gets 0 if it lacks capacity or allocatable, or reports an
+// candidates. If all amounts are equal, the scores are 100. A cluster gets 0 if it lacks capacity or allocatable, or reports an
 // impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
@@ -64,8 +64,8 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 	return result, nil
 }
 
-// Clusters may report any amount. An impossible amount must not rank a cluster first or take much time to parse, so it counts as
-// missing.
+// Clusters may report any amount. An impossible amount must not rank a cluster first or take much time to parse, so it counts
+// as missing.
 
 // maxAmount is the largest amount of a resource, which is the largest quantity without a fraction.
 const maxAmount = math.MaxInt64

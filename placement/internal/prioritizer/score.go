@@ -34,8 +34,7 @@ type scorer interface {
 	describe() string
 	// reads returns the inputs of the scores.
 	reads() Reads
-	// score returns a score for each candidate, in order. The candidates are sorted by name. It fails only if the snapshot could
-	// not be read.
+	// score returns a score for each candidate, in order. Candidates are sorted by name. It fails if the snapshot can't be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 

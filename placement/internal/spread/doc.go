@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package spread selects clusters from the ranked candidates within the spread constraints of a Placement. It picks one candidate
-// at a time:
+// Package spread selects clusters from the ranked candidates within a Placement's spread constraints. It picks one at a time:
 //
 //  1. Candidates that a constraint with DoNotSchedule forbids are left out.
 //  2. Among the others, the candidates that exceed the maxSkew of the ScheduleAnyway constraints least are preferred. Earlier

@@ -41,7 +41,7 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the maximum number of moved clusters after which PicksTheSame picks again.
+// mostMoves is the maximum number of moved clusters that PicksTheSame compares. With more, the Placement is decided again.
 const mostMoves = 16
 
 // PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If it
@@ -64,8 +64,8 @@ func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := newSpreading(r)
-	// If no candidate is in a topology, a condition must say so. Only a decision drops values that candidates no longer have, and
-	// a cluster may get a new value each second.
+	// If no candidate is in a topology, a condition must report that. Only a decision drops values that no candidate has any more.
+	// So their number is limited here, because a cluster may get a new value each second.
 	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}

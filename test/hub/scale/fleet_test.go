@@ -123,7 +123,8 @@ func total(selected map[string]sets.Set[string]) int {
 	return n
 }
 
-// settle changes the region of a cluster. It returns the time until the last PlacementDecision has other clusters as a result.
+// settle changes the region of a cluster. It returns the time until the last resulting change of the clusters in
+// PlacementDecisions.
 func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Duration {
 	t.Helper()
 	object := &clusterv1.ManagedCluster{}

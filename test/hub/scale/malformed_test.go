@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMalformedOnHub gives Placements that select everything another spec, as malformed as the API server accepts, and then
-// spoils the rest of the hub.
+// TestMalformedOnHub has Placements that select everything. It replaces their specs by specs that are as malformed as the API
+// server accepts. Then it adds malformed clusters, scores and sets.
 func TestMalformedOnHub(t *testing.T) {
 	h := newHub(t, controlplane.Options{})
 	const clusters = 20

@@ -51,7 +51,8 @@ func rack(size int) func(int) map[string]string {
 	return func(i int) map[string]string { return map[string]string{"rack": fmt.Sprintf("r%d", i/size)} }
 }
 
-// group creates a PodGroup that refers to a node set constraint in its annotation, and a pod for each profile.
+// group creates a PodGroup that refers to a node set constraint in its annotation, and the group's pods. more has further lines
+// of the constraint.
 func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pods int, edit ...func(*corev1.Pod)) []string {
 	t.Helper()
 	quoted, err := json.Marshal(expression)

@@ -64,8 +64,8 @@ func (s *scene) oneHolds(a, b string) (holds, doesNot string) {
 	return holds, doesNot
 }
 
-// TestHigherHoldOfAnotherScheduler has a pod of a higher priority and another scheduler that wants the held devices. The first
-// scheduler ends its hold, and keeps the remaining devices from others until then.
+// TestHigherHoldOfAnotherScheduler has a pod of a higher priority in another scheduler, which wants the held devices. The first
+// scheduler must end its hold, even while its last eviction is in flight.
 func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s := newScene(t, "above", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")

@@ -40,8 +40,7 @@ type applicationSet struct {
 	} `json:"spec"`
 }
 
-// argocd holds the manifests of docs/ocm.md about Argo CD. The ApplicationSet is separate, because the API server does not accept
-// it.
+// argocd holds the manifests of docs/ocm.md about Argo CD. The ApplicationSet is separate, because no API server accepts it.
 type argocd struct {
 	objects []string
 	set     applicationSet

@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/guarded"
 )
 
-// compete makes both schedulers serve pods from one pool that has exactly enough devices. Storing an allocation takes a while, so
-// that the other scheduler has not seen it.
+// compete makes both schedulers serve pods from one pool that has exactly enough devices. Storing an allocation takes a while,
+// so the other scheduler sees it late.
 func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	t.Helper()
 	_, kubeconfig := c.newGate(t, env.KubeScheduler.Name, slow)

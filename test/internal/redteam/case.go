@@ -6,8 +6,8 @@
 //
 //	for _, c := range redteam.Cases() {
 //		c.Text // an expression, a request or a quantity
-//		c.Where // what it can be written into
-//		c.Attack, c.Why // what it is after, and how
+//		c.Where // the API fields that it can be written into
+//		c.Attack, c.Why // its target, and how it works
 //	}
 //
 // Each case, or a similar one, was seen to take seconds or gigabytes, or to crash the program, with unmodified CEL. Cases that

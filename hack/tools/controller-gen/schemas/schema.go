@@ -27,7 +27,7 @@ func document(title string, of schema) schema {
 // link matches a link in a Go doc comment.
 var link = regexp.MustCompile(`\[([A-Z][A-Za-z.]*)\]`)
 
-// close refuses unknown fields, as celset's decoders do, and removes extensions for API servers.
+// close makes a schema refuse unknown fields, as celset's decoders do, and removes extensions for API servers.
 func (s schema) close() {
 	isOpen := s["x-kubernetes-preserve-unknown-fields"] == true
 	maps.DeleteFunc(s, func(key string, _ any) bool { return strings.HasPrefix(key, "x-kubernetes-") })
@@ -68,8 +68,8 @@ func (s schema) identify(apiVersion, kind string, anonymous bool) {
 	s["required"] = append([]any{"apiVersion", "kind"}, required...)
 }
 
-// unite requires that exactly the member of a union is set that the discriminator names. The discriminator spells the member with
-// a capital letter.
+// unite requires that the discriminator of a union names the member that is set, and that no other member is set. The
+// discriminator spells the member with a capital letter.
 func (s schema) unite(info *markers.TypeInfo) {
 	var discriminator string
 	var members []string

@@ -1,8 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Program answers reads cases, as package allocator/conformance/scenario has them, and writes for each what the allocator of celset and
-// that of Kubernetes' library answer, as a line of JSON. Its module has the minor of Kubernetes that it is about.
+// Program answers reads test cases of package allocator/conformance/scenario. For each case it writes a line of JSON with two
+// answers: of celset's allocator, and of the allocator in Kubernetes' library. Its module requires the minor version of
+// Kubernetes under test.
 package main
 
 import (
@@ -22,7 +23,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// answer is what came of a case.
+// answer is the result of one allocator for a case.
 type answer struct {
 	Outcome string                         `json:"outcome"`
 	Results []resourceapi.AllocationResult `json:"results,omitempty"`

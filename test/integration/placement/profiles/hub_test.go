@@ -142,7 +142,7 @@ func (of team) published(t *testing.T, name string) map[string]profilev1alpha1.P
 	return result
 }
 
-// referred maps these PlacementDecisions to their ClusterProfiles.
+// referred maps the PlacementDecisions of SIG Multicluster to their ClusterProfiles.
 func (of team) referred(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	result := map[string][]string{}

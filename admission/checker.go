@@ -88,9 +88,9 @@ func (v *Verdict) refuseExpression(err *field.Error, expression string, why erro
 	v.expressions[err] = failed
 }
 
-// Place returns the position of an error in its expression, counted from 1. It returns zero if the error is not about an
+// Position returns the position of an error in its expression, counted from 1. It returns zero if the error is not about an
 // expression.
-func (v *Verdict) Place(err *field.Error) (line, column int) {
+func (v *Verdict) Position(err *field.Error) (line, column int) {
 	return v.expressions[err].line, v.expressions[err].column
 }
 

@@ -35,11 +35,11 @@ func Ratcheted(before, after Verdict) Verdict {
 	return result
 }
 
-// places matches list indices. identity ignores them, because a mistake stays the same if its list grows.
-var places = regexp.MustCompile(`\[\d+\]`)
+// indices matches list indices. identity ignores them, because a mistake stays the same if its list grows.
+var indices = regexp.MustCompile(`\[\d+\]`)
 
 // identity returns a text that identifies a mistake. It has the failed expression, so that a changed expression has a new
 // mistake.
 func (v *Verdict) identity(err *field.Error) string {
-	return places.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
+	return indices.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

@@ -48,7 +48,7 @@ func (r *report) configured(wrong finding.Misconfigurations) {
 
 // misconfigured sets the condition PlacementSatisfied of a misconfigured Placement.
 func (r *report) misconfigured() {
-	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.standing())
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.formerClause())
 }
 
 // notEvaluated sets the condition PlacementEvaluationFailed if no cluster was evaluated.
@@ -58,13 +58,13 @@ func (r *report) notEvaluated(why string) {
 
 // evaluated sets the condition PlacementEvaluationFailed. If stands is set, the former decision stays in effect, so clusters
 // with failures may still be selected.
-func (r *report) evaluated(failed []candidate.Removal, stands bool) {
+func (r *report) evaluated(failed []candidate.Removal, keepsFormer bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
 		return
 	}
 	which := unselected
-	if stands {
+	if keepsFormer {
 		which = ""
 	}
 	texts := []string{fmt.Sprintf("The evaluation failed on %d clusters%s:", len(failed), which)}
@@ -155,17 +155,17 @@ func (r *report) nothing(err error) bool {
 	return true
 }
 
-// stand drops the decision and reports the error that prevented it. It keeps only the first condition.
-func (r *report) stand(err error) {
+// keepFormer drops the decision and reports the error that prevented it. It keeps only the first condition.
+func (r *report) keepFormer(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
-	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.formerClause()))
 }
 
 // overrun sets the conditions if the evaluations exceeded a time limit.
 func (r *report) overrun() {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed,
-		overrunMessage(r.result.Overrun, r.result.standing(), len(r.result.Available.Clusters)))
-	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.standing())
+		overrunMessage(r.result.Overrun, r.result.formerClause(), len(r.result.Available.Clusters)))
+	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.formerClause())
 }
 
 // overrunMessage returns the exceeded limit and a remedy.
@@ -188,9 +188,9 @@ func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *findi
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// Stand adds a mistake that only writing to the hub revealed, and that prevented writing the decision. The former decision
+// KeepFormer adds a mistake that only writing to the hub revealed, and that prevented writing the decision. The former decision
 // stays in effect, and the conditions say why.
-func (r *Result) Stand(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
+func (r *Result) KeepFormer(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)
 	for i := range r.Conditions {

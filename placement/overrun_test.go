@@ -98,7 +98,7 @@ func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 	}
 	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured, "")
 	stands := "the former decision stands"
-	if result.Standing == 0 {
+	if result.FormerClusters == 0 {
 		stands = "no cluster is selected"
 	}
 	requireSatisfied(t, result, metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+stands)

@@ -53,8 +53,8 @@ type Result struct {
 
 // Previous describes the former decision on a Placement.
 type Previous struct {
-	// Standing is the number of clusters in the former decision.
-	Standing int
+	// FormerClusters is the number of clusters in the former decision.
+	FormerClusters int
 	// First is set if the Placement has no PlacementDecisions yet, so that there is no former decision.
 	First bool
 }
@@ -104,8 +104,8 @@ type Evaluation struct {
 	Cost uint64
 }
 
-// Stands reports whether the former decision stays in effect: no decision was made, and a former one exists.
-func (r *Result) Stands() bool { return r.Decision == nil && !r.First }
+// KeepsFormer reports whether the former decision stays in effect: no decision was made, and a former one exists.
+func (r *Result) KeepsFormer() bool { return r.Decision == nil && !r.First }
 
 // Time returns the time that was passed to Schedule.
 func (r *Result) Time() time.Time { return r.now }
@@ -125,7 +125,7 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 			result.LastScoreUpdateTime = &metav1.Time{Time: r.now}
 		}
 	} else {
-		result.NumberOfSelectedClusters = int32(r.Standing)
+		result.NumberOfSelectedClusters = int32(r.FormerClusters)
 	}
 	return result
 }
@@ -148,9 +148,9 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// standing returns the clause about the former decision for conditions without a new decision.
-func (r *Result) standing() string {
-	if r.Standing == 0 {
+// formerClause returns the clause about the former decision for conditions without a new decision.
+func (r *Result) formerClause() string {
+	if r.FormerClusters == 0 {
 		return "no cluster is selected"
 	}
 	return "the former decision stands"

@@ -60,9 +60,9 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	known.Last = nil
 	if err = r.schedule(known); err != nil {
-		r.report.stand(err)
+		r.report.keepFormer(err)
 	}
-	r.tell()
+	r.addFindings()
 	return r.result, err
 }
 
@@ -92,8 +92,8 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-// tell copies the findings into the result.
-func (r *run) tell() {
+// addFindings copies the findings into the result.
+func (r *run) addFindings() {
 	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.Next.Time, r.found.Warnings, r.found.OutOfRange
 	r.result.NamesSets = r.found.Sets
 	r.result.Reads.Computed = r.result.Reads.Computed || r.found.Scores
@@ -120,7 +120,7 @@ func (r *run) schedule(known *memory.Known) error {
 	r.result.Misconfigurations = wrong
 	r.report.configured(wrong)
 	former := r.snapshot.Decisions.Former(r.placement.Namespace, r.placement.Name)
-	r.result.Standing = len(former.Decisions)
+	r.result.FormerClusters = len(former.Decisions)
 	available, err := r.available()
 	misspelling.Sets(spec, available.Bound, &r.found)
 	switch {
@@ -130,7 +130,7 @@ func (r *run) schedule(known *memory.Known) error {
 		return nil
 	case err != nil:
 		r.report.notEvaluated("the clusters to choose from are not known")
-		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.standing()))
+		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.formerClause()))
 		return nil
 	case len(wrong) > 0:
 		r.report.notEvaluated("the Placement is misconfigured")
@@ -191,14 +191,14 @@ func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	r.report.evaluated(failed, stands)
 	if stands {
 		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled,
-			"No cluster can be selected because the evaluation failed; "+r.result.standing()+r.report.summary()+r.found.Lacks())
+			"No cluster can be selected because the evaluation failed; "+r.result.formerClause()+r.report.summary()+r.found.Lacks())
 		return nil
 	}
 	misspelling.Unmatched(&r.placement.Spec, r.result.Filters[0].Removed, available.Clusters, &r.found)
 	misspelling.Topologies(compiled.Spread, candidates, &r.found)
 	r.report.scheduled(len(selected))
 	r.result.Decision = r.decide(compiled, former, selected)
-	known.Last = r.made(compiled, ranking)
+	known.Last = r.inputsOfResult(compiled, ranking)
 	r.result.last = known.Last
 	return r.timer.Interrupted()
 }
@@ -234,8 +234,8 @@ func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candid
 	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
-// made returns the inputs of the result, or nil if they can't be compared with a later snapshot.
-func (r *run) made(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
+// inputsOfResult returns the inputs of the result, or nil if they can't be compared with a later snapshot.
+func (r *run) inputsOfResult(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	last := memory.NewLast(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
 		last.Until, last.Scores, last.Ranking = r.found.Next.Time, r.snapshot.Scores, ranking

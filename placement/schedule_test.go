@@ -193,7 +193,7 @@ func TestWhatOnlyTheHubTells(t *testing.T) {
 	for _, stands := range []bool{true, false} {
 		result := schedule(t, object, h)
 		if stands {
-			result.Stand(object, taken)
+			result.KeepFormer(object, taken)
 		} else {
 			result.Misconfigured(object, taken)
 		}
@@ -219,7 +219,7 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 		return meta.FindStatusCondition(result.Conditions, wellknown.ConditionEvaluationFailed).Message
 	}
 	require.Contains(t, failed(), "failed on 1 clusters, which are not selected:\nb ")
-	result.Stand(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})
+	result.KeepFormer(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})
 	require.Contains(t, failed(), "failed on 1 clusters:\nb ")
 }
 

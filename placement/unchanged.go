@@ -44,17 +44,17 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	defer entry.Release(known)
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.timer.Close()
-	if !r.stands(known) {
+	if !r.isUnchanged(known) {
 		known.Last = nil
 		return false, time.Time{}
 	}
 	return true, known.Last.Until
 }
 
-// stands reports whether the last result is still valid. If it is, the next call compares with the clusters of this snapshot.
-func (r *run) stands(known *memory.Known) bool {
+// isUnchanged reports whether the last result is still valid. If it is, the next call compares with the clusters of this snapshot.
+func (r *run) isUnchanged(known *memory.Known) bool {
 	last := known.Last
-	if !last.MayStand(r.inputs(known.Plan), r.now, r.snapshot.Scores) {
+	if !last.MayBeValid(r.inputs(known.Plan), r.now, r.snapshot.Scores) {
 		return false
 	}
 	available, err := r.available()

@@ -76,7 +76,7 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 			return
 		}
 		// Another scheduler may have bound the pod, with other devices than this scheduler chose.
-		ctx = pendingwrites.Keeping(ctx, bound)
+		ctx = pendingwrites.Protecting(ctx, bound)
 	}
 	pl.DynamicResources.Unreserve(ctx, state, pod, node)
 }

@@ -148,7 +148,7 @@ func TestEveryProfileRestores(t *testing.T) {
 	job.Spec.SchedulerName, foreign.Spec.SchedulerName = "celset-scheduler", "another-scheduler"
 	low, lows := jobOf("low", 1)
 	later := e.heldFor(foreign, foreigns.UID)
-	later.Begun = time.Now()
+	later.Began = time.Now()
 	objects := append(e.objects(), class(), recording(t, e.heldFor(job, wanted.UID)), wanted, recording(t, later), foreigns, lows)
 	ctx, pl := startPreempting(t, &runtime.Unknown{Raw: []byte(`{"allocator": "Upstream"}`), ContentType: runtime.ContentTypeJSON}, objects...)
 	require.Equal(t, preempt.NoPreemption{}, pl.preempter)
@@ -174,7 +174,7 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 			state := framework.NewCycleState()
 			_, status := pl.PreFilter(ctx, state, joins, nil)
 			require.True(t, status.IsSuccess(), "%v", status)
-			holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
+			holdingOf(pl).Begin(e.heldFor(job, wanted.UID))
 			_, again := pl.PreFilter(ctx, framework.NewCycleState(), joins, nil)
 			if !test.refused {
 				require.True(t, again.IsSuccess(), "%v", again)
@@ -197,7 +197,7 @@ func TestRefusedPodsKeepTheirNomination(t *testing.T) {
 	result, status := pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Nil(t, result)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
+	holdingOf(pl).Begin(e.heldFor(job, wanted.UID))
 	result, status = pl.PostFilter(ctx, framework.NewCycleState(), job, framework.NewDefaultNodeToStatus())
 	require.Equal(t, "node-a", result.NominatedNodeName)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
@@ -380,7 +380,7 @@ func TestNodesThatAreNamed(t *testing.T) {
 	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)
 	for _, e := range []*evictable{a, b} {
 		job, wanted := jobOf("job-"+e.node.Name, 1)
-		holdingOf(pl).Keep(e.heldFor(job, wanted.UID))
+		holdingOf(pl).Begin(e.heldFor(job, wanted.UID))
 	}
 	low := evictablePod("low", 0, "1", "low")
 	nodes := framework.NewNodeToStatus(map[string]*fwk.Status{

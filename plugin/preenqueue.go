@@ -26,7 +26,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	if !status.IsSuccess() {
 		// The pod is let through once: PreFilter then refuses it for the same reason, and the attempt writes the reason to its status.
-		if pl.turns.Tell(pod, status.Message(), pl.activate) {
+		if pl.turns.MustReport(pod, status.Message(), pl.activate) {
 			return nil
 		}
 		return status
@@ -46,7 +46,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	if len(missing) > 0 {
 		pl.prepared.Await(pod, missing)
-		if why := preparation.Message(missing); !pl.turns.Tell(pod, why, pl.activate) {
+		if why := preparation.Message(missing); !pl.turns.MustReport(pod, why, pl.activate) {
 			return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, why)
 		}
 	}

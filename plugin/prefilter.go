@@ -36,7 +36,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	c := pl.resolver.Resolve(pod)
 	state.Write(cycle.ClaimsKey, c)
 	if c.Err != nil {
-		pl.turns.Told(pod)
+		pl.turns.NoteRefused(pod)
 		return nil, unusable(c.Err)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
@@ -59,7 +59,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	var result *fwk.PreFilterResult
 	var status *fwk.Status
-	held := pl.holds.KeptFrom(pod, c)
+	held := pl.holds.UnavailableTo(pod, c)
 	seen := pl.watched.During(func() []resourceapi.DeviceRequestAllocationResult {
 		return append(pl.writes.InUse(pod, c.Own(), pl.activate), held...)
 	}, func() { result, status = pl.DynamicResources.PreFilter(ctx, state, pod, nodes) })

@@ -141,7 +141,7 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 	if p.writes == nil {
 		writes, err := pendingwrites.New(pendingwrites.Config{
 			Client: handle.ClientSet(), KubeConfig: handle.KubeConfig(), Leads: p.guard.Leads,
-			Told:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
+			Delivered:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
 			Tracker: handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
 			Settled: func(outcome pendingwrites.Outcome) { measured.ObservePendingWrite(string(outcome)) },
 		})
@@ -304,7 +304,7 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 			return
 		}
 		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
-			go observe.NewFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Begun())
+			go observe.NewFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Started())
 		}
 	})
 	return pl, err

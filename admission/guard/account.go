@@ -226,7 +226,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 }
 
 // others returns the state of some devices: the allocations that claims have or may get, except of the claim with the UID but.
-func (a *account) others(but types.UID, pool poolID, devices []string) structured.AllocatedState {
+func (a *account) others(except types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()
 	wanted := sets.New(devices...)
@@ -235,7 +235,7 @@ func (a *account) others(but types.UID, pool poolID, devices []string) structure
 			holders.Insert(uid)
 		}
 	}
-	holders.Delete(but)
+	holders.Delete(except)
 	for uid := range holders {
 		a.entries[uid].each(func(r *resourceapi.DeviceRequestAllocationResult) {
 			if r.Driver == pool.driver && r.Pool == pool.name && wanted.Has(r.Device) {

@@ -142,7 +142,7 @@ func (j *judgement) tryPool(id poolID) *obstacle {
 		return nil
 	}
 	o := &obstacle{inTheWay: g.account.inTheWay(w.UID, overlap.InTheWay)}
-	o.refusal = Refusal{Reason: Overlaps, Message: fmt.Sprintf("device %s %s", overlap.Device, overlap.Reason) + told(o.inTheWay, w.Namespace)}
+	o.refusal = Refusal{Reason: Overlaps, Message: fmt.Sprintf("device %s %s", overlap.Device, overlap.Reason) + conflictingClaims(o.inTheWay, w.Namespace)}
 	for _, h := range o.inTheWay {
 		o.refusal.InTheWay = append(o.refusal.InTheWay, h.Claim)
 	}
@@ -163,11 +163,11 @@ func poolsOf(all results) []poolID {
 }
 
 // inTheWay returns the claims, except one, that may have one of the devices or a part of it, in the order of their names.
-func (a *account) inTheWay(but types.UID, devices []structured.DeviceID) []holder {
+func (a *account) inTheWay(except types.UID, devices []structured.DeviceID) []holder {
 	found := map[types.UID]holder{}
 	for _, device := range devices {
 		for uid := range a.holders[poolID{device.Driver.String(), device.Pool.String()}][device.Device.String()] {
-			if e := a.entries[uid]; uid != but {
+			if e := a.entries[uid]; uid != except {
 				stored := slices.ContainsFunc(e.stored, func(r resourceapi.DeviceRequestAllocationResult) bool {
 					return structured.MakeDeviceID(r.Driver, r.Pool, r.Device) == device
 				})

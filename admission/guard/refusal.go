@@ -51,16 +51,16 @@ func (o *obstacle) unconfirmed(err error) *Refusal {
 	}
 }
 
-// maxTold is the maximum number of claims in a message.
-const maxTold = 3
+// maxNamedClaims is the maximum number of claims in a message.
+const maxNamedClaims = 3
 
-// told names the conflicting claims for users of a namespace.
-func told(inTheWay []holder, namespace string) string {
+// conflictingClaims names the conflicting claims for users of a namespace.
+func conflictingClaims(inTheWay []holder, namespace string) string {
 	if len(inTheWay) == 0 {
 		return ""
 	}
 	var parts []string
-	for _, h := range inTheWay[:min(maxTold, len(inTheWay))] {
+	for _, h := range inTheWay[:min(maxNamedClaims, len(inTheWay))] {
 		name := fmt.Sprintf("claim %s/%s", h.Namespace, h.Name)
 		if h.Namespace != namespace {
 			name = fmt.Sprintf("a claim of another namespace (UID %s)", h.UID)

@@ -54,8 +54,8 @@ func newLedger() *ledger {
 	}
 }
 
-// await must be called before a request, and noted after its answer was stored.
-func (l *ledger) await() (noted func()) {
+// expectAnswer must be called before a request, and noted after its answer was stored.
+func (l *ledger) expectAnswer() (noted func()) {
 	a := &answer{map[types.NamespacedName]string{}}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

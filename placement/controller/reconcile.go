@@ -245,7 +245,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 		// The status would report decisions that are not written yet.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, wellknown.ReasonDecisionFailed, wellknown.ActionDeciding, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
-			result.Stand(object, foreign.misconfiguration())
+			result.KeepFormer(object, foreign.misconfiguration())
 			return result, true, err
 		}
 		return nil, true, err
@@ -273,7 +273,7 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	if r.records.get(object).listed {
 		return false, nil
 	}
-	defer r.ledger.await()()
+	defer r.ledger.expectAnswer()()
 	key := client.ObjectKeyFromObject(object)
 	live, version, err := decisionsOf(ctx, r.reader, key)
 	if err != nil {

@@ -98,7 +98,7 @@ type collected[T any] struct {
 	mutex sync.Mutex
 	// at is the value of changes before value was made.
 	at    uint64
-	made  bool
+	isSet  bool
 	value T
 }
 
@@ -111,14 +111,14 @@ func (c *collected[T]) get(ctx context.Context) (T, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	at := c.changes.Load()
-	if c.made && c.at == at {
+	if c.isSet && c.at == at {
 		return c.value, nil
 	}
 	value, err := c.collect(ctx)
 	if err != nil {
 		return value, err
 	}
-	c.at, c.made, c.value = at, true, value
+	c.at, c.isSet, c.value = at, true, value
 	return value, nil
 }
 

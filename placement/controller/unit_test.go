@@ -68,7 +68,7 @@ func TestLedgerKeepsTheNewest(t *testing.T) {
 			case "forget":
 				l.forget(of)
 			case "await":
-				awaited = append(awaited, l.await())
+				awaited = append(awaited, l.expectAnswer())
 			case "noted":
 				awaited[len(awaited)-1]()
 				awaited = awaited[:len(awaited)-1]

@@ -47,7 +47,7 @@ func (r *reconciler) write(ctx context.Context, object *clusterv1beta1.Placement
 }
 
 func (w *writing) take(ctx context.Context, step placement.Step) error {
-	defer w.ledger.await()()
+	defer w.ledger.expectAnswer()()
 	from := w.live[step.Object.Name]
 	switch {
 	case step.Delete:

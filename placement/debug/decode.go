@@ -32,7 +32,7 @@ const (
 	smallBody = 1 << 10
 )
 
-var reading = fairness.NewTurns(1, maxWaiting)
+var decodingTurns = fairness.NewTurns(1, maxWaiting)
 
 // codecs are strict, because a decoder that ignores a misspelled field would make the answer wrong.
 var codecs = func() serializer.CodecFactory {
@@ -55,7 +55,7 @@ func decode(w http.ResponseWriter, request *http.Request, user string) (*cluster
 		return nil, refusalOf(apierrors.NewBadRequest("the body could not be read: " + err.Error()))
 	}
 	if len(body) > smallBody {
-		end, err := reading.Take(request.Context(), user)
+		end, err := decodingTurns.Take(request.Context(), user)
 		switch {
 		case errors.Is(err, fairness.ErrTooMany):
 			return nil, refusalOf(apierrors.NewTooManyRequests(fmt.Sprintf("%d Placements of yours wait to be read; ask again later", maxWaiting), 1))

@@ -17,7 +17,7 @@ import (
 
 // Large Placements are read one at a time, and waiting ends with the request. Small Placements don't wait.
 func TestReadingTakesTurns(t *testing.T) {
-	end, err := reading.Take(t.Context(), "another")
+	end, err := decodingTurns.Take(t.Context(), "another")
 	require.NoError(t, err)
 	ctx := t.Context()
 	read := func(size int) error {
@@ -37,11 +37,11 @@ func TestReadingTakesTurns(t *testing.T) {
 // The number of waiting requests of one user is limited.
 func TestReadingIsBoundedForAUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end, err := reading.Take(t.Context(), "another")
+		end, err := decodingTurns.Take(t.Context(), "another")
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(t.Context())
 		for range maxWaiting {
-			go func() { _, _ = reading.Take(ctx, "somebody") }()
+			go func() { _, _ = decodingTurns.Take(ctx, "somebody") }()
 		}
 		synctest.Wait()
 		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", smallBody) + `"}}}`

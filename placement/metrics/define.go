@@ -15,7 +15,7 @@ const subsystem = "celset_placement"
 // Values of labels.
 const (
 	decided  = "decided"
-	standing = "standing"
+	former = "standing"
 	written  = "written"
 	conflict = "conflict"
 	failed   = "error"

@@ -23,7 +23,7 @@ func (m *Metrics) ObserveSchedule() (end func(*placement.Result, error)) {
 		case err != nil:
 			outcome = failed
 		case result.Decision == nil:
-			outcome = standing
+			outcome = former
 		}
 		m.scheduling.WithLabelValues(outcome).Observe(elapsed())
 		m.cached.WithLabelValues(cacheMatches, hit).Add(float64(result.Remembered))

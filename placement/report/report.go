@@ -34,8 +34,8 @@ type Report struct {
 	Placement *clusterv1beta1.Placement `json:"placement"`
 	// Responsible is true if the controller decides this Placement.
 	Responsible bool `json:"responsible"`
-	// Stands is true if the former decision is kept, so that only conditions would be written.
-	Stands bool `json:"formerDecisionStands"`
+	// KeepsFormer is true if the former decision is kept, so that only conditions would be written.
+	KeepsFormer bool `json:"formerDecisionStands"`
 	// Undecided is true if the decision failed and there is no former decision.
 	Undecided bool `json:"undecided,omitempty"`
 	// Status is the new status of the Placement.

@@ -127,7 +127,7 @@ func (c *Candidate) verdict() string {
 // grouped holds clusters by reason, in the order of the first occurrence.
 type grouped struct {
 	of    []*reasoned
-	known map[string]*reasoned
+	byKey map[string]*reasoned
 }
 
 // reasoned holds the clusters with one reason. reason is the text for the first cluster, listed the number of its rows in a
@@ -140,13 +140,13 @@ type reasoned struct {
 
 // add adds a cluster to the group with the key.
 func (g *grouped) add(cluster, key, reason string) *reasoned {
-	group := g.known[key]
+	group := g.byKey[key]
 	if group == nil {
-		if g.known == nil {
-			g.known = map[string]*reasoned{}
+		if g.byKey == nil {
+			g.byKey = map[string]*reasoned{}
 		}
 		group = &reasoned{reason: reason}
-		g.known[key] = group
+		g.byKey[key] = group
 		g.of = append(g.of, group)
 	}
 	group.clusters = append(group.clusters, cluster)

@@ -73,7 +73,7 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 		return s.Allocate(ctx, node, claims)
 	}
 	if over := a.Attempt.Over(); over != nil {
-		return nil, NotLookedAt(a.Attempt, over)
+		return nil, SkippedNode(a.Attempt, over)
 	}
 	defer a.Attempt.Progress()
 	end := a.Metrics.ObserveAllocation(claims, a.Constrained)
@@ -81,13 +81,13 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 		results, err := a.Group.Allocate(ctx, a.Allocator, node, claims)
 		end(results != nil, allocator.Stats{}, err)
 		a.Failed.note(err)
-		return results, Noted(a.Attempt, err)
+		return results, RecordedError(a.Attempt, err)
 	}
 	results, details, err := a.AllocateWithDetails(ctx, node, claims)
 	end(results != nil, details.Stats, err)
 	a.values.note(ctx, node.Name, details)
 	a.Failed.note(err)
-	return results, Noted(a.Attempt, err)
+	return results, RecordedError(a.Attempt, err)
 }
 
 // withContainers returns the claims. In upstream's claim for extended resources on a node, it marks requests for one container.
@@ -157,7 +157,7 @@ func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 		return s.Allocate(ctx, node, claims)
 	}
 	if over := a.attempt.Over(); over != nil {
-		return nil, NotLookedAt(a.attempt, over)
+		return nil, SkippedNode(a.attempt, over)
 	}
 	defer a.attempt.Progress()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -165,7 +165,7 @@ func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 	defer context.AfterFunc(a.over, func() { cancel(context.Cause(a.over)) })()
 	results, err := a.Allocator.Allocate(ctx, node, claims)
 	if over := a.attempt.Over(); over != nil && err != nil && ctx.Err() != nil {
-		return nil, NotLookedAt(a.attempt, over)
+		return nil, SkippedNode(a.attempt, over)
 	}
 	note(a.attempt, err)
 	return results, ofNode(err, claims)
@@ -192,17 +192,17 @@ func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	return err
 }
 
-// NotLookedAt returns the error for a node that is skipped because the attempt is over. Results for other nodes remain valid. If
+// SkippedNode returns the error for a node that is skipped because the attempt is over. Results for other nodes remain valid. If
 // no node fits, the claims back off.
-func NotLookedAt(attempt *guard.Attempt, over error) error {
+func SkippedNode(attempt *guard.Attempt, over error) error {
 	attempt.Failed(over)
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
-// Noted converts an error of the search to the error that the scheduler gets. The claims back off if the search took too long.
-func Noted(attempt *guard.Attempt, err error) error {
+// RecordedError converts an error of the search to the error that the scheduler gets. The claims back off if the search took too long.
+func RecordedError(attempt *guard.Attempt, err error) error {
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
-		return NotLookedAt(attempt, over)
+		return SkippedNode(attempt, over)
 	}
 	note(attempt, err)
 	return err

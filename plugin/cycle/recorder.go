@@ -41,15 +41,15 @@ type Recorder struct {
 	// Writes tracks pending writes. It is nil if nothing is allocated.
 	Writes *pendingwrites.Writes
 
-	// turn is held while a PreFilter runs and its lists are recorded.
-	turn sync.Mutex
+	// recording is held while a PreFilter runs and its lists are recorded.
+	recording sync.Mutex
 	// mutex guards the fields below.
 	mutex sync.Mutex
 	// seen holds the recorded lists, nil while no PreFilter is recorded. If another caller lists meanwhile, its lists are
 	// recorded: they are equally current.
 	seen *Material
-	// kept returns further devices that count as in use for the recorded PreFilter.
-	kept func() []resourceapi.DeviceRequestAllocationResult
+	// reserved returns further devices that count as in use for the recorded PreFilter.
+	reserved func() []resourceapi.DeviceRequestAllocationResult
 }
 
 // NewRecorder returns a Recorder that wraps a handle.
@@ -60,8 +60,8 @@ func NewRecorder(handle fwk.Handle) *Recorder {
 // During runs upstream's PreFilter and returns the lists it got. The devices that kept returns count as in use. kept is called
 // after the devices are listed.
 func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *Material {
-	o.turn.Lock()
-	defer o.turn.Unlock()
+	o.recording.Lock()
+	defer o.recording.Unlock()
 	seen := &Material{}
 	o.set(seen, kept)
 	defer o.set(nil, nil)
@@ -72,7 +72,7 @@ func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResul
 func (o *Recorder) set(seen *Material, kept func() []resourceapi.DeviceRequestAllocationResult) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
-	o.seen, o.kept = seen, kept
+	o.seen, o.reserved = seen, kept
 }
 
 // ClientSet implements [fwk.Handle].
@@ -113,7 +113,7 @@ type watchedClaims struct {
 
 // ListAllAllocatedDevices implements [fwk.ResourceClaimTracker].
 func (c watchedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID], error) {
-	state, err := c.keep(structured.Features{}, func() (*structured.AllocatedState, error) {
+	state, err := c.listInUse(structured.Features{}, func() (*structured.AllocatedState, error) {
 		devices, err := c.ResourceClaimTracker.ListAllAllocatedDevices()
 		return exclusively(devices), err
 	})
@@ -125,12 +125,12 @@ func (c watchedClaims) ListAllAllocatedDevices() (sets.Set[structured.DeviceID],
 
 // GatherAllocatedState implements [fwk.ResourceClaimTracker].
 func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error) {
-	return c.keep(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
+	return c.listInUse(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// keep lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
+// listInUse lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
 // modify.
-func (o *Recorder) keep(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
+func (o *Recorder) listInUse(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()
 		state, err := list()
@@ -138,7 +138,7 @@ func (o *Recorder) keep(features structured.Features, list func() (*structured.A
 			return nil, err
 		}
 		o.mutex.Lock()
-		seen, kept := o.seen, o.kept
+		seen, kept := o.seen, o.reserved
 		o.mutex.Unlock()
 		if seen == nil {
 			return state, nil

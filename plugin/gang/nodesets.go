@@ -55,15 +55,15 @@ type NodeSets struct {
 	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
-	// joint has the UIDs of the groups whose pods did not all fit on a set chosen for all of them. The next search for such a
+	// onlyLeast has the UIDs of the groups whose pods did not all fit on a set chosen for all of them. The next search for such a
 	// group chooses nodes only for the pods that must be placed.
-	joint *lru.Cache
+	onlyLeast *lru.Cache
 	// writes holds an entry for each condition that is being written.
 	writes chan struct{}
 }
 
-// maxJoint is the maximum number of groups in joint.
-const maxJoint = 1024
+// maxOnlyLeast is the maximum number of groups in joint.
+const maxOnlyLeast = 1024
 
 var (
 	_ fwk.PlacementGeneratePlugin = &NodeSets{}
@@ -109,7 +109,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Con
 	}
 	pl := &NodeSets{
 		TopologyPlacement: upstream, handle: handle, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
-		turns: config.Turns, metrics: config.Metrics, joint: lru.New(maxJoint), writes: make(chan struct{}, maxConditionWrites),
+		turns: config.Turns, metrics: config.Metrics, onlyLeast: lru.New(maxOnlyLeast), writes: make(chan struct{}, maxConditionWrites),
 	}
 	if !pl.enabled {
 		return pl, nil
@@ -162,7 +162,7 @@ type groupSearch struct {
 	hosts *groupHosts
 	// uid is the UID of the group.
 	uid     types.UID
-	reading *nodeset.Reading
+	reads *nodeset.Reading
 	attempt *guard.Attempt
 	// pods holds the waiting pods in the order of the scheduler.
 	pods []*v1.Pod
@@ -214,7 +214,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	switch {
 	case hasFailed && s.tried.most >= s.least:
 		// The scheduler has already accepted the group. Only an error makes it give up the placement.
-		pl.joint.Add(s.uid, nil)
+		pl.onlyLeast.Add(s.uid, nil)
 		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
 	case hasFailed && !isNew:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")

@@ -40,7 +40,7 @@ func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 
 // podSets lists the device sets that a pod may get on each node.
 type podSets struct {
-	reading *nodeset.Reading
+	reads *nodeset.Reading
 	// has holds the devices of the pod's allocated claims.
 	has []allocator.AllocatedDevice
 	// bytes counts the memory of the sets of all kinds on all nodes.
@@ -55,7 +55,7 @@ func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1
 	if l.bytes.Load() > nodeset.MaxSetBytes {
 		return nil, structured.ErrFailedAllocationOnNode
 	}
-	listed, err := l.reading.SetsOn(ctx, a, node, claims, l.has)
+	listed, err := l.reads.SetsOn(ctx, a, node, claims, l.has)
 	if err != nil || len(listed) == 0 {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 		}
 		return listed, nil
 	}
-	set, err := l.reading.SetOf(l.has, nil)
+	set, err := l.reads.SetOf(l.has, nil)
 	if err != nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 	}
@@ -88,14 +88,14 @@ func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 	alone, k := &askedAlone{attempt: s.attempt}, s.hosts.kinds[kind]
 	switch {
 	case s.ReadsDevices:
-		k.sets = &podSets{reading: s.reading, bytes: &s.hosts.listed, on: map[string][]nodeset.Set{}}
+		k.sets = &podSets{reads: s.reads, bytes: &s.hosts.listedBytes, on: map[string][]nodeset.Set{}}
 		alone.devices = k.sets
 		var err error
 		k.sets.has, k.unallocated, err = pl.devicesOf(k.pods[0])
 		return alone, err
 	case s.Constraint.PodsPerNode > 1 || s.hosts.mayCompete || len(s.hosts.shared) > 0:
-		k.joint = &jointDevices{hosts: s.hosts, kind: kind, claims: map[string][]*resourceapi.ResourceClaim{}}
-		alone.devices = k.joint
+		k.together = &groupAllocator{hosts: s.hosts, kind: kind, claims: map[string][]*resourceapi.ResourceClaim{}}
+		alone.devices = k.together
 	}
 	return alone, nil
 }
@@ -113,7 +113,7 @@ func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	for i := range s.Nodes {
 		if n := &s.Nodes[i]; n.Placed {
 			var err error
-			if n.Has, err = s.reading.SetOf(on[n.Name], nil); err != nil {
+			if n.Has, err = s.reads.SetOf(on[n.Name], nil); err != nil {
 				return fmt.Errorf("node %s, on which a pod of the group runs: %w", n.Name, err)
 			}
 		}

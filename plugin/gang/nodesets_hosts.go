@@ -38,8 +38,8 @@ type groupHosts struct {
 	kindOf map[types.UID]int
 	// shared has the names of unallocated claims that several pods use.
 	shared sets.Set[string]
-	// listed is the memory in bytes of the sets of devices, if the expression reads devices.
-	listed atomic.Int64
+	// listedBytes is the memory in bytes of the sets of devices, if the expression reads devices.
+	listedBytes atomic.Int64
 
 	// mayCompete is set if pods on different nodes may use the same devices. competes is set once a pod tried alone got such a
 	// device.
@@ -115,10 +115,10 @@ func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load,
 }
 
 func (h *groupHosts) devicesOf(k *groupKind) cycle.GroupDevices {
-	if k.joint == nil {
+	if k.together == nil {
 		return nil
 	}
-	return k.joint
+	return k.together
 }
 
 // Each implements [nodeset.Hosts].
@@ -212,12 +212,12 @@ func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
 	for kind, n := range load {
 		k := h.kinds[kind]
-		if k.joint == nil {
+		if k.together == nil {
 			continue
 		}
 		for range n {
 			var places []int
-			for _, claim := range k.joint.claimsOn(h.search.Nodes[node].Name) {
+			for _, claim := range k.together.claimsOn(h.search.Nodes[node].Name) {
 				at, isKnown := known[claim.UID]
 				switch {
 				case isKnown:
@@ -286,8 +286,8 @@ func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevice
 	return all
 }
 
-// jointDevices allocates for a pod of a kind together with the other pods of the load on the node.
-type jointDevices struct {
+// groupAllocator allocates for a pod of a kind together with the other pods of the load on the node.
+type groupAllocator struct {
 	hosts *groupHosts
 	kind  int
 
@@ -296,13 +296,13 @@ type jointDevices struct {
 	claims map[string][]*resourceapi.ResourceClaim
 }
 
-func (j *jointDevices) claimsOn(node string) []*resourceapi.ResourceClaim {
+func (j *groupAllocator) claimsOn(node string) []*resourceapi.ResourceClaim {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	return j.claims[node]
 }
 
-func (j *jointDevices) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
+func (j *groupAllocator) Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	beside, _ := ctx.Value(loadInContext{}).(*loadBeside)
 	if beside == nil {
 		j.mutex.Lock()

@@ -57,8 +57,8 @@ type groupKind struct {
 	// sets lists the devices that a pod may get, if expressions read devices. unallocated is set if the pod has unallocated claims.
 	sets        *podSets
 	unallocated bool
-	// joint allocates the claims of several pods together, nil if pods do not compete for devices.
-	joint *jointDevices
+	// together allocates the claims of several pods together, nil if pods do not compete for devices.
+	together *groupAllocator
 }
 
 // askForEachKind sorts the pods by kind and finds the nodes that can take a pod of each kind.
@@ -82,7 +82,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
 		}
 	}
-	if s.reading.Slices() {
+	if s.reads.Slices() {
 		if err := pl.addSlices(s); err != nil {
 			return nil, fwk.AsStatus(err)
 		}
@@ -150,7 +150,7 @@ func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycle
 	if status := s.over(); !status.IsSuccess() {
 		return nil, status
 	}
-	if s.hosts.listed.Load() > nodeset.MaxSetBytes {
+	if s.hosts.listedBytes.Load() > nodeset.MaxSetBytes {
 		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, fmt.Sprintf(
 			"the sets of devices that the pods of the group may get on all nodes take more than %d MiB: narrow the nodes with a nodeSelector, or the devices by selectors or constraints in the claims", nodeset.MaxSetBytes>>20))
 	}

@@ -52,7 +52,7 @@ func newOrderCase(refuse ...string) *orderCase {
 	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
 	group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: 2}
 	group.Spec.SchedulingConstraints = &schedulingapi.PodGroupSchedulingConstraints{Topology: []schedulingapi.TopologyConstraint{{Key: v1alpha1.AttributeDomain + "/one_rack"}}}
-	c := &orderCase{pl: &NodeSets{hasGroups: true, enabled: true, handle: groupOnly{group: group}, joint: lru.New(1)}, refuse: refuse, feasible: maxPlacements}
+	c := &orderCase{pl: &NodeSets{hasGroups: true, enabled: true, handle: groupOnly{group: group}, onlyLeast: lru.New(1)}, refuse: refuse, feasible: maxPlacements}
 	for i := range 2 {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: types.UID(fmt.Sprint(i))}}
 		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group.Name}

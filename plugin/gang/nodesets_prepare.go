@@ -159,7 +159,7 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	pl.await(pod, group)
-	if pl.turns.Tell(pod, "", pl.prepared.Activate) {
+	if pl.turns.MustReport(pod, "", pl.prepared.Activate) {
 		return nil
 	}
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, groupNotCompiled(group))

@@ -65,8 +65,8 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		s.least = max(1, int(gang.MinCount)-placed.ScheduledPodsCount())
 	}
 	s.Least = min(s.least, len(pods))
-	if _, joint := pl.joint.Get(group.UID); joint {
-		pl.joint.Remove(group.UID)
+	if _, joint := pl.onlyLeast.Get(group.UID); joint {
+		pl.onlyLeast.Remove(group.UID)
 		s.OnlyLeast = true
 	}
 	refusals, status := pl.askForEachKind(ctx, state, s, scheduled)
@@ -129,8 +129,8 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	case err != nil:
 		return nil, fwk.AsStatus(err)
 	}
-	s.reading = nodeset.ReadingOf(prepared)
-	s.ReadsDevices = s.reading.Devices()
+	s.reads = nodeset.ReadingOf(prepared)
+	s.ReadsDevices = s.reads.Devices()
 	switch shared := s.hosts.shared; {
 	case s.ReadsDevices && len(shared) > 0:
 		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
@@ -211,7 +211,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	standing := func(node int) string {
+	runningPods := func(node int) string {
 		return nodeset.Standing(func(yield func(*v1.Pod) bool) {
 			for _, pod := range s.infos[node].GetPods() {
 				if !yield(pod.GetPod()) {
@@ -220,7 +220,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 			}
 		}, s.Namespace)
 	}
-	return s.NearestMiss(ctx, s.why, standing, allocator.WithStepBudget(nearMissSteps))
+	return s.NearestMiss(ctx, s.why, runningPods, allocator.WithStepBudget(nearMissSteps))
 }
 
 // addSlices adds the node-local slices to their nodes.

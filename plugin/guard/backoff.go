@@ -50,7 +50,7 @@ func (b *backOffs) set(key types.UID, entry backOff, now time.Time, limits *Limi
 		b.entries = map[types.UID]backOff{}
 	}
 	if _, known := b.entries[key]; !known && len(b.entries) >= maxBackOffs {
-		b.makeRoom(now, limits)
+		b.evict(now, limits)
 	}
 	b.entries[key] = entry
 }
@@ -72,8 +72,8 @@ func (b *backOffs) forget(keys []types.UID) {
 	}
 }
 
-// makeRoom removes back-offs that ended long ago, mostly of deleted claims. Otherwise it removes the back-off that ends next.
-func (b *backOffs) makeRoom(now time.Time, limits *Limits) {
+// evict removes back-offs that ended long ago, mostly of deleted claims. Otherwise it removes the back-off that ends next.
+func (b *backOffs) evict(now time.Time, limits *Limits) {
 	var next types.UID
 	var soonest time.Time
 	for key, entry := range b.entries {

@@ -27,14 +27,14 @@ type cycle struct {
 	hasAttempt bool
 }
 
-// Begun returns a channel that is closed at the first reported cycle. From then on this process schedules; with leader election,
+// Started returns a channel that is closed at the first reported cycle. From then on this process schedules; with leader election,
 // it is the leader.
-func (g *Guard) Begun() <-chan struct{} { return g.program.begun }
+func (g *Guard) Started() <-chan struct{} { return g.program.started }
 
 func (g *Guard) begin() {
-	if !g.program.hasBegun {
-		g.program.hasBegun = true
-		close(g.program.begun)
+	if !g.program.hasStarted {
+		g.program.hasStarted = true
+		close(g.program.started)
 	}
 }
 

@@ -27,8 +27,8 @@ func keyOf(pod *v1.Pod) types.UID {
 	return pod.UID
 }
 
-// kept returns the entry with a copy of the pod that has only the fields that the queue needs, and the priority.
-func (e entry) kept() entry {
+// minimal returns the entry with a copy of the pod that has only the fields that the queue needs, and the priority.
+func (e entry) minimal() entry {
 	e.pod = &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID},
 		Spec:       v1.PodSpec{SchedulingGroup: e.pod.Spec.SchedulingGroup, Priority: e.pod.Spec.Priority},

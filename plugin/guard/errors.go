@@ -10,11 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a pod doubles with each error, from firstRest to longestRest. These are the defaults of
+// The back-off of a pod doubles with each error, from firstErrorBackOff to longestErrorBackOff. These are the defaults of
 // podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler.
 const (
-	firstRest   = time.Second
-	longestRest = 10 * time.Second
+	firstErrorBackOff   = time.Second
+	longestErrorBackOff = 10 * time.Second
 )
 
 // attemptErrors maps pods to their consecutive failed attempts. Bound and deleted pods are removed.
@@ -40,11 +40,11 @@ func (e attemptErrors) next(pod *v1.Pod) time.Time {
 	if !known {
 		return time.Time{}
 	}
-	rest := longestRest
+	delay := longestErrorBackOff
 	if doublings := failed.inARow - 1; doublings < 4 {
-		rest = min(longestRest, firstRest<<doublings)
+		delay = min(longestErrorBackOff, firstErrorBackOff<<doublings)
 	}
-	return failed.last.Add(rest)
+	return failed.last.Add(delay)
 }
 
 func (e attemptErrors) forget(pod *v1.Pod) { delete(e, pod.UID) }

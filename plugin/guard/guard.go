@@ -30,7 +30,7 @@ type Guard struct {
 	backOffs backOffs
 	putOff   putOff
 	lines    lines
-	telling  telling
+	unreported  unreported
 	// current is the attempt that was admitted last. It is nil once the guard has noticed its end.
 	current *Attempt
 	cycle   cycle
@@ -45,14 +45,14 @@ type program struct {
 	waiting waiting
 	// leads is nil if the program elects no leader.
 	leads func() error
-	// begun is closed at the first scheduling cycle. hasBegun reports whether it is closed.
-	begun    chan struct{}
-	hasBegun bool
+	// started is closed at the first scheduling cycle. hasStarted reports whether it is closed.
+	started    chan struct{}
+	hasStarted bool
 }
 
 // New returns a Guard without limits: see [Guard.Configure].
 func New(clock clock.PassiveClock) *Guard {
-	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, program: program{begun: make(chan struct{})}}
+	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, program: program{started: make(chan struct{})}}
 }
 
 // Configure sets the limits.
@@ -133,7 +133,7 @@ func (g *Guard) Gate(r Request) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	e := newEntry(r.Pod, r.Activate)
-	if g.telling.passes(e.key) || g.lines.hasTurn(e) {
+	if g.unreported.passes(e.key) || g.lines.hasTurn(e) {
 		return false
 	}
 	now := g.clock.Now()
@@ -143,7 +143,7 @@ func (g *Guard) Gate(r Request) bool {
 	} else if g.limits.SharePercent >= 100 || g.program.queue == nil || g.lines.pass(e, g.mostQueued(r.Pod.Namespace, now), now) {
 		return false
 	}
-	g.telling.wait(e, "", now)
+	g.unreported.wait(e, "", now)
 	g.lookAt(now.Add(pollInterval), now)
 	return true
 }
@@ -158,7 +158,7 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	g.lines.leave(newEntry(pod, nil))
 	g.lines.errors.forget(pod)
 	g.putOff.leave(pod.UID)
-	g.telling.done(pod.UID)
+	g.unreported.done(pod.UID)
 }
 
 // Failed records that an attempt found no node for a pod, or that the pod could not be bound. After an error the pod backs off.
@@ -192,7 +192,7 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	e := newEntry(r.Pod, r.Activate)
 	hasTurn := g.lines.hasTurn(e)
 	g.lines.leave(e)
-	g.telling.done(e.key)
+	g.unreported.done(e.key)
 	if longest, waits := g.backOffs.of(r.keys(), now); waits {
 		g.putOff.until(e, r.keys(), longest.until)
 		g.lookAt(longest.until, now)

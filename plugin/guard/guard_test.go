@@ -374,12 +374,12 @@ func TestBegun(t *testing.T) {
 			b := newBench()
 			b.Look()
 			select {
-			case <-b.Begun():
+			case <-b.Started():
 				t.Fatal("nothing has begun")
 			default:
 			}
 			begin(b)
-			<-b.Begun()
+			<-b.Started()
 			begin(b)
 		})
 	}

@@ -55,9 +55,9 @@ type line struct {
 	// tag of each flow, in this order. virtualTime is the greatest tag of a queued pod.
 	tags        [2]int
 	virtualTime int
-	// resting are the pods that back off. The first of these back-offs ends at rested.
-	resting map[types.UID]*inLine
-	rested  time.Time
+	// backingOff are the pods that back off. The first of these back-offs ends at rested.
+	backingOff map[types.UID]*inLine
+	backOffEnds  time.Time
 	// pods are the pods in order and in resting.
 	pods map[types.UID]*inLine
 	// queued has the queued pods that were not tried yet.
@@ -89,7 +89,7 @@ func (l *lines) of(namespace string) *line {
 	}
 	of := l.byNamespace[namespace]
 	if of == nil {
-		of = &line{pods: map[types.UID]*inLine{}, resting: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
+		of = &line{pods: map[types.UID]*inLine{}, backingOff: map[types.UID]*inLine{}, queued: map[types.UID]*queued{}}
 		l.byNamespace[namespace] = of
 	}
 	return of
@@ -128,11 +128,11 @@ func (l *lines) join(e entry, now time.Time) {
 		return
 	}
 	l.joined++
-	waits := &inLine{entry: e.kept(), joined: l.joined, tried: isTold(e.pod, ""), due: l.errors.next(e.pod)}
+	waits := &inLine{entry: e.minimal(), joined: l.joined, tried: hasReason(e.pod, ""), due: l.errors.next(e.pod)}
 	of.pods[e.key] = waits
 	if waits.due.After(now) {
-		of.resting[e.key] = waits
-		of.rested = earlier(of.rested, waits.due)
+		of.backingOff[e.key] = waits
+		of.backOffEnds = earlier(of.backOffEnds, waits.due)
 		return
 	}
 	of.add(waits)
@@ -149,18 +149,18 @@ func (of *line) add(waits *inLine) {
 	heap.Push(of, waits)
 }
 
-// rest moves pods whose back-off has ended into the order.
-func (of *line) rest(now time.Time) {
-	if of.rested.After(now) {
+// endBackOffs moves pods whose back-off has ended into the order.
+func (of *line) endBackOffs(now time.Time) {
+	if of.backOffEnds.After(now) {
 		return
 	}
-	of.rested = time.Time{}
-	for key, waits := range of.resting {
+	of.backOffEnds = time.Time{}
+	for key, waits := range of.backingOff {
 		if waits.due.After(now) {
-			of.rested = earlier(of.rested, waits.due)
+			of.backOffEnds = earlier(of.backOffEnds, waits.due)
 			continue
 		}
-		delete(of.resting, key)
+		delete(of.backingOff, key)
 		of.add(waits)
 	}
 }
@@ -173,10 +173,10 @@ func (l *lines) leave(e entry) {
 	}
 	delete(of.queued, e.key)
 	if waits := of.pods[e.key]; waits != nil {
-		if of.resting[e.key] == nil {
+		if of.backingOff[e.key] == nil {
 			heap.Remove(of, waits.index)
 		}
-		delete(of.resting, e.key)
+		delete(of.backingOff, e.key)
 		delete(of.pods, e.key)
 	}
 	l.tidy(e.pod.Namespace, of)
@@ -198,8 +198,8 @@ func (l *lines) tidy(namespace string, of *line) {
 	}
 }
 
-// share holds the limits from the share of a namespace.
-type share struct {
+// shareLimits holds the limits from the share of a namespace.
+type shareLimits struct {
 	// most limits the queued pods.
 	most int
 	// isThrottled is true if the namespace has used up its share and pods of other namespaces wait.
@@ -236,10 +236,10 @@ func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
 }
 
 // next queues the first pods of each line, within the shares. inQueue returns the pods in the queue.
-func (l *lines) next(now time.Time, shareOf func(namespace string) share, inQueue func() []*v1.Pod) (queue []entry) {
+func (l *lines) next(now time.Time, shareOf func(namespace string) shareLimits, inQueue func() []*v1.Pod) (queue []entry) {
 	l.check(now, inQueue)
 	for namespace, of := range l.byNamespace {
-		of.rest(now)
+		of.endBackOffs(now)
 		if len(of.order) > 0 {
 			allowed := shareOf(namespace)
 			for !allowed.isThrottled && len(of.order) > 0 && len(of.queued) < allowed.most {

@@ -185,7 +185,7 @@ func TestEachPodHasATurn(t *testing.T) {
 		s.Look()
 		require.Empty(t, s.lines.byNamespace)
 		require.Empty(t, s.putOff.backingOff)
-		require.Empty(t, s.telling.pods)
+		require.Empty(t, s.unreported.pods)
 	})
 }
 

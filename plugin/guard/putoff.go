@@ -37,7 +37,7 @@ func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 	if known := p.backingOff[e.key]; known != nil && slices.Equal(known.keys, keys) {
 		return
 	}
-	p.backingOff[e.key] = &backingOff{e.kept(), keys, until}
+	p.backingOff[e.key] = &backingOff{e.minimal(), keys, until}
 	p.next = earlier(p.next, until)
 }
 

@@ -74,16 +74,16 @@ func (g *Guard) look() (activate []entry, over *Attempt, next time.Time) {
 		entry, backsOff := g.backOffs.of(keys, now)
 		return entry.until, backsOff
 	})
-	activate = append(activate, g.lines.next(now, func(namespace string) share {
-		return share{g.mostQueued(namespace, now), g.isThrottled(namespace, now)}
+	activate = append(activate, g.lines.next(now, func(namespace string) shareLimits {
+		return shareLimits{g.mostQueued(namespace, now), g.isThrottled(namespace, now)}
 	}, g.inQueue)...)
 	if len(g.lines.byNamespace) > 0 {
 		next = earlier(next, now.Add(pollInterval))
 	}
-	untold, tell := g.telling.due(now)
+	untold, nextReport := g.unreported.due(now)
 	activate = append(activate, untold...)
-	if !tell.IsZero() {
-		next = earlier(next, tell)
+	if !nextReport.IsZero() {
+		next = earlier(next, nextReport)
 	}
 	if a := g.current; a != nil && a.timeout > 0 {
 		end := a.began.Add(a.timeout)

@@ -15,45 +15,45 @@ import (
 // After a failed attempt, the scheduler writes to the pod why it waits. A gated pod makes no attempt, so it would get no
 // condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
-//   1. A gated pod without a condition is stored ([telling.wait]). Most pods pass the gate soon, because their claims are created or
+//   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are created or
 //      compiled meanwhile.
-//   2. After untoldPatience the pod is activated and passes the gate ([telling.passes]).
-//   3. The attempt removes the pod ([telling.done]).
+//   2. After reportDelay the pod is activated and passes the gate ([unreported.passes]).
+//   3. The attempt removes the pod ([unreported.done]).
 //
 // Each attempt writes a condition and an event, and the scheduler's API client allows some fifty requests a second. So the pods
 // are queued one at a time, in turns of namespaces.
 
 const (
-	// untoldPatience is the time that a gated pod waits without a condition. kube-controller-manager creates claims sooner.
-	untoldPatience = 5 * time.Second
-	// tellInterval is the time after which the next pod of the same namespace may be queued to get its condition.
-	tellInterval = 100 * time.Millisecond
-	// tellIntervalOfAll is the time after which the next pod of any namespace may be queued to get its condition.
-	tellIntervalOfAll = 50 * time.Millisecond
-	// tellTimeout is the time after which a queued pod without an attempt is dropped, because its claim was deleted or allocated.
-	tellTimeout = time.Minute
+	// reportDelay is the time that a gated pod waits without a condition. kube-controller-manager creates claims sooner.
+	reportDelay = 5 * time.Second
+	// reportInterval is the time after which the next pod of the same namespace may be queued to get its condition.
+	reportInterval = 100 * time.Millisecond
+	// reportIntervalOfAll is the time after which the next pod of any namespace may be queued to get its condition.
+	reportIntervalOfAll = 50 * time.Millisecond
+	// reportTimeout is the time after which a queued pod without an attempt is dropped, because its claim was deleted or allocated.
+	reportTimeout = time.Minute
 )
 
-// telling holds gated pods without a condition that has the reason why they wait.
-type telling struct {
-	byNamespace map[string]*untoldOf
-	pods        map[types.UID]*untoldPod
+// unreported holds gated pods without a condition that has the reason why they wait.
+type unreported struct {
+	byNamespace map[string]*unreportedOf
+	pods        map[types.UID]*unreportedPod
 	// next is the earliest time to queue another pod.
 	next time.Time
 }
 
-// untoldOf holds the pods of a namespace in the order of arrival.
-type untoldOf struct {
-	order []*untoldPod
+// unreportedOf holds the pods of a namespace in the order of arrival.
+type unreportedOf struct {
+	order []*unreportedPod
 	// compactAt is the length at which removed pods are deleted from the middle of the order.
 	compactAt int
-	// told are the pods that were queued to get their condition.
-	told []*untoldPod
+	// queued are the pods that were queued to get their condition.
+	queued []*unreportedPod
 	// next is the earliest time to queue another pod.
 	next time.Time
 }
 
-type untoldPod struct {
+type unreportedPod struct {
 	entry
 	// due is the time at which the pod is queued, and after that the time at which it is dropped.
 	due time.Time
@@ -62,19 +62,19 @@ type untoldPod struct {
 }
 
 // wait adds a pod unless it has a condition that contains why. An empty why matches any condition.
-func (t *telling) wait(e entry, why string, now time.Time) {
-	if t.pods[e.key] != nil || isTold(e.pod, why) {
+func (t *unreported) wait(e entry, why string, now time.Time) {
+	if t.pods[e.key] != nil || hasReason(e.pod, why) {
 		return
 	}
 	if t.pods == nil {
-		t.pods, t.byNamespace = map[types.UID]*untoldPod{}, map[string]*untoldOf{}
+		t.pods, t.byNamespace = map[types.UID]*unreportedPod{}, map[string]*unreportedOf{}
 	}
 	of := t.byNamespace[e.pod.Namespace]
 	if of == nil {
-		of = &untoldOf{}
+		of = &unreportedOf{}
 		t.byNamespace[e.pod.Namespace] = of
 	}
-	waits := &untoldPod{entry: e.kept(), due: now.Add(untoldPatience)}
+	waits := &unreportedPod{entry: e.minimal(), due: now.Add(reportDelay)}
 	t.pods[e.key] = waits
 	of.order = append(of.order, waits)
 	if len(of.order) > of.compactAt {
@@ -83,9 +83,9 @@ func (t *telling) wait(e entry, why string, now time.Time) {
 	}
 }
 
-// isTold reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
+// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
 // outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
-func isTold(pod *v1.Pod, why string) bool {
+func hasReason(pod *v1.Pod, why string) bool {
 	if pod.Spec.SchedulingGroup != nil {
 		why = ""
 	}
@@ -95,24 +95,24 @@ func isTold(pod *v1.Pod, why string) bool {
 }
 
 // isGone reports whether a pod was removed or replaced by another pod of its group.
-func (t *telling) isGone(pod *untoldPod) bool { return t.pods[pod.key] != pod }
+func (t *unreported) isGone(pod *unreportedPod) bool { return t.pods[pod.key] != pod }
 
 // passes reports whether a pod must pass the gate now.
-func (t *telling) passes(key types.UID) bool {
+func (t *unreported) passes(key types.UID) bool {
 	untold := t.pods[key]
 	return untold != nil && untold.isQueued
 }
 
 // done removes a pod whose attempt started or was refused.
-func (t *telling) done(key types.UID) { delete(t.pods, key) }
+func (t *unreported) done(key types.UID) { delete(t.pods, key) }
 
 // due returns the pod to queue now, if any. next is the time at which the next pod may be queued, zero for never. Among
 // namespaces with a due pod, due chooses the namespace that was served least recently.
-func (t *telling) due(now time.Time) (queue []entry, next time.Time) {
-	var turn *untoldOf
+func (t *unreported) due(now time.Time) (queue []entry, next time.Time) {
+	var turn *unreportedOf
 	for namespace, of := range t.byNamespace {
-		of.told = t.skip(of.told, func(pod *untoldPod) bool { return !pod.due.After(now) })
-		of.order = t.skip(of.order, func(*untoldPod) bool { return false })
+		of.queued = t.skip(of.queued, func(pod *unreportedPod) bool { return !pod.due.After(now) })
+		of.order = t.skip(of.order, func(*unreportedPod) bool { return false })
 		switch {
 		case len(of.order) > 0:
 			at := later(of.order[0].due, of.next)
@@ -120,25 +120,25 @@ func (t *telling) due(now time.Time) (queue []entry, next time.Time) {
 			if !at.After(now) && (turn == nil || of.next.Before(turn.next)) {
 				turn = of
 			}
-		case len(of.told) == 0:
+		case len(of.queued) == 0:
 			delete(t.byNamespace, namespace)
 		}
-		if len(of.told) > 0 {
-			next = earlier(next, of.told[0].due)
+		if len(of.queued) > 0 {
+			next = earlier(next, of.queued[0].due)
 		}
 	}
 	if turn == nil || t.next.After(now) {
 		return nil, next
 	}
 	first := turn.order[0]
-	first.isQueued, first.due = true, now.Add(tellTimeout)
-	turn.order, turn.told = turn.order[1:], append(turn.told, first)
-	turn.next, t.next = now.Add(tellInterval), now.Add(tellIntervalOfAll)
+	first.isQueued, first.due = true, now.Add(reportTimeout)
+	turn.order, turn.queued = turn.order[1:], append(turn.queued, first)
+	turn.next, t.next = now.Add(reportInterval), now.Add(reportIntervalOfAll)
 	return []entry{first.entry}, t.next
 }
 
 // skip removes pods from the front of a list while they are gone or drop is true.
-func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldPod {
+func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool) []*unreportedPod {
 	for len(pods) > 0 && (t.isGone(pods[0]) || drop(pods[0])) {
 		if !t.isGone(pods[0]) {
 			delete(t.pods, pods[0].key)
@@ -149,25 +149,25 @@ func (t *telling) skip(pods []*untoldPod, drop func(*untoldPod) bool) []*untoldP
 	return pods
 }
 
-// Tell records that a pod is gated because of why. It returns true if the pod must be queued anyway, for an attempt that is
+// MustReport records that a pod is gated because of why. It returns true if the pod must be queued anyway, for an attempt that is
 // refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
 // of the pod contains why. Tell runs under the lock of the scheduling queue and takes microseconds.
-func (g *Guard) Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
+func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	e := newEntry(pod, activate)
-	if g.telling.passes(e.key) {
+	if g.unreported.passes(e.key) {
 		return true
 	}
 	now := g.clock.Now()
-	g.telling.wait(e, why, now)
-	g.lookAt(now.Add(untoldPatience), now)
+	g.unreported.wait(e, why, now)
+	g.lookAt(now.Add(reportDelay), now)
 	return false
 }
 
-// Told records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
-func (g *Guard) Told(pod *v1.Pod) {
+// NoteRefused records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
+func (g *Guard) NoteRefused(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.telling.done(keyOf(pod))
+	g.unreported.done(keyOf(pod))
 }

@@ -33,7 +33,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	require.True(t, b.Gate(b.request(pod("a", "without claims"))), "it wants extended resources")
 	b.Forget(pod("a", "without claims"))
 	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
-	for began := b.clock.Now(); b.clock.Since(began) < untoldPatience+2*time.Second; b.pass(10 * time.Millisecond) {
+	for began := b.clock.Now(); b.clock.Since(began) < reportDelay+2*time.Second; b.pass(10 * time.Millisecond) {
 		// The others keep waiting, and the namespace gets no share meanwhile.
 		b.CycleBegan("a")
 		b.pass(10 * time.Millisecond)
@@ -76,7 +76,7 @@ func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 		s.Look()
 	}
 	require.Empty(t, s.lines.byNamespace)
-	require.Empty(t, s.telling.pods)
+	require.Empty(t, s.unreported.pods)
 }
 
 // TestPodsWhoseGatesWereRemovedAreTold checks pods whose only condition is about the gates, written by the API server.
@@ -87,12 +87,12 @@ func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	p := pod("a", "gates were removed")
 	p.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonSchedulingGated}}
 	require.True(t, s.Gate(s.requestOf(p)))
-	require.Contains(t, s.telling.pods, p.UID)
+	require.Contains(t, s.unreported.pods, p.UID)
 }
 
 // gated gates a pod as another plugin would, such as for a missing claim.
 func (b *bench) gated(p *v1.Pod) bool {
-	return !b.Tell(p, "claim is missing", b.request(p).Activate)
+	return !b.MustReport(p, "claim is missing", b.request(p).Activate)
 }
 
 // TestPodsAreToldAtARate checks that 1,000 pods of a namespace are queued one at a time, with pods of other namespaces between
@@ -112,7 +112,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 		b.pass(10 * time.Millisecond)
 		return b.activated[before:]
 	}
-	for range untoldPatience / (10 * time.Millisecond) {
+	for range reportDelay / (10 * time.Millisecond) {
 		require.Empty(t, tick())
 	}
 	for second := range 3 {
@@ -125,7 +125,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 	for i := range namespaces {
 		require.True(t, b.gated(pod(fmt.Sprint("other-", i), "p")))
 	}
-	for range untoldPatience / (10 * time.Millisecond) {
+	for range reportDelay / (10 * time.Millisecond) {
 		tick()
 	}
 	others, all := map[string]int{}, 0
@@ -148,13 +148,13 @@ func TestPodsAreToldAtARate(t *testing.T) {
 	// One attempt each gives the queued pods their conditions.
 	last := pod("many", fmt.Sprint(many-1))
 	require.False(t, b.gated(last))
-	b.Told(last)
+	b.NoteRefused(last)
 	last.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/8 nodes are available: claim is missing."}}
 	require.True(t, b.gated(last))
-	require.NotContains(t, b.telling.pods, last.UID)
+	require.NotContains(t, b.unreported.pods, last.UID)
 	last.Status.Conditions[0].Message = "0/8 nodes are available: 8 other reasons"
 	require.True(t, b.gated(last))
-	require.Contains(t, b.telling.pods, last.UID, "it is told why it waits now")
+	require.Contains(t, b.unreported.pods, last.UID, "it is told why it waits now")
 }
 
 // TestGroupsAreToldTogether checks that the pods of a group pass the gate together, even if the pod that came first is gone.
@@ -165,14 +165,14 @@ func TestGroupsAreToldTogether(t *testing.T) {
 		require.True(t, b.gated(p))
 	}
 	b.Forget(pods[0])
-	b.pass(untoldPatience)
+	b.pass(reportDelay)
 	b.Look()
 	require.Equal(t, []string{"a/0"}, b.activated, "the queue finds the group by each of its pods")
 	for _, p := range pods[1:] {
 		require.False(t, b.gated(p))
 	}
 	for _, p := range pods[1:] {
-		b.Told(p)
+		b.NoteRefused(p)
 	}
 	require.True(t, b.gated(pods[1]))
 }
@@ -186,9 +186,9 @@ func TestPodsThatComeAndGoAreNotKept(t *testing.T) {
 		require.True(t, b.gated(p))
 		b.Forget(p)
 	}
-	require.Len(t, b.telling.pods, 1)
-	require.Less(t, len(b.telling.byNamespace["a"].order), 2<<10)
-	b.pass(untoldPatience)
+	require.Len(t, b.unreported.pods, 1)
+	require.Less(t, len(b.unreported.byNamespace["a"].order), 2<<10)
+	b.pass(reportDelay)
 	b.Look()
 	require.Equal(t, []string{"a/stays"}, b.activated)
 }

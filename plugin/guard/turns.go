@@ -12,10 +12,10 @@ type Turns interface {
 	Gate(r Request) bool
 	// Admit begins an attempt or refuses it.
 	Admit(r Request) (*Attempt, *Refusal)
-	// Tell records that a pod is gated, and reports whether the pod must be queued anyway.
-	Tell(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// Told records that an attempt is refused before Admit is called.
-	Told(pod *v1.Pod)
+	// MustReport records that a pod is gated, and reports whether the pod must be queued anyway.
+	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
+	// NoteRefused records that an attempt is refused before Admit is called.
+	NoteRefused(pod *v1.Pod)
 }
 
 var (
@@ -32,8 +32,8 @@ func (Open) Gate(Request) bool { return false }
 // Admit implements [Turns]. The methods of a nil attempt do nothing.
 func (Open) Admit(Request) (*Attempt, *Refusal) { return nil, nil }
 
-// Tell implements [Turns].
-func (Open) Tell(*v1.Pod, string, func(*v1.Pod)) bool { return false }
+// MustReport implements [Turns].
+func (Open) MustReport(*v1.Pod, string, func(*v1.Pod)) bool { return false }
 
-// Told implements [Turns].
-func (Open) Told(*v1.Pod) {}
+// NoteRefused implements [Turns].
+func (Open) NoteRefused(*v1.Pod) {}

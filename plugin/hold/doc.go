@@ -6,7 +6,7 @@
 //
 // A hold goes through these steps:
 //
-//  1. [Holds.Keep] begins a hold before the first pod is evicted.
+//  1. [Holds.Begin] begins a hold before the first pod is evicted.
 //  2. A [Store] writes the hold into the pod's condition celset.dev/DevicesHeld, so that the next process can read it
 //     ([Holds.Restore]). If the write fails, no pod is evicted.
 //  3. The hold ends ([End]) when the pod is bound or deleted, when its time is over, or when the hold is useless. A cleared or

@@ -77,8 +77,8 @@ type Hold struct {
 	Joined int
 	// Frees are the UIDs of the claims that release devices after the victims have gone.
 	Frees []types.UID
-	// Begun is the start of the hold by the clock of its scheduler. It orders holds of different schedulers.
-	Begun time.Time
+	// Began is the start of the hold by the clock of its scheduler. It orders holds of different schedulers.
+	Began time.Time
 	// Until is the time at which the hold ends.
 	Until time.Time
 	// Try counts the holds of the pod from 1. Keep sets it if it is 0.

@@ -88,19 +88,19 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}, tries: map[types.UID]*tried{}}
 }
 
-// Keep begins a hold and returns it with its number among the pod's holds ([Hold.Try]). If the pod has a hold already, that
+// Begin begins a hold and returns it with its number among the pod's holds ([Hold.Try]). If the pod has a hold already, that
 // hold continues with the new devices and the same number. Keep breaks holds for pods of a lower priority on the same devices.
 // The new hold itself is broken if another scheduler holds one of the devices, see order.go.
-func (h *Holds) Keep(hold Hold) Hold { return h.keep(hold, false) }
+func (h *Holds) Begin(hold Hold) Hold { return h.begin(hold, false) }
 
-func (h *Holds) keep(hold Hold, restored bool) Hold {
+func (h *Holds) begin(hold Hold, restored bool) Hold {
 	uid := hold.Pod.UID
 	keeping := &held{since: h.clock.Now(), restored: restored, evicted: map[types.UID]bool{}, waiting: map[types.UID]waiting{}}
 	h.mutex.Lock()
 	former := h.byPod[uid]
 	if former != nil {
 		former.stop()
-		hold.Try, hold.Begun, hold.Joined, keeping.restored = former.Try, former.Begun, former.Joined, former.restored
+		hold.Try, hold.Began, hold.Joined, keeping.restored = former.Try, former.Began, former.Joined, former.restored
 		keeping.evicted, keeping.resumes, keeping.resumed = former.evicted, former.resumes, former.resumed
 	}
 	of := h.tries[uid]
@@ -113,9 +113,9 @@ func (h *Holds) keep(hold Hold, restored bool) Hold {
 		hold.Try = of.count + 1
 	}
 	of.count = hold.Try
-	if hold.Begun.IsZero() && !restored {
+	if hold.Began.IsZero() && !restored {
 		// The record has no monotonic time.
-		hold.Begun = h.clock.Now().Round(0)
+		hold.Began = h.clock.Now().Round(0)
 	}
 	keeping.Hold = hold
 	keeping.timer = h.clock.AfterFunc(max(hold.Until.Sub(h.clock.Now()), 1), func() { h.endTry(uid, keeping, TimedOut) })

@@ -119,7 +119,7 @@ func (d *desk) hold(pod *v1.Pod, devices ...string) Hold {
 	}
 }
 
-func (d *desk) keep(pod *v1.Pod, devices ...string) Hold { return d.Keep(d.hold(pod, devices...)) }
+func (d *desk) keep(pod *v1.Pod, devices ...string) Hold { return d.Begin(d.hold(pod, devices...)) }
 
 func (d *desk) activate(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }
 
@@ -187,7 +187,7 @@ func TestTakenBreaksWhatOverlaps(t *testing.T) {
 	shared := d.hold(podOf("c", 5), "1")
 	shared.Claims[0].Devices[0].ShareID = ptr.To(types.UID("share"))
 	shared.Frees = []types.UID{"claim-victim"}
-	d.Keep(shared)
+	d.Begin(shared)
 	id := func(device string) structured.DeviceID { return structured.MakeDeviceID("d", "p", device) }
 	d.Taken(podOf("a", 5), []structured.DeviceID{id("1")}, nil)
 	require.Empty(t, d.ended, "it is its own")
@@ -243,7 +243,7 @@ func TestClaimGone(t *testing.T) {
 	d.keep(podOf("a", 5), "1")
 	extended := d.hold(podOf("b", 5), "2")
 	extended.Claims[0].UID = ""
-	d.Keep(extended)
+	d.Begin(extended)
 	d.ClaimGone("claim-c")
 	d.ClaimGone("")
 	require.Empty(t, d.ended)
@@ -293,7 +293,7 @@ func TestRefusesThoseThatJoin(t *testing.T) {
 			d := newDesk()
 			hold := d.hold(podOf("a", 5), "1")
 			hold.Frees = []types.UID{"claim-victim"}
-			d.Keep(hold)
+			d.Begin(hold)
 			refused := d.Refuses(tc.pod, []*resourceapi.ResourceClaim{allocated("unrelated", "5"), tc.claim}, d.activate)
 			d.End("a", Bound)
 			if !tc.want {
@@ -313,7 +313,7 @@ func TestPromisedTo(t *testing.T) {
 	for name, priority := range map[string]int32{"low": 3, "middle": 5, "high": 7} {
 		hold := d.hold(podOf(name, priority), name)
 		hold.Victims = []types.UID{"victim", types.UID("victim-" + name)}
-		d.Keep(hold)
+		d.Begin(hold)
 	}
 	require.Equal(t, map[types.UID]int32{"victim": 5, "victim-low": 3, "victim-middle": 5}, d.PromisedTo(podOf("another", 7)))
 	require.Empty(t, d.PromisedTo(podOf("least", 3)))

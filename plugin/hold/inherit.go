@@ -34,7 +34,7 @@ func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	pod, activate := heir.pod, heir.activate
 	inherited := &held{
 		Hold: Hold{
-			Pod: pod, Node: ending.Node, Victims: ending.Victims, Joined: ending.Joined, Frees: ending.Frees, Begun: ending.Begun, Until: ending.Until, Try: of.count,
+			Pod: pod, Node: ending.Node, Victims: ending.Victims, Joined: ending.Joined, Frees: ending.Frees, Began: ending.Began, Until: ending.Until, Try: of.count,
 			Retry:  func() { activate(pod) },
 			Claims: slices.DeleteFunc(slices.Clone(ending.Claims), func(claim Claim) bool { return !slices.Contains(heir.shares, claim.UID) }),
 		},

@@ -30,7 +30,7 @@ import (
 func (h *Hold) precedes(other *Hold) bool {
 	return cmp.Or(
 		cmp.Compare(corev1helpers.PodPriority(other.Pod), corev1helpers.PodPriority(h.Pod)),
-		h.Begun.Compare(other.Begun),
+		h.Began.Compare(other.Began),
 		cmp.Compare(h.Pod.UID, other.Pod.UID),
 	) < 0
 }

@@ -65,7 +65,7 @@ func (s *schedulers) write(by *scheduler, pod *v1.Pod, condition *v1.PodConditio
 
 // keep begins a hold of a scheduler, and writes the condition unless the hold has ended already.
 func (s *schedulers) keep(by *scheduler, hold Hold) {
-	kept := by.Keep(hold)
+	kept := by.Begin(hold)
 	if _, ok := by.Of(hold.Pod.UID); !ok {
 		return
 	}
@@ -177,7 +177,7 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	d := newDesk()
 	held := d.hold(podOf("a", 5), "1", "2")
 	held.Frees = []types.UID{"victim"}
-	d.Keep(held)
+	d.Begin(held)
 	d.Allocated(claim("claim-a", "1"), 9)
 	d.Allocated(claim("victim", "1"), 9)
 	d.Allocated(claim("other", "3"), 9)
@@ -187,7 +187,7 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	require.Empty(t, d.ended)
 	d.Allocated(claim("other", "2"), 6)
 	require.Equal(t, []string{"a broken"}, d.ended)
-	d.Keep(held)
+	d.Begin(held)
 	d.Allocated(claim("other", "2"), 5)
 	require.Equal(t, []string{"a broken", "a lost"}, d.ended)
 }
@@ -197,7 +197,7 @@ func TestUnused(t *testing.T) {
 	d, tried := newDesk(), 0
 	held := d.hold(podOf("a", 5), "1")
 	held.Frees, held.Retry = []types.UID{"victim"}, func() { tried++ }
-	d.Keep(held)
+	d.Begin(held)
 	d.Unused("other")
 	require.Zero(t, tried)
 	d.Unused("victim")

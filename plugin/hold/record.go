@@ -46,8 +46,8 @@ type record struct {
 	Try int `json:"try"`
 	// Until is the end of the hold. In a condition that is False, it is the earliest time of the next try.
 	Until time.Time `json:"until"`
-	// Begun is the start of the hold.
-	Begun   *time.Time      `json:"begun,omitempty"`
+	// Began is the start of the hold.
+	Began   *time.Time      `json:"begun,omitempty"`
 	Node    string          `json:"node,omitempty"`
 	Claims  []recordedClaim `json:"claims,omitempty"`
 	Victims []types.UID     `json:"victims,omitempty"`
@@ -72,7 +72,7 @@ type recordedDevice struct {
 
 // Condition returns the condition that records a hold. It returns an error if the hold is too large for a condition.
 func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
-	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Begun: ptr.To(h.Begun.UTC()), Node: h.Node, Victims: h.Victims, Joined: h.Joined, Frees: h.Frees}
+	r := record{Version: recordVersion, Try: h.Try, Until: h.Until.UTC(), Began: ptr.To(h.Began.UTC()), Node: h.Node, Victims: h.Victims, Joined: h.Joined, Frees: h.Frees}
 	for i := range h.Claims {
 		claim := recordedClaim{UID: h.Claims[i].UID, Name: h.Claims[i].Name}
 		for j := range h.Claims[i].Devices {
@@ -139,7 +139,7 @@ func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 
 // hold returns the recorded hold of a pod.
 func (r *record) hold(pod *v1.Pod) Hold {
-	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Joined: r.Joined, Frees: r.Frees, Begun: ptr.Deref(r.Begun, time.Time{}), Until: r.Until, Try: r.Try}
+	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Joined: r.Joined, Frees: r.Frees, Began: ptr.Deref(r.Began, time.Time{}), Until: r.Until, Try: r.Try}
 	for _, recorded := range r.Claims {
 		claim := Claim{UID: recorded.UID, Name: recorded.Name}
 		for _, d := range recorded.Devices {
@@ -194,7 +194,7 @@ func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool,
 			return false, nil
 		}
 	}
-	h.keep(hold, true)
+	h.begin(hold, true)
 	if !hold.Until.After(h.clock.Now()) {
 		h.End(pod.UID, TimedOut)
 	}

@@ -44,7 +44,7 @@ func TestRestoredHoldIsTheSame(t *testing.T) {
 	hold.Claims[0].Devices[1].ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{"memory": resource.MustParse("1Gi")}
 	hold.Claims[0].Devices[2].AdminAccess = ptr.To(true)
 	hold.Claims = append(hold.Claims, Claim{Name: "<extended>", Devices: []resourceapi.DeviceRequestAllocationResult{deviceOf("4")}})
-	hold = before.Keep(hold)
+	hold = before.Begin(hold)
 	pod := recorded(t, before, hold)
 	restored, err := after.Restore(pod, false, hold.Retry)
 	require.NoError(t, err)
@@ -261,7 +261,7 @@ func TestRandomSequences(t *testing.T) {
 				hold := c.hold(pod.DeepCopy(), fmt.Sprint(random.IntN(6)))
 				hold.Until = c.clock.Now().Add(time.Duration(1+random.IntN(60)) * time.Second)
 				hold.Victims, hold.Frees = []types.UID{types.UID(fmt.Sprint("victim-", step))}, []types.UID{"claim"}
-				hold = c.Keep(hold)
+				hold = c.Begin(hold)
 				condition, err := hold.Condition(c.clock.Now())
 				require.NoError(t, err)
 				c.write(hold.Pod.UID, condition)

@@ -71,7 +71,7 @@ func TestVictimsThatInformersDontKnow(t *testing.T) {
 	hold := d.hold(podOf("a", 5), "1")
 	hold.Until = d.clock.Now().Add(time.Hour)
 	hold.Victims = []types.UID{"victim", "waiting", "other"}
-	d.Keep(hold)
+	d.Begin(hold)
 	d.Evicted("a", "victim", false)
 	d.Evicted("a", "waiting", true)
 	is := func(victim types.UID, recently, inMemory bool) {
@@ -111,7 +111,7 @@ func TestFailedEvictionsAreRepeatedEverLessOften(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")
 	hold.Until = d.clock.Now().Add(time.Hour)
-	d.Keep(hold)
+	d.Begin(hold)
 	require.True(t, d.MayResume("a"))
 	for wait := firstResume; wait < lastResume; wait *= 2 {
 		d.activated = nil
@@ -122,7 +122,7 @@ func TestFailedEvictionsAreRepeatedEverLessOften(t *testing.T) {
 		d.clock.Step(1)
 		require.Equal(t, []string{"a"}, d.activated)
 		require.True(t, d.MayResume("a"))
-		d.Keep(hold)
+		d.Begin(hold)
 	}
 	require.False(t, d.MayResume("b"))
 }

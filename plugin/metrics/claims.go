@@ -35,7 +35,7 @@ func newClaims() *collector[ListClaims] {
 }
 
 // WatchClaims sets the function that lists the claims.
-func (m *Metrics) WatchClaims(list ListClaims) { m.claims.know(list) }
+func (m *Metrics) WatchClaims(list ListClaims) { m.claims.setSource(list) }
 
 func stateOf(claim *resourceapi.ResourceClaim) string {
 	if claim.Status.Allocation == nil {

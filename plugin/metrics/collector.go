@@ -15,15 +15,15 @@ type collector[T any] struct {
 	descs []*metrics.Desc
 	// show passes each value to a function, with one of the descs.
 	show  func(known T, value func(desc *metrics.Desc, value float64, labels ...string))
-	known atomic.Pointer[T]
+	source atomic.Pointer[T]
 }
 
 func newDesc(name, help string, labels ...string) *metrics.Desc {
 	return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 }
 
-// know sets the source. All profiles of a scheduler share a source, so any of them may set it last.
-func (c *collector[T]) know(known T) { c.known.Store(&known) }
+// setSource sets the source. All profiles of a scheduler share a source, so any of them may set it last.
+func (c *collector[T]) setSource(known T) { c.source.Store(&known) }
 
 // DescribeWithStability implements [metrics.StableCollector].
 func (c *collector[T]) DescribeWithStability(descs chan<- *metrics.Desc) {
@@ -34,7 +34,7 @@ func (c *collector[T]) DescribeWithStability(descs chan<- *metrics.Desc) {
 
 // CollectWithStability implements [metrics.StableCollector].
 func (c *collector[T]) CollectWithStability(values chan<- metrics.Metric) {
-	if known := c.known.Load(); known != nil {
+	if known := c.source.Load(); known != nil {
 		c.show(*known, func(desc *metrics.Desc, value float64, labels ...string) {
 			values <- metrics.NewLazyConstMetric(desc, metrics.GaugeValue, value, labels...)
 		})

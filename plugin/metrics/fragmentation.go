@@ -67,14 +67,14 @@ type deviceSets struct {
 }
 
 // ShowFragmentation sets the report to show. With nil nothing is shown.
-func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.know(found) }
+func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.setSource(found) }
 
 // ObserveCount counts an attempt to count sets.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
 // Fragmentation returns the report that is shown, or nil.
 func (m *Metrics) Fragmentation() *Fragmentation {
-	if known := m.deviceSets.known.Load(); known != nil {
+	if known := m.deviceSets.source.Load(); known != nil {
 		return *known
 	}
 	return nil

@@ -53,4 +53,4 @@ func newHolds() *collector[func() int] {
 }
 
 // WatchHolds sets the function that returns the number of holds.
-func (m *Metrics) WatchHolds(count func() int) { m.holds.know(count) }
+func (m *Metrics) WatchHolds(count func() int) { m.holds.setSource(count) }

@@ -65,11 +65,11 @@ type fragmentationMonitor struct {
 }
 
 // Run counts sets from the time when the process begins to schedule until ctx is done. begun is closed at that time.
-func (m *fragmentationMonitor) Run(ctx context.Context, begun <-chan struct{}) {
+func (m *fragmentationMonitor) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-ctx.Done():
 		return
-	case <-begun:
+	case <-started:
 	}
 	interval := m.interval()
 	if interval == 0 {

@@ -80,7 +80,7 @@ func (m *monitored) start(t *testing.T) (cancel func()) {
 	ctx, end := context.WithCancel(ctx)
 	go func() {
 		defer close(m.ended)
-		m.Run(ctx, m.guard.Begun())
+		m.Run(ctx, m.guard.Started())
 	}()
 	cancel = func() {
 		end()

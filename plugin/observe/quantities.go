@@ -47,10 +47,10 @@ func LimitQuantities(factory informers.SharedInformerFactory, recorder func() ev
 		return fmt.Errorf("limit amounts of ResourceSlices: %w", err)
 	}
 	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { tellOutOfRange(object, recorder(), measured) },
+		AddFunc: func(object any) { reportOutOfRange(object, recorder(), measured) },
 		UpdateFunc: func(before, object any) {
 			if outOfRange(before) != outOfRange(object) {
-				tellOutOfRange(object, recorder(), measured)
+				reportOutOfRange(object, recorder(), measured)
 			}
 		},
 	})
@@ -67,7 +67,7 @@ func outOfRange(object any) string {
 	return ""
 }
 
-func tellOutOfRange(object any, recorder events.EventRecorderLogger, measured *metrics.Metrics) {
+func reportOutOfRange(object any, recorder events.EventRecorderLogger, measured *metrics.Metrics) {
 	removed := outOfRange(object)
 	if removed == "" {
 		return

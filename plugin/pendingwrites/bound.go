@@ -42,12 +42,12 @@ func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration)
 	}
 }
 
-// keptKey is the context key for the names of claims that must not change.
-type keptKey struct{}
+// protectedKey is the context key for the names of claims that must not change.
+type protectedKey struct{}
 
-// Keeping returns a context that makes [Writes.Client] refuse to change or delete the claims of a bound pod. With it, upstream's
+// Protecting returns a context that makes [Writes.Client] refuse to change or delete the claims of a bound pod. With it, upstream's
 // plugin drops its reservations for the pod but leaves its claims unchanged.
-func Keeping(ctx context.Context, bound *v1.Pod) context.Context {
+func Protecting(ctx context.Context, bound *v1.Pod) context.Context {
 	names := sets.New[string]()
 	for i := range bound.Spec.ResourceClaims {
 		if name, _, err := resourceclaim.Name(bound, &bound.Spec.ResourceClaims[i]); err == nil && name != nil {
@@ -57,12 +57,12 @@ func Keeping(ctx context.Context, bound *v1.Pod) context.Context {
 	if status := bound.Status.ExtendedResourceClaimStatus; status != nil {
 		names.Insert(status.ResourceClaimName)
 	}
-	return context.WithValue(ctx, keptKey{}, names)
+	return context.WithValue(ctx, protectedKey{}, names)
 }
 
-// refuseKept returns an error if the claim must not change.
-func refuseKept(ctx context.Context, name string) error {
-	if names, _ := ctx.Value(keptKey{}).(sets.Set[string]); names.Has(name) {
+// refuseProtected returns an error if the claim must not change.
+func refuseProtected(ctx context.Context, name string) error {
+	if names, _ := ctx.Value(protectedKey{}).(sets.Set[string]); names.Has(name) {
 		return fmt.Errorf("claim %s is kept: the pod that it is for is bound", name)
 	}
 	return nil

@@ -86,7 +86,7 @@ type claims struct {
 
 // UpdateStatus writes the allocations of upstream's plugin.
 func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
-	if err := refuseKept(ctx, sent.Name); err != nil {
+	if err := refuseProtected(ctx, sent.Name); err != nil {
 		return nil, err
 	}
 	if b := bindingIn(ctx); b != nil {
@@ -100,7 +100,7 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
 	}
-	begun, err := c.writes.room(sent)
+	number, err := c.writes.checkLimit(sent)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	case err == nil:
 		c.writes.add(got, true)
 		// Earlier requests had an older version and will be rejected now.
-		c.writes.end(sent.UID, begun, func(write) Outcome { return NotStored })
+		c.writes.end(sent.UID, number, func(write) Outcome { return NotStored })
 	case mayBeStored(err):
 		klog.FromContext(ctx).Info("It is not known whether an allocation was stored, its devices are kept until it is", "resourceclaim", klog.KObj(sent), "err", err)
 		c.writes.add(sent, false)
@@ -146,7 +146,7 @@ func mayBeStored(err error) bool {
 // Update writes the finalizer changes of upstream's plugin, which adds the finalizer before an allocation and removes it before a
 // deletion of a claim.
 func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
-	if err := refuseKept(ctx, claim.Name); err != nil {
+	if err := refuseProtected(ctx, claim.Name); err != nil {
 		return nil, err
 	}
 	if b := bindingIn(ctx); b != nil && hasFinalizer(claim) {
@@ -157,7 +157,7 @@ func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, op
 
 // Patch writes upstream's removal of a pod from a claim's reservations.
 func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*resourceapi.ResourceClaim, error) {
-	if err := refuseKept(ctx, name); err != nil {
+	if err := refuseProtected(ctx, name); err != nil {
 		return nil, err
 	}
 	return c.ResourceClaimInterface.Patch(ctx, name, kind, data, opts, subresources...)
@@ -165,7 +165,7 @@ func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, da
 
 // Delete deletes claims that upstream's plugin made for extended resources.
 func (c claims) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
-	if err := refuseKept(ctx, name); err != nil {
+	if err := refuseProtected(ctx, name); err != nil {
 		return err
 	}
 	return c.ResourceClaimInterface.Delete(ctx, name, opts)

@@ -83,14 +83,14 @@ func TestKeeping(t *testing.T) {
 		},
 	}
 	for _, name := range []string{"pod-made-x", "extended"} {
-		require.Error(t, refuseKept(Keeping(t.Context(), bound), name))
+		require.Error(t, refuseProtected(Protecting(t.Context(), bound), name))
 	}
 	for name, kept := range map[string]bool{"kept": true, "vain": false} {
 		t.Run(name, func(t *testing.T) {
 			api := fake.NewClientset(claim("kept"), claim("vain"))
 			writes := newWrites(t, api, newKnown(), clock.RealClock{}, nil)
 			claims := writes.Client().ResourceV1().ResourceClaims("default")
-			ctx := Keeping(t.Context(), bound)
+			ctx := Protecting(t.Context(), bound)
 			changed := claim(name)
 			changed.Finalizers = nil
 			patch := []byte(`{"metadata": {"labels": {"a": "b"}}}`)

@@ -39,5 +39,5 @@
 // TestNoDeviceTwice searches for a history that violates this.
 //
 // The binding of a pod can be pending in the same way. [Writes.Bound] settles it by a GET before claims of the pod are released,
-// and [Keeping] protects the claims of a bound pod.
+// and [Protecting] protects the claims of a bound pod.
 package pendingwrites

@@ -79,7 +79,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 
 // assume records that a claim has devices.
 func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
-	if !w.isTold(claim.UID, claim.Namespace, claim.Name, claim.ResourceVersion) {
+	if !w.isDelivered(claim.UID, claim.Namespace, claim.Name, claim.ResourceVersion) {
 		w.add(claim, true)
 	}
 	w.list(claim)
@@ -116,8 +116,8 @@ func (w *Writes) Run(ctx context.Context) {
 // settle reads a claim and ends the writes that it settles. It reports whether no write is left.
 func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err error) {
 	w.mutex.Lock()
-	claim, begun := w.claims[uid], w.begun
-	settled = claim == nil || w.forgetTold(uid, claim)
+	claim, begun := w.claims[uid], w.lastNumber
+	settled = claim == nil || w.forgetDelivered(uid, claim)
 	w.mutex.Unlock()
 	if settled {
 		return true, nil
@@ -168,7 +168,7 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 // end ends pending writes of a claim. It ignores writes numbered after begun. Confirmed writes end because the caller has got a
 // newer version of the claim. Other writes end if outcome returns a result. Pods that the ended writes may have refused are
 // tried again. none reports whether no write is left.
-func (w *Writes) end(uid types.UID, begun uint64, outcome func(write) Outcome) (none bool) {
+func (w *Writes) end(uid types.UID, number uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]
 	if claim == nil {
@@ -179,7 +179,7 @@ func (w *Writes) end(uid types.UID, begun uint64, outcome func(write) Outcome) (
 	before := len(claim.writes)
 	claim.writes = slices.DeleteFunc(claim.writes, func(write write) bool {
 		switch {
-		case write.number > begun:
+		case write.number > number:
 			return false
 		case write.stored:
 			return true

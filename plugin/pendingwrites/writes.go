@@ -40,8 +40,8 @@ type Config struct {
 	KubeConfig *rest.Config
 	// Leads returns an error while another scheduler may lead.
 	Leads func() error
-	// Told is the store of the informer of claims: the claims as the watch delivered them. New adds an index.
-	Told cache.Indexer
+	// Delivered is the store of the informer of claims: the claims as the watch delivered them. New adds an index.
+	Delivered cache.Indexer
 	// Tracker is the scheduler's list of claims.
 	Tracker Tracker
 	Clock   clock.PassiveClock
@@ -69,8 +69,8 @@ type Writes struct {
 	contested map[string]resourceapi.DeviceRequestAllocationResult
 	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool
-	// begun numbers the pending writes; ends counts writes that are no longer pending.
-	begun, ends uint64
+	// lastNumber numbers the pending writes; ends counts writes that are no longer pending.
+	lastNumber, ends uint64
 }
 
 // pendingClaim is a claim with pending writes.
@@ -95,7 +95,7 @@ type write struct {
 
 // New returns Writes without pending writes.
 func New(config Config) (*Writes, error) {
-	if err := config.Told.AddIndexers(cache.Indexers{deviceIndex: exclusiveDevices}); err != nil {
+	if err := config.Delivered.AddIndexers(cache.Indexers{deviceIndex: exclusiveDevices}); err != nil {
 		return nil, fmt.Errorf("look up ResourceClaims by their devices: %w", err)
 	}
 	var err error
@@ -132,7 +132,7 @@ func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []res
 		}
 	}
 	for uid, claim := range w.claims {
-		if uid == own || w.forgetTold(uid, claim) {
+		if uid == own || w.forgetDelivered(uid, claim) {
 			continue
 		}
 		for _, write := range claim.writes {
@@ -167,16 +167,16 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 }
 
 // owner returns the name of a claim that has a device, or "". than is the UID of a claim to ignore. The mutex must be locked.
-func (w *Writes) owner(key string, than types.UID) string {
+func (w *Writes) owner(key string, ignored types.UID) string {
 	// The lookup fails only without the index, which New has added.
-	told, _ := w.config.Told.ByIndex(deviceIndex, key)
+	told, _ := w.config.Delivered.ByIndex(deviceIndex, key)
 	for _, object := range told {
-		if claim, is := object.(*resourceapi.ResourceClaim); is && claim.UID != than {
+		if claim, is := object.(*resourceapi.ResourceClaim); is && claim.UID != ignored {
 			return klog.KObj(claim).String()
 		}
 	}
 	for uid, claim := range w.claims {
-		if uid == than || w.forgetTold(uid, claim) {
+		if uid == ignored || w.forgetDelivered(uid, claim) {
 			continue
 		}
 		for _, write := range claim.writes {
@@ -225,8 +225,8 @@ func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	if at >= 0 && isStored && isOlder(added.version, pending.writes[at].version) {
 		return
 	}
-	w.begun++
-	added.number = w.begun
+	w.lastNumber++
+	added.number = w.lastNumber
 	if at >= 0 {
 		pending.writes[at] = added
 	} else {
@@ -248,21 +248,21 @@ func (a write) replaces(b write) bool {
 	return a.version == b.version && reflect.DeepEqual(a.devices, b.devices)
 }
 
-// room returns the number of the latest write, or an error if a claim has too many pending writes.
-func (w *Writes) room(claim *resourceapi.ResourceClaim) (begun uint64, err error) {
+// checkLimit returns the number of the latest write, or an error if a claim has too many pending writes.
+func (w *Writes) checkLimit(claim *resourceapi.ResourceClaim) (begun uint64, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if pending := w.claims[claim.UID]; pending != nil && len(pending.writes) >= maxUnconfirmed {
 		err = fmt.Errorf("it is not known what became of %d earlier allocations of claim %s: it is written again when the API server has answered", maxUnconfirmed, klog.KObj(claim))
 	}
-	return w.begun, err
+	return w.lastNumber, err
 }
 
-// forgetTold removes stored writes that the watch has delivered, and reports whether nothing is pending. The mutex must be
+// forgetDelivered removes stored writes that the watch has delivered, and reports whether nothing is pending. The mutex must be
 // locked.
-func (w *Writes) forgetTold(uid types.UID, claim *pendingClaim) (none bool) {
+func (w *Writes) forgetDelivered(uid types.UID, claim *pendingClaim) (none bool) {
 	claim.writes = slices.DeleteFunc(claim.writes, func(write write) bool {
-		told := write.stored && w.isTold(uid, claim.namespace, claim.name, write.version)
+		told := write.stored && w.isDelivered(uid, claim.namespace, claim.name, write.version)
 		if told {
 			w.ends++
 		}
@@ -278,9 +278,9 @@ func (w *Writes) forgetSettled(uid types.UID, claim *pendingClaim) (none bool) {
 	return none
 }
 
-// isTold reports whether the watch has delivered this version of a claim or a later one.
-func (w *Writes) isTold(uid types.UID, namespace, name, version string) bool {
-	object, _, _ := w.config.Told.GetByKey(cache.NewObjectName(namespace, name).String())
+// isDelivered reports whether the watch has delivered this version of a claim or a later one.
+func (w *Writes) isDelivered(uid types.UID, namespace, name, version string) bool {
+	object, _, _ := w.config.Delivered.GetByKey(cache.NewObjectName(namespace, name).String())
 	claim, is := object.(*resourceapi.ResourceClaim)
 	return is && claim.UID == uid && !isOlder(claim.ResourceVersion, version)
 }

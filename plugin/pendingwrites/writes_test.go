@@ -58,7 +58,7 @@ type anyTest interface {
 }
 
 func newWrites(t anyTest, client kubernetes.Interface, known *known, clock clock.PassiveClock, settled func(Outcome)) *Writes {
-	writes, err := New(Config{Client: client, Told: known.told, Tracker: known, Clock: clock, Settled: settled})
+	writes, err := New(Config{Client: client, Delivered: known.told, Tracker: known, Clock: clock, Settled: settled})
 	require.NoError(t, err)
 	t.Cleanup(writes.queue.ShutDown)
 	return writes
@@ -251,9 +251,9 @@ func TestOneClaimHasABound(t *testing.T) {
 // TestIndexIsMadeOnce checks that a second scheduler can't index the same store.
 func TestIndexIsMadeOnce(t *testing.T) {
 	d := newDesk(t)
-	_, err := New(Config{Client: d.client(), Told: d.known.told})
+	_, err := New(Config{Client: d.client(), Delivered: d.known.told})
 	require.ErrorContains(t, err, "look up ResourceClaims by their devices: ")
-	_, err = New(Config{Client: fake.NewClientset(), KubeConfig: &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}, Told: newKnown().told})
+	_, err = New(Config{Client: fake.NewClientset(), KubeConfig: &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}, Delivered: newKnown().told})
 	require.ErrorContains(t, err, "make the client that allocates: ")
 }
 

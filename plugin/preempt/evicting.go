@@ -43,9 +43,9 @@ type eviction struct {
 	// resumed is the hold whose evictions continue, nil for a new hold.
 	resumed *hold.Hold
 
-	keeping, writing sync.Once
-	// kept is the hold of this eviction, nil if no devices are held. It is written once, by keeping.
-	kept *hold.Hold
+	holding, writing sync.Once
+	// held is the hold of this eviction, nil if no devices are held. It is written once, by keeping.
+	held *hold.Hold
 	// err is the reason why nothing may be evicted. It is written once, by writing.
 	err error
 }
@@ -57,7 +57,7 @@ type evictions struct {
 }
 
 // begin adds an eviction. It removes an eviction if isRunning returns false for its pod.
-func (e *evictions) begin(begun *eviction, isRunning func(types.UID) bool) {
+func (e *evictions) begin(added *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.byPod == nil {
@@ -68,7 +68,7 @@ func (e *evictions) begin(begun *eviction, isRunning func(types.UID) bool) {
 			delete(e.byPod, uid)
 		}
 	}
-	e.byPod[begun.trial.pod.UID] = begun
+	e.byPod[added.trial.pod.UID] = added
 }
 
 func (e *evictions) of(pod types.UID) *eviction {
@@ -88,7 +88,7 @@ func (p *Preempter) evicting(evict preemptPod) preemptPod {
 		if e == nil {
 			return evict(ctx, on, preemptor, victim, plugin)
 		}
-		p.keep(ctx, e, on.Name())
+		p.holdDevices(ctx, e, on.Name())
 		e.writing.Do(func() { e.err = p.record(ctx, e) })
 		if e.err != nil {
 			return false, e.err
@@ -109,18 +109,18 @@ func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	if e.trial.fits() {
 		return errFitsAlready
 	}
-	if e.kept == nil {
+	if e.held == nil {
 		return nil
 	}
-	condition, err := e.kept.Condition(time.Now())
+	condition, err := e.held.Condition(time.Now())
 	if err == nil {
-		err = p.Holding.store.Write(ctx, e.kept.Pod, condition, e.kept.Begun)
+		err = p.Holding.store.Write(ctx, e.held.Pod, condition, e.held.Began)
 	}
 	if errors.Is(err, hold.ErrEnded) {
 		return cmp.Or(p.stillNeeded(e), errHoldEnded)
 	}
 	if err != nil && e.resumed == nil {
-		p.Holding.End(e.kept.Pod.UID, hold.Unrecorded)
+		p.Holding.End(e.held.Pod.UID, hold.Unrecorded)
 	}
 	return err
 }
@@ -130,18 +130,18 @@ func (p *Preempter) stillNeeded(e *eviction) error {
 	if err := p.Holding.gone(e.trial.pod); err != nil {
 		return err
 	}
-	if e.kept == nil {
+	if e.held == nil {
 		return nil
 	}
-	if held, ok := p.Holding.Of(e.kept.Pod.UID); !ok || held.Try != e.kept.Try {
+	if held, ok := p.Holding.Of(e.held.Pod.UID); !ok || held.Try != e.held.Try {
 		return errHoldEnded
 	}
 	return nil
 }
 
-// keep holds the devices that were found on the node. It does so once for each eviction.
-func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
-	e.keeping.Do(func() {
+// holdDevices holds the devices that were found on the node. It does so once for each eviction.
+func (p *Preempter) holdDevices(ctx context.Context, e *eviction, node string) {
+	e.holding.Do(func() {
 		found := e.trial.foundOn(node)
 		if found == nil || e.trial.fits() {
 			// Extenders may return nodes that were not simulated.
@@ -153,8 +153,8 @@ func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
 			// The claims of the pod have devices already, so the pod lacks something else.
 			return
 		}
-		kept := p.Holding.Keep(p.holdOf(e, node, found))
-		e.kept = &kept
+		kept := p.Holding.Begin(p.holdOf(e, node, found))
+		e.held = &kept
 		if p.Holding.gone(e.trial.pod) != nil {
 			// If the pod was deleted, the event may have been handled before the hold began.
 			p.endUnneeded(e.trial.pod)
@@ -162,7 +162,7 @@ func (p *Preempter) keep(ctx context.Context, e *eviction, node string) {
 		}
 		klog.FromContext(ctx).Info("Devices are held for a pod for which others are evicted", "pod", klog.KObj(e.trial.pod), "node", klog.KRef("", node),
 			"devices", namesOf(kept.Devices()), "victims", klog.KObjSlice(found.pods), "cost", found.cost, "exact", found.exact, "try", kept.Try)
-		p.tell(e, node, live)
+		p.recordEvents(e, node, live)
 	})
 }
 
@@ -201,16 +201,16 @@ func (p *Preempter) endUnneeded(pod *v1.Pod) {
 	p.Holding.Observe(current)
 }
 
-// tell records events for the preemptor and for its victims.
-func (p *Preempter) tell(e *eviction, node string, victims []*v1.Pod) {
-	devices := namesOf(e.kept.Devices())
+// recordEvents records events for the preemptor and for its victims.
+func (p *Preempter) recordEvents(e *eviction, node string, victims []*v1.Pod) {
+	devices := namesOf(e.held.Devices())
 	recorder := p.Handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
 	for _, victim := range victims {
 		// The event does not name the preemptor, as in upstream's event: it may belong to another tenant.
 		recorder.Eventf(victim, nil, v1.EventTypeNormal, wellknown.ReasonDevicesPreempted, wellknown.ActionPreempting, "%s",
-			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(e.kept.Devices()), devices))
+			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(e.held.Devices()), devices))
 	}
 }
 
@@ -218,11 +218,11 @@ func (p *Preempter) tell(e *eviction, node string, victims []*v1.Pod) {
 // records the hold.
 func (p *Preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	found := e.trial.foundOn(node)
-	if e.kept == nil || found == nil || slices.ContainsFunc(found.pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil }) {
+	if e.held == nil || found == nil || slices.ContainsFunc(found.pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil }) {
 		return
 	}
-	pod := e.kept.Pod
-	condition, err := e.kept.Condition(time.Now())
+	pod := e.held.Pod
+	condition, err := e.held.Condition(time.Now())
 	if err != nil {
 		klog.FromContext(ctx).Error(err, "The condition of a pod could not be written", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
 		p.Holding.End(pod.UID, hold.Unrecorded)

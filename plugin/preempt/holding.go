@@ -41,8 +41,8 @@ type Holds interface {
 	Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status
 	// RefusedBefore is PostFilter for a pod that PreFilter refused before it called upstream's plugin.
 	RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status)
-	// KeptFrom returns the devices that a pod must not get, in addition to the devices of allocated claims.
-	KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
+	// UnavailableTo returns the devices that a pod must not get, in addition to the devices of allocated claims.
+	UnavailableTo(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
 	// Text describes held devices that the pod might otherwise have got. It is empty if there are no such devices.
 	Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string
 	// Reserved breaks the holds on the devices and claims that were just reserved for a pod.
@@ -60,8 +60,8 @@ func (NoHolds) TakeOver() {}
 // Refusal implements [Holds].
 func (NoHolds) Refusal(*v1.Pod, *cycle.PodClaims) *fwk.Status { return nil }
 
-// KeptFrom implements [Holds].
-func (NoHolds) KeptFrom(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+// UnavailableTo implements [Holds].
+func (NoHolds) UnavailableTo(*v1.Pod, *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	return nil
 }
 
@@ -125,8 +125,8 @@ func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.Al
 	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// KeptFrom returns the held devices, and the devices of claims that were allocated during their hold.
-func (h *Holding) KeptFrom(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
+// UnavailableTo returns the held devices, and the devices of claims that were allocated during their hold.
+func (h *Holding) UnavailableTo(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {
 		kept = append(kept, held[i].Devices()...)

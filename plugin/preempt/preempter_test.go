@@ -101,7 +101,7 @@ func TestOutlook(t *testing.T) {
 				test.change(e, &held)
 			}
 			_, p := startPreempter(t, append(e.objects(), plugintest.Class(), job, wanted)...)
-			held = p.Holding.Keep(held)
+			held = p.Holding.Begin(held)
 			if test.evicted {
 				p.Holding.Evicted("job", e.pods[0].UID, false)
 			}
@@ -149,15 +149,15 @@ func TestTriesEnd(t *testing.T) {
 	}
 	held := e.heldFor(job, wanted.UID)
 	held.Try = 0
-	p.Holding.Keep(held)
+	p.Holding.Begin(held)
 	p.Holding.End("job", hold.Broken)
 	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
-	p.Holding.Keep(held)
+	p.Holding.Begin(held)
 	p.Holding.Evicted("job", "victim", false)
 	p.Holding.End("job", hold.Broken)
 	says("pods were evicted for the pod 1 times without success, more only after a back-off")
 	held.Try = hold.MaxTries
-	p.Holding.Keep(held)
+	p.Holding.Begin(held)
 	p.Holding.Evicted("job", "victim", false)
 	p.Holding.End("job", hold.Broken)
 	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
@@ -253,7 +253,7 @@ func TestServedByAnotherPod(t *testing.T) {
 	wanted.Status.Allocation = e.claims[0].Status.Allocation
 	e.claims[0].Status = resourceapi.ResourceClaimStatus{}
 	_, p := startPreempter(t, plugintest.Class(), job, wanted, e.claims[0])
-	p.Holding.Keep(held)
+	p.Holding.Begin(held)
 	others, given := p.Holding.heldFrom(podFor("low", 0, "1", "low"), &cycle.PodClaims{})
 	require.Empty(t, others)
 	require.Equal(t, wanted.Status.Allocation.Devices.Results, given, "the list of devices in use may not have them yet")
@@ -348,7 +348,7 @@ func TestHoldsListNoClaims(t *testing.T) {
 	p.Allocators.Resolver.Manager = unlistable{p.Allocators.Resolver.Manager, t}
 	held := e.heldFor(job, wanted.UID)
 	held.Victims, held.Frees = held.Victims[:2], held.Frees[:2]
-	held = p.Holding.Keep(held)
+	held = p.Holding.Begin(held)
 
 	var freed []types.UID
 	for _, claim := range p.Holding.freedBy(&held) {

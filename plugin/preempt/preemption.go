@@ -150,7 +150,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
 		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
-		p.keep(ctx, e, result.NominatedNodeName)
+		p.holdDevices(ctx, e, result.NominatedNodeName)
 		p.recordLater(ctx, e, result.NominatedNodeName)
 		p.Metrics.ObservePreemption(metrics.PreemptionNominated)
 	case status.Code() == fwk.Error:
@@ -211,7 +211,7 @@ func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 // newTrial returns a trial that counts toward the attempt of the pod. Preferences are off, because the devices are not free
 // yet.
 func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
-	kept := p.Holding.KeptFrom(pod, c)
+	kept := p.Holding.UnavailableTo(pod, c)
 	state, err := p.Allocators.AllocatedState(ctx)
 	if err != nil {
 		return nil, err

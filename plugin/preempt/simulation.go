@@ -149,14 +149,14 @@ func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, ba
 // Allocate allocates as if the removed pods were gone.
 func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if over := s.claims.Attempt.Over(); over != nil {
-		return nil, cycle.NotLookedAt(s.claims.Attempt, over)
+		return nil, cycle.SkippedNode(s.claims.Attempt, over)
 	}
 	defer s.claims.Attempt.Progress()
 	if s.without == nil {
 		s.without = s.base.Without(s.release.Claims(s.removed)...)
 	}
 	results, err := s.without.Allocate(ctx, node, claims)
-	err = cycle.Noted(s.claims.Attempt, err)
+	err = cycle.RecordedError(s.claims.Attempt, err)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.results[node.Name] = claimsWith(claims, results)

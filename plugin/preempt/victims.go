@@ -103,7 +103,7 @@ func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 		return nil, 0, r.failed
 	}
 	result.late = withLate
-	r.trial.keep(node.Node().Name, result)
+	r.trial.store(node.Node().Name, result)
 	return result.pods, found.Cost.Violations, nil
 }
 
@@ -224,8 +224,8 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 // errFitsNoLonger is returned if devices or the node have changed while victims were chosen.
 var errFitsNoLonger = errors.New("the node fits no longer")
 
-// keep stores the victims for a node together with the last allocation there.
-func (t *preemptionTrial) keep(node string, found *foundVictims) {
+// store stores the victims for a node together with the last allocation there.
+func (t *preemptionTrial) store(node string, found *foundVictims) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	found.claims = t.results[node]

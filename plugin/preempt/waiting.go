@@ -75,7 +75,7 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	switch user := used.user(); {
 	case user != "":
 		return lost, user
-	case used.freeing, p.areKept(held):
+	case used.freeing, p.arePending(held):
 		return waits, ""
 	case elsewhere:
 		return lost, "the node refuses it for another reason: " + refused.Message()
@@ -86,9 +86,9 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	}
 }
 
-// areKept reports whether held devices are in use by a pending write: a victim's allocation may or may not be stored. The pod is
+// arePending reports whether held devices are in use by a pending write: a victim's allocation may or may not be stored. The pod is
 // retried when that is certain.
-func (p *Preempter) areKept(held *hold.Hold) bool {
+func (p *Preempter) arePending(held *hold.Hold) bool {
 	own := types.UID("")
 	if len(held.Claims) == 1 {
 		own = held.Claims[0].UID

@@ -35,7 +35,7 @@ type Store struct {
 	claims      claimGetter
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
-	known       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	prepared       *memo.Memo[preparedKey, *allocator.PreparedClaim]
 	contents    *memo.Memo[versionsKey, content]
 
 	// mutex guards generation.
@@ -110,7 +110,7 @@ func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, c
 	memory := memo.New(bytes)
 	return &Store{
 		memory: memory, Preparer: preparer, Environment: environment, claims: claims, classes: classes,
-		known: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
+		prepared: memo.In(memory, func(key preparedKey, c **allocator.PreparedClaim) memo.Size {
 			size := (*c).Size()
 			size.Bytes += len(key.own.classes)
 			return size
@@ -182,7 +182,7 @@ func (v View) look(claim *resourceapi.ResourceClaim, version func(class string) 
 		keys = append(keys, preparedKey{content: common.Content, selectors: v.Generation(), constraints: v.Constraints})
 	}
 	for _, key := range keys {
-		if entry := v.known.Has(key); entry != nil {
+		if entry := v.prepared.Has(key); entry != nil {
 			if c := entry.Look(); c != nil {
 				return *c
 			}
@@ -222,7 +222,7 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 		} else {
 			key.own = versionsKey{claim.UID, allocator.ClassVersions(claim, c.ClassVersion)}
 		}
-		c, _, err = v.known.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
+		c, _, err = v.prepared.At(key).Find(ctx, func() (*allocator.PreparedClaim, error) { return c, nil })
 	}
 	return c, err
 }

@@ -66,7 +66,7 @@ func TestFormerSelectorsAreForgotten(t *testing.T) {
 		require.NoError(t, err)
 	}
 	keep(claim)
-	require.Equal(t, 1, ahead.known.Len())
+	require.Equal(t, 1, ahead.prepared.Len())
 	former := ahead.Generation()
 	for i := 0; ahead.Generation() == former; i++ {
 		large := selecting("true", fmt.Sprintf("%d == 1", i)+strings.Repeat(" && device.driver != 'a'", 300))
@@ -74,7 +74,7 @@ func TestFormerSelectorsAreForgotten(t *testing.T) {
 		keep(large)
 	}
 	keep(claim)
-	require.Equal(t, 1, ahead.known.Len(), "nothing of the former generation")
+	require.Equal(t, 1, ahead.prepared.Len(), "nothing of the former generation")
 	_, missing := ahead.Find([]*resourceapi.ResourceClaim{claim})
 	require.Empty(t, missing)
 }

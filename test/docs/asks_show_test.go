@@ -29,8 +29,8 @@ import (
 const (
 	occupanciesEnv     = "CELSET_OCCUPANCIES"
 	defaultOccupancies = 300
-	// toldOccupancies is the number of occupancies behind the figures on the page.
-	toldOccupancies = 10_000
+	// pageOccupancies is the number of occupancies behind the figures on the page.
+	pageOccupancies = 10_000
 )
 
 // TestAsks tries the claims of the machine pages on nodes with random devices in use. If a naive search in Go finds a set, the
@@ -72,7 +72,7 @@ func TestAsks(t *testing.T) {
 		})
 	}
 	t.Logf("%d occupancies for each ask, in all of which there is a set:\n%s", wanted, table.String())
-	if wanted == toldOccupancies {
+	if wanted == pageOccupancies {
 		checkGenerated(t, filepath.Join("docs", "hardware", "README.md"), map[string]string{"asks": table.String()})
 	}
 }

@@ -285,7 +285,7 @@ func (b *bench) example(t *testing.T) *example {
 	if b.fragmented == nil {
 		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: b.places(t, b.hitting())})
 	} else {
-		e.told, e.drawn = true, b.drawn
+		e.inCosts, e.drawn = true, b.drawn
 		inUse := b.places(t, b.fragmented)
 		require.Zero(t, b.first(inUse), "%s: %v is still free", b.template, b.names(b.first(inUse)))
 		require.True(t, b.enough(inUse), "%s: a request has too few devices, whatever they are", b.template)

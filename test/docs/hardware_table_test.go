@@ -23,9 +23,9 @@ import (
 // An example is a template of a page, with the nodes on which the test tries it.
 type example struct {
 	template string
-	// told is set if the page's table of costs has a row for the template. Templates with the same expression share a row. The page
+	// inCosts is set if the page's table of costs has a row for the template. Templates with the same expression share a row. The page
 	// on shapes has a row for each template.
-	told bool
+	inCosts bool
 	// drawn is set if the page also draws the example.
 	drawn       bool
 	devices     []topology.Device

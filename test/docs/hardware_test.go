@@ -50,7 +50,7 @@ func TestHardware(t *testing.T) {
 			sections := map[string]string{}
 			var told []*example
 			for _, e := range examples {
-				if e.told || page == shapesPage {
+				if e.inCosts || page == shapesPage {
 					told = append(told, e)
 				}
 				if e.drawn {

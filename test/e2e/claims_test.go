@@ -24,7 +24,7 @@ const noSetFree = "constraint ring4: no set of 4 free devices satisfies it"
 // TestContainerSeesConnectedDevices follows the user stories to their end. The nodes of kwok have enough free devices, but not
 // connected ones.
 func TestContainerSeesConnectedDevices(t *testing.T) {
-	for _, s := range []*told{ring, grid} {
+	for _, s := range []*realStory{ring, grid} {
 		t.Run(s.Pod, func(t *testing.T) {
 			removeAtEnd(t, "first")
 			require.Len(t, s.mustRun(t, "first"), 4)
@@ -48,9 +48,9 @@ func TestBothStoriesAtOnce(t *testing.T) {
 	lines, err := log(t.Context(), "both")
 	require.NoError(t, err)
 	require.Len(t, lines, 9)
-	seen := map[*told][]string{}
+	seen := map[*realStory][]string{}
 	for _, line := range lines[:8] {
-		for _, s := range []*told{ring, grid} {
+		for _, s := range []*realStory{ring, grid} {
 			if device, err := s.deviceIn(line); err == nil {
 				seen[s] = append(seen[s], device)
 			}
@@ -134,7 +134,7 @@ func waitUnprepared(ctx context.Context) error {
 }
 
 // refused returns how often the driver of a story has seen a device that was prepared for another claim.
-func refused(t *testing.T, s *told) float64 {
+func refused(t *testing.T, s *realStory) float64 {
 	t.Helper()
 	content, err := cluster.drivers[s.Pod].Get(t.Context(), "/metrics")
 	require.NoError(t, err)

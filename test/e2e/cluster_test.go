@@ -94,7 +94,7 @@ func startCluster(t testing.TB) {
 			driver.Stop()
 		}
 	})
-	for _, s := range []*told{ring, grid} {
+	for _, s := range []*realStory{ring, grid} {
 		require.NoError(t, startDriver(s))
 	}
 	cluster.StartScheduler(t, controlplane.SchedulerOptions{})
@@ -119,7 +119,7 @@ func nothingLeft(dirs ...string) error {
 func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
-func startDriver(s *told) error {
+func startDriver(s *realStory) error {
 	kubeconfig, err := cluster.KubeconfigFor(env.TopologyDriver.Name)
 	if err != nil {
 		return err

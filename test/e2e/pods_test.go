@@ -162,7 +162,7 @@ func claimOf(pod *corev1.Pod) (string, error) {
 }
 
 // check compares the devices in a container with the claim's status and with the topology, and returns their names.
-func (s *told) check(ctx context.Context, name string) ([]string, error) {
+func (s *realStory) check(ctx context.Context, name string) ([]string, error) {
 	pod, err := client().CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
@@ -194,7 +194,7 @@ func (s *told) check(ctx context.Context, name string) ([]string, error) {
 }
 
 // deviceIn returns the device that a container's variable describes, and requires that the description is right.
-func (s *told) deviceIn(variable string) (string, error) {
+func (s *realStory) deviceIn(variable string) (string, error) {
 	name, value, _ := strings.Cut(variable, "=")
 	told, err := cdi.Parse(value)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *told) deviceIn(variable string) (string, error) {
 
 // allocated returns the devices in the status of a pod's claim, sorted. If the pod has ended and its claim is gone, they come
 // from the ledger. Devices of other drivers and nodes are included.
-func (s *told) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
+func (s *realStory) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	name, err := claimOf(pod)
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s *told) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error)
 }
 
 // mustRun creates pods, waits until they run, checks the devices in their containers and returns the devices of all pods.
-func (s *told) mustRun(t *testing.T, pods ...string) []string {
+func (s *realStory) mustRun(t *testing.T, pods ...string) []string {
 	t.Helper()
 	var devices []string
 	for _, name := range pods {

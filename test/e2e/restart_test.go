@@ -152,14 +152,14 @@ const (
 // allocations.
 func TestChurn(t *testing.T) {
 	before := cluster.ledger.Entries().Allocations
-	stories := []*told{ring, grid}
+	stories := []*realStory{ring, grid}
 	var pods []string
 	for i := range churnPods {
 		pods = append(pods, fmt.Sprintf("churn-%d", i))
 	}
 	removeAtEnd(t, pods...)
 
-	refusedBefore := map[*told]float64{}
+	refusedBefore := map[*realStory]float64{}
 	for _, s := range stories {
 		refusedBefore[s] = refused(t, s)
 	}
@@ -198,7 +198,7 @@ func TestChurn(t *testing.T) {
 }
 
 // comeAndGo runs a pod until it has ended, and checks then what it saw. At that time other pods may have its devices.
-func (s *told) comeAndGo(ctx context.Context, name string) error {
+func (s *realStory) comeAndGo(ctx context.Context, name string) error {
 	if err := s.create(ctx, name, ends("1s")); err != nil {
 		return err
 	}

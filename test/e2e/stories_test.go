@@ -21,17 +21,17 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// told is a user story on the real node.
-type told struct{ *story.Story }
+// realStory is a user story on the real node.
+type realStory struct{ *story.Story }
 
 var (
-	ring = &told{story.Ring()}
-	grid = &told{story.Grid()}
+	ring = &realStory{story.Ring()}
+	grid = &realStory{story.Grid()}
 )
 
 // create creates the pod of the manifest under another name, adapted to the node and changed by changes. It creates the template
 // of its claim if the template is missing.
-func (s *told) create(ctx context.Context, name string, changes ...func(*corev1.PodSpec)) error {
+func (s *realStory) create(ctx context.Context, name string, changes ...func(*corev1.PodSpec)) error {
 	template, pod, err := s.read()
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (s *told) create(ctx context.Context, name string, changes ...func(*corev1.
 }
 
 // read reads the two documents of the manifest.
-func (s *told) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, error) {
+func (s *realStory) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, error) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "manifests", "examples", s.Manifest))
 	if err != nil {
 		return nil, nil, err
@@ -81,7 +81,7 @@ func ends(after string) func(*corev1.PodSpec) {
 
 // addKwokNodes creates a node for each story, on which other pods hold devices.
 func addKwokNodes(ctx context.Context) error {
-	for _, s := range []*told{ring, grid} {
+	for _, s := range []*realStory{ring, grid} {
 		nodes, err := controlplane.CreateNodes(ctx, client(), 1, controlplane.NodeOptions{Prefix: "kwok-" + s.Pod})
 		if err != nil {
 			return err
@@ -103,7 +103,7 @@ func addKwokNodes(ctx context.Context) error {
 }
 
 // occupy creates a pod on a kwok node that takes devices.
-func (s *told) occupy(ctx context.Context, node string) error {
+func (s *realStory) occupy(ctx context.Context, node string) error {
 	claim, pod, err := s.Occupant("other-"+s.Pod, node, s.Fragmented...)
 	if err != nil {
 		return err

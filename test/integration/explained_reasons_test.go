@@ -47,7 +47,7 @@ func (l *explainLab) kinds() []explainedKind {
 		}
 	}
 	untold := func(make func(*testing.T) explained) func(*testing.T) explained {
-		return func(t *testing.T) explained { e := make(t); e.untold = true; return e }
+		return func(t *testing.T) explained { e := make(t); e.ignored = true; return e }
 	}
 	kinds := []explainedKind{
 		{"fits", with("", func(*corev1.Pod) {})},

@@ -33,8 +33,8 @@ type explained struct {
 	reason string
 	// before is a part of explain's answer before the pod evicts others and runs. It is empty for pods that evict none.
 	before string
-	// untold is set if the scheduler ignores the pod: it is another scheduler's, gated by its owner, or incomplete.
-	untold bool
+	// ignored is set if the scheduler ignores the pod: it is another scheduler's, gated by its owner, or incomplete.
+	ignored bool
 	// created changes the pod after it was created, before it may be scheduled.
 	created func(*corev1.Pod)
 }
@@ -114,7 +114,7 @@ func (l *explainLab) create(t *testing.T, e *explained) {
 func (l *explainLab) explainAll(t *testing.T, pods []explained) {
 	for i := range pods {
 		e := &pods[i]
-		if e.reason != "" && !e.untold {
+		if e.reason != "" && !e.ignored {
 			l.EventuallyPod(t, e.Name, "refused ("+e.kind+")", func(_ context.Context, pod *corev1.Pod) (bool, error) { return env.IsRefused(pod), nil })
 		}
 	}

@@ -68,8 +68,8 @@ type script struct {
 	topologies map[string]topology.Topology // by the prefix of their devices
 	// words maps a word in braces to its replacement.
 	words map[string]string
-	// kept maps a claim to its allocation, which must not change.
-	kept map[string]*resourceapi.AllocationResult
+	// allocationBefore maps a claim to its allocation, which must not change.
+	allocationBefore map[string]*resourceapi.AllocationResult
 }
 
 // key is the key of the running script in the environment of testscript.
@@ -79,7 +79,7 @@ const key = "script"
 const finalizer = "celset.dev/test"
 
 func newScript(t testing.TB, v variant) *script {
-	return &script{TB: t, variant: v, topologies: map[string]topology.Topology{}, kept: map[string]*resourceapi.AllocationResult{}, words: map[string]string{
+	return &script{TB: t, variant: v, topologies: map[string]topology.Topology{}, allocationBefore: map[string]*resourceapi.AllocationResult{}, words: map[string]string{
 		"line": "\n", "frugalCost": fmt.Sprint(frugalCost), "briefSteps": fmt.Sprint(briefSteps),
 	}}
 }
@@ -404,10 +404,10 @@ var scriptCommands = map[string]func(*script, []string){
 	},
 	"keeps": func(s *script, args []string) {
 		now := s.Claim(s, args[0]).Status.Allocation
-		if before := s.kept[args[0]]; before != nil {
+		if before := s.allocationBefore[args[0]]; before != nil {
 			require.Empty(s, cmp.Diff(before, now))
 		}
-		s.kept[args[0]] = now
+		s.allocationBefore[args[0]] = now
 	},
 	"at": func(s *script, args []string) { require.Equal(s, args[1], s.Pod(s, args[0]).Spec.NodeName) },
 	"users": func(s *script, args []string) {

@@ -71,7 +71,7 @@ func cleanOnce(dir string) error {
 
 // initsOf returns the first processes of nodes with that directory.
 func initsOf(dir string) ([]int, error) {
-	pids, err := processesTold(dir)
+	pids, err := processesMentioning(dir)
 	if err != nil {
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func Leftovers(dir string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	told, err := processesTold(dir)
+	told, err := processesMentioning(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -49,8 +49,8 @@ func Leftovers(dir string) ([]string, error) {
 	return found, nil
 }
 
-// processesTold returns all other processes with an argument that contains the directory or a path in it.
-func processesTold(dir string) ([]int, error) {
+// processesMentioning returns all other processes with an argument that contains the directory or a path in it.
+func processesMentioning(dir string) ([]int, error) {
 	pids, err := allProcesses()
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ func TestProcessesTold(t *testing.T) {
 	want := []int{sleeper(t, dir), sleeper(t, "--config="+dir+"/x"), sleeper(t, "unix://"+dir)}
 	sleeper(t, dir+"-2/x")
 	sleeper(t, "else")
-	got, err := processesTold(dir)
+	got, err := processesMentioning(dir)
 	require.NoError(t, err)
 	require.ElementsMatch(t, want, got)
 

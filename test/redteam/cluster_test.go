@@ -129,7 +129,7 @@ func (l *lab) populate(t *testing.T) {
 	require.NoError(t, err)
 	l.Publish(t, ring, append(names, crowded...)...)
 	l.crowd.gather(crowded, ring)
-	require.NoError(t, l.seat(t.Context()))
+	require.NoError(t, l.fillCrowd(t.Context()))
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "global"}}
 	set.Spec.ClusterSelector = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.LabelSelector, LabelSelector: &metav1.LabelSelector{}}
 	require.NoError(t, l.admin.Create(t.Context(), set))

@@ -122,7 +122,7 @@ func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func())
 		}
 		select {
 		case <-created:
-			if l.allAreTold(t) {
+			if l.allHaveReasons(t) {
 				slices.Sort(took)
 				total = l.cost(t, scheduler).minus(before)
 				// Subtract the event of each of alice's pods.
@@ -147,8 +147,8 @@ func (l *lab) scheduleOnce(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// allAreTold reports whether each of mallory's pods has a condition with the reason for its wait.
-func (l *lab) allAreTold(t *testing.T) bool {
+// allHaveReasons reports whether each of mallory's pods has a condition with the reason for its wait.
+func (l *lab) allHaveReasons(t *testing.T) bool {
 	t.Helper()
 	pods := &corev1.PodList{}
 	require.NoError(t, l.admin.List(t.Context(), pods, client.InNamespace(unchecked)))

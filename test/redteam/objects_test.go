@@ -161,13 +161,13 @@ var crowdedOptions = controlplane.NodeOptions{
 // scheduler has to choose victims.
 type crowd struct {
 	mutex sync.Mutex
-	seats []seat
+	pods []crowdPod
 	// evicted counts the evicted pods of the crowd.
 	evicted int
 }
 
 // A seat is a pod of the crowd with its devices.
-type seat struct {
+type crowdPod struct {
 	name, node string
 	devices    []topology.Device
 	wasThere   bool
@@ -177,13 +177,13 @@ func (c *crowd) gather(nodes []string, ring topology.Topology) {
 	each := len(ring.Devices) / crowdedPods
 	for _, node := range nodes {
 		for i := range crowdedPods {
-			c.seats = append(c.seats, seat{name: fmt.Sprintf("%s-%d", node, i), node: node, devices: ring.Devices[i*each : (i+1)*each]})
+			c.pods = append(c.pods, crowdPod{name: fmt.Sprintf("%s-%d", node, i), node: node, devices: ring.Devices[i*each : (i+1)*each]})
 		}
 	}
 }
 
-// seat creates the missing pods of the crowd.
-func (l *lab) seat(ctx context.Context) error {
+// fillCrowd creates the missing pods of the crowd.
+func (l *lab) fillCrowd(ctx context.Context) error {
 	l.crowd.mutex.Lock()
 	defer l.crowd.mutex.Unlock()
 	there := &corev1.PodList{}
@@ -194,8 +194,8 @@ func (l *lab) seat(ctx context.Context) error {
 	for i := range there.Items {
 		names[there.Items[i].Name] = true
 	}
-	for i := range l.crowd.seats {
-		s := &l.crowd.seats[i]
+	for i := range l.crowd.pods {
+		s := &l.crowd.pods[i]
 		if names[s.name] {
 			continue
 		}
@@ -213,7 +213,7 @@ func (l *lab) seat(ctx context.Context) error {
 	return nil
 }
 
-func (l *lab) take(ctx context.Context, s *seat) error {
+func (l *lab) take(ctx context.Context, s *crowdPod) error {
 	object := claim(crowdNamespace, s.name, int64(len(s.devices)))
 	object.Finalizers = []string{resourceapi.Finalizer}
 	if err := l.admin.Create(ctx, object); err != nil {
@@ -246,7 +246,7 @@ func (l *lab) evictingShot(name string, claim client.Object) shot {
 		if err := undo(ctx); err != nil {
 			return err
 		}
-		return l.seat(ctx)
+		return l.fillCrowd(ctx)
 	}
 	return s
 }

@@ -151,7 +151,7 @@ func (g *guards) active(ctx context.Context) (*replica, error) {
 	defer cancel()
 	for ctx.Err() == nil {
 		for _, r := range g.replicas {
-			if r.says(ctx, (*guarded.Replica).IsActive) {
+			if r.answers(ctx, (*guarded.Replica).IsActive) {
 				return r.replica, nil
 			}
 		}
@@ -160,8 +160,8 @@ func (g *guards) active(ctx context.Context) (*replica, error) {
 	return nil, context.Cause(ctx)
 }
 
-// says asks the replica a question with the timeout probePeriod.
-func (r *guardReplica) says(ctx context.Context, question func(*guarded.Replica, context.Context) bool) bool {
+// answers asks the replica a question with the timeout probePeriod.
+func (r *guardReplica) answers(ctx context.Context, question func(*guarded.Replica, context.Context) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, probePeriod)
 	defer cancel()
 	life := r.life.Load()
@@ -230,7 +230,7 @@ type guardService struct {
 func (s *guardService) look(ctx context.Context) {
 	var active []string
 	for _, r := range s.replicas {
-		if r.says(ctx, (*guarded.Replica).IsActive) {
+		if r.answers(ctx, (*guarded.Replica).IsActive) {
 			active = append(active, r.life.Load().Address)
 		}
 	}

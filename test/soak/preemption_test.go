@@ -161,7 +161,7 @@ func TestSoakPreemption(t *testing.T) {
 	tooMany := r.tooMany(decisions)
 	p.printf("pods for which too many were evicted: %d", len(tooMany))
 
-	r.tell(t, decisions, s.logs)
+	r.logUnexplained(t, decisions, s.logs)
 	r.end()
 	r.dissolve(t)
 	drain(t, cp, l)
@@ -274,8 +274,8 @@ func pauseControllers(cp *env.Env, d time.Duration) error {
 	return controllers.Continue()
 }
 
-// tell logs the stories of unexplained evictions.
-func (r *ranked) tell(t *testing.T, d decisions, logs []string) {
+// logUnexplained logs the stories of unexplained evictions.
+func (r *ranked) logUnexplained(t *testing.T, d decisions, logs []string) {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()

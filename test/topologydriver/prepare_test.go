@@ -294,14 +294,14 @@ func claimOf(name string, results ...resourceapi.DeviceRequestAllocationResult) 
 	return claim
 }
 
-// told returns the parsed variables of a container with all devices of a claim.
-func (f *fixture) told(t *testing.T, driver string, claim types.UID) map[string]cdi.Told {
+// parsed returns the parsed variables of a container with all devices of a claim.
+func (f *fixture) parsed(t *testing.T, driver string, claim types.UID) map[string]cdi.Parsed {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
 	require.NoError(t, err)
 	var spec cdispec.Spec
 	require.NoError(t, json.Unmarshal(content, &spec))
-	result := map[string]cdi.Told{}
+	result := map[string]cdi.Parsed{}
 	for _, device := range spec.Devices {
 		for _, pair := range device.ContainerEdits.Env {
 			variable, value, _ := strings.Cut(pair, "=")
@@ -327,7 +327,7 @@ func TestPrepareMachines(t *testing.T) {
 			}
 			_, err = prepareOne(t, d, claim)
 			require.NoError(t, err)
-			told := f.told(t, name, claim.UID)
+			told := f.parsed(t, name, claim.UID)
 			require.Len(t, told, len(devices))
 			for _, one := range told {
 				require.Len(t, one.Attributes, len(devices[one.Device].Attributes))
@@ -354,7 +354,7 @@ func TestShares(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, devices, 2)
 		require.Equal(t, types.UID("share-2"), *devices[1].ShareID)
-		require.Len(t, f.told(t, "dra.cpu", first.UID), 2)
+		require.Len(t, f.parsed(t, "dra.cpu", first.UID), 2)
 	}
 	_, err := prepareOne(t, d, claimOf("b", cpuShare("share-3", "4")))
 	require.NoError(t, err)

@@ -117,7 +117,7 @@ func (s *Server) Start(ctx context.Context) error {
 		stop()
 	}()
 	for working.Err() == nil {
-		if err := s.stand(working); err != nil {
+		if err := s.campaign(working); err != nil {
 			return err
 		}
 	}

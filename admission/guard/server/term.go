@@ -32,8 +32,8 @@ type term struct {
 	guard *guard.Guard
 }
 
-// stand takes part in one election, and judges while this replica holds the lease.
-func (s *Server) stand(ctx context.Context) error {
+// campaign takes part in one election, and judges while this replica holds the lease.
+func (s *Server) campaign(ctx context.Context) error {
 	e := s.options.Election
 	l := &lease{
 		Interface: &resourcelock.LeaseLock{

@@ -28,13 +28,13 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	result.Pruned = analysis.Leading(devicesOf(candidates)) != nil
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
-	result.tell(expression, size, candidates)
+	result.describe(expression, size, candidates)
 	c.attributes(expression, has, candidates, findings{object: object, where: where, name: result.Name, text: text})
 	return expression
 }
 
-// tell sets the facts that don't depend on the type of the expression.
-func (f *Facts) tell(expression *device.Expression, size int, candidates []candidates) {
+// describe sets the facts that don't depend on the type of the expression.
+func (f *Facts) describe(expression *device.Expression, size int, candidates []candidates) {
 	f.Type = expression.OutputType()
 	if cost, err := expression.EstimateCost(size); err == nil {
 		f.Cost, f.CostLimit = cost, cel.DefaultCostLimit

@@ -36,7 +36,7 @@ func (o *Object) warn(format string, args ...any) {
 // judged adds the findings of admission to the object.
 func (o *Object) judged(verdict admission.Verdict) {
 	for _, err := range verdict.Errors {
-		line, column := verdict.Place(err)
+		line, column := verdict.Position(err)
 		o.Errors = append(o.Errors, Finding{Field: err.Field, Line: line, Column: column, Message: err.Error()})
 	}
 	for _, text := range verdict.Warnings {

@@ -48,6 +48,6 @@ func (c *checker) value(ctx context.Context, object *Object, result *Preference,
 	}
 	size := slices.Max(result.Devices)
 	result.Read = bound.AnalyzeGoal(expression, size, false).Leading(devicesOf(candidates)) != nil
-	result.tell(expression, size, candidates)
+	result.describe(expression, size, candidates)
 	c.attributes(expression, has, candidates, findings{object: object, where: where, name: p.Name, text: p.Expression})
 }

@@ -21,7 +21,7 @@ import (
 
 // admit adds the reason if an admission policy, webhook or quota of the API server would reject a claim from a template. It makes
 // a dry run as the caller. A policy that distinguishes users may decide differently for kube-controller-manager.
-func (k *known) admit(ctx context.Context, s *fit.Scheduling, subject *clusterstate.Subject) error {
+func (k *clusterInfo) admit(ctx context.Context, s *fit.Scheduling, subject *clusterstate.Subject) error {
 	if k.client == nil || subject.Pod != nil && subject.Pod.Spec.NodeName != "" {
 		return nil
 	}
@@ -47,7 +47,7 @@ func (k *known) admit(ctx context.Context, s *fit.Scheduling, subject *clusterst
 	return nil
 }
 
-func (k *known) tryToCreate(ctx context.Context, claim *resourceapi.ResourceClaim) error {
+func (k *clusterInfo) tryToCreate(ctx context.Context, claim *resourceapi.ResourceClaim) error {
 	made := claim.DeepCopy()
 	made.GenerateName, made.Name = claim.Name+"-", ""
 	_, err := draclient.New(k.client).ResourceClaims(claim.Namespace).Create(ctx, made, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
@@ -55,7 +55,7 @@ func (k *known) tryToCreate(ctx context.Context, claim *resourceapi.ResourceClai
 }
 
 // refuses reports whether an error is about the claim. It is not if the caller may not create claims, or if a webhook fails.
-func (k *known) refuses(ctx context.Context, namespace string, err error) (bool, error) {
+func (k *clusterInfo) refuses(ctx context.Context, namespace string, err error) (bool, error) {
 	if apierrors.IsInvalid(err) || strings.Contains(err.Error(), "denied the request") {
 		return true, nil
 	}

@@ -211,7 +211,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	if len(subject.Claims) == 0 && subject.Missing == nil {
 		return nil, fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
 	}
-	known, err := f.knownOf(ctx, subject)
+	known, err := f.clusterInfoOf(ctx, subject)
 	if err != nil {
 		return nil, err
 	}
@@ -263,8 +263,8 @@ func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *co
 	return &args
 }
 
-// known holds information from a cluster about a pod, other than devices.
-type known struct {
+// clusterInfo holds information from a cluster about a pod, other than devices.
+type clusterInfo struct {
 	namespace  string
 	schedulers served.Schedulers
 	profile    *served.Profile
@@ -276,9 +276,9 @@ type known struct {
 	client kubernetes.Interface
 }
 
-// knownOf reads the configurations that schedulers publish, and the pod's events. A failure to read them is no error.
-func (f *fitOptions) knownOf(ctx context.Context, subject *clusterstate.Subject) (*known, error) {
-	k := &known{namespace: f.schedulers}
+// clusterInfoOf reads the configurations that schedulers publish, and the pod's events. A failure to read them is no error.
+func (f *fitOptions) clusterInfoOf(ctx context.Context, subject *clusterstate.Subject) (*clusterInfo, error) {
+	k := &clusterInfo{namespace: f.schedulers}
 	if f.readsFiles() && !f.withCluster {
 		k.err = errNoCluster
 		return k, nil
@@ -310,7 +310,7 @@ const maxEvents = 100
 
 var errNoCluster = errors.New("no cluster was read")
 
-func (k *known) addTo(report *fit.Scheduling, state *clusterstate.State, subject *clusterstate.Subject) {
+func (k *clusterInfo) addTo(report *fit.Scheduling, state *clusterstate.State, subject *clusterstate.Subject) {
 	report.AddServed(state, subject, k.schedulers, k.namespace, k.err)
 	report.AddEvents(k.events)
 }

@@ -66,7 +66,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 			subject.Pod = pod
 		}
 	}
-	known, err := f.knownOf(ctx, subject)
+	known, err := f.clusterInfoOf(ctx, subject)
 	if err != nil {
 		return err
 	}

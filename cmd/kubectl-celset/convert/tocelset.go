@@ -104,14 +104,14 @@ type namer struct {
 	prefix string
 	// taken holds the names that the claim defines or references. New definitions don't use them.
 	taken map[string]bool
-	// named maps an expression to the name of its new definition.
-	named map[string]string
+	// byExpression maps an expression to the name of its new definition.
+	byExpression map[string]string
 	// next is the number in the last name.
 	next int
 }
 
 func newNamer(prefix string, constraints, config []map[string]any) *namer {
-	n := &namer{prefix: prefix, taken: make(map[string]bool), named: make(map[string]string)}
+	n := &namer{prefix: prefix, taken: make(map[string]bool), byExpression: make(map[string]string)}
 	for _, constraint := range constraints {
 		if attribute, ok := constraint["matchAttribute"].(string); ok {
 			n.taken[strings.TrimPrefix(attribute, referencePrefix)] = true
@@ -128,14 +128,14 @@ func newNamer(prefix string, constraints, config []map[string]any) *namer {
 
 // name returns the name for the definition of an expression. isNew reports whether the definition must be added.
 func (n *namer) name(expression string) (name string, isNew bool, err error) {
-	if name, found := n.named[expression]; found {
+	if name, found := n.byExpression[expression]; found {
 		return name, false, nil
 	}
 	for isNew := false; !isNew; isNew = !n.taken[name] {
 		n.next++
 		name = fmt.Sprint(n.prefix, n.next)
 	}
-	n.named[expression] = name
+	n.byExpression[expression] = name
 	definition := &v1alpha1.CELDeviceConstraint{Name: name, Expression: expression}
 	return name, true, v1alpha1.ValidateDefinition(definition, field.NewPath("parameters")).ToAggregate()
 }

@@ -41,14 +41,14 @@ func (p *Panel) arrange(options Options) {
 	var unplaced []*Device
 	for i := range p.Devices {
 		device := &p.Devices[i]
-		place, found := at[i]
-		if !found || taken[place] {
+		position, found := at[i]
+		if !found || taken[position] {
 			unplaced = append(unplaced, device)
 			continue
 		}
-		taken[place] = true
-		device.Row, device.Col = place.row, place.col
-		bottom = max(bottom, place.row+1)
+		taken[position] = true
+		device.Row, device.Col = position.row, position.col
+		bottom = max(bottom, position.row+1)
 	}
 	columns := max(1, min(maxColumns, int(math.Ceil(math.Sqrt(float64(len(unplaced)))))))
 	for i, device := range unplaced {

@@ -39,7 +39,7 @@ func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	var answers []*answer
 	byText := map[string]*answer{}
 	for _, n := range nodes {
-		text := alike(n)
+		text := answerText(n)
 		if byText[text] == nil {
 			byText[text] = &answer{text: text}
 			answers = append(answers, byText[text])
@@ -88,8 +88,8 @@ func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	fmt.Fprintf(b, "  %s: %s: %s\n", explain.Counted(int64(len(more)), "more node"), said, Names(names))
 }
 
-// alike returns the text for a node, without its name and the search's cost.
-func alike(e *explain.Explanation) string {
+// answerText returns the text for a node, without its name and the search's cost.
+func answerText(e *explain.Explanation) string {
 	var b strings.Builder
 	without := *e
 	without.Node, without.Evaluations, without.Proven = "", 0, 0

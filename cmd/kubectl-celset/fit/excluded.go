@@ -32,15 +32,15 @@ func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, err
 	if reason, err := excludedForPod(ctx, pod, node); reason != "" || err != nil || q.runs() {
 		return reason, err
 	}
-	room := RoomOf(q.state, node)
+	room := FreeOf(q.state, node)
 	if room == nil {
 		return "", nil
 	}
 	return strings.Join(room.Lacks(noderesources.Requests(pod)), ", "), nil
 }
 
-// RoomOf returns the free resources of a node. It is nil for a node in a file that specifies no amounts.
-func RoomOf(state *clusterstate.State, node *corev1.Node) *noderesources.Room {
+// FreeOf returns the free resources of a node. It is nil for a node in a file that specifies no amounts.
+func FreeOf(state *clusterstate.State, node *corev1.Node) *noderesources.Room {
 	if len(node.Status.Allocatable) == 0 && !state.HasCluster {
 		return nil
 	}

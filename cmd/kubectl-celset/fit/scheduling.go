@@ -24,8 +24,8 @@ type Scheduling struct {
 	Refused []string `json:"refused,omitempty"`
 	// NotChecked lists conditions that were not checked.
 	NotChecked []string `json:"notChecked,omitempty"`
-	// Said quotes schedulers: the condition PodScheduled of the pod and its latest events.
-	Said []string `json:"said,omitempty"`
+	// Quoted quotes schedulers: the condition PodScheduled of the pod and its latest events.
+	Quoted []string `json:"said,omitempty"`
 }
 
 // schedulingOf returns facts from the pod itself. It is empty for nil.
@@ -48,7 +48,7 @@ func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			s.Said = append(s.Said, fmt.Sprintf("PodScheduled is False (%s): %s", condition.Reason, condition.Message))
+			s.Quoted = append(s.Quoted, fmt.Sprintf("PodScheduled is False (%s): %s", condition.Reason, condition.Message))
 		}
 	}
 	return s
@@ -62,9 +62,9 @@ func (s *Scheduling) AddEvents(events []corev1.Event) {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
 	quoted := 0
 	for _, event := range events {
-		isNew := !slices.ContainsFunc(s.Said, func(said string) bool { return strings.HasSuffix(said, event.Message) })
+		isNew := !slices.ContainsFunc(s.Quoted, func(said string) bool { return strings.HasSuffix(said, event.Message) })
 		if event.Type == corev1.EventTypeWarning && isNew && quoted < maxEvents {
-			s.Said = append(s.Said, fmt.Sprintf("event %s: %s", event.Reason, event.Message))
+			s.Quoted = append(s.Quoted, fmt.Sprintf("event %s: %s", event.Reason, event.Message))
 			quoted++
 		}
 	}

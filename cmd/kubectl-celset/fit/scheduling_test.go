@@ -84,12 +84,12 @@ func TestEvents(t *testing.T) {
 	at := func(minute int, kind, message string) corev1.Event {
 		return corev1.Event{Type: kind, Reason: "FailedScheduling", Message: message, LastTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}
 	}
-	s := fit.Scheduling{Said: []string{"PodScheduled is False (Unschedulable): no devices"}}
+	s := fit.Scheduling{Quoted: []string{"PodScheduled is False (Unschedulable): no devices"}}
 	s.AddEvents([]corev1.Event{
 		at(1, corev1.EventTypeWarning, "oldest"), at(5, corev1.EventTypeWarning, "no devices"), at(4, corev1.EventTypeNormal, "normal"),
 		at(3, corev1.EventTypeWarning, "newer"), at(2, corev1.EventTypeWarning, "older"), at(6, corev1.EventTypeWarning, "newest"),
 	})
 	require.Equal(t, []string{
 		"PodScheduled is False (Unschedulable): no devices", "event FailedScheduling: newest", "event FailedScheduling: newer", "event FailedScheduling: older",
-	}, s.Said)
+	}, s.Quoted)
 }

@@ -105,7 +105,7 @@ func (s *Scheduling) Print(b *strings.Builder) {
 	for _, what := range s.NotChecked {
 		fmt.Fprintf(b, "  not checked: %s\n", what)
 	}
-	for _, said := range s.Said {
+	for _, said := range s.Quoted {
 		fmt.Fprintf(b, "  %s\n", strings.Join(strings.Fields(said), " "))
 	}
 }

@@ -35,8 +35,8 @@ type question struct {
 	slices []*resourceapi.ResourceSlice
 	groupPods
 	candidates
-	// reading is nil until the constraint is compiled.
-	reading *nodeset.Reading
+	// reads is nil until the constraint is compiled.
+	reads *nodeset.Reading
 	hosts   *hosts
 	// bytes is the memory of the device sets of all nodes.
 	bytes int
@@ -94,7 +94,7 @@ func (q *question) answer(ctx context.Context, name string) error {
 		q.Wanted = choice.Pods
 		return q.addChoice(ctx, choice)
 	}
-	q.Reason = q.search.Reason(q.refusals) + q.search.NearestMiss(ctx, q.why, q.standing)
+	q.Reason = q.search.Reason(q.refusals) + q.search.NearestMiss(ctx, q.why, q.runningPods)
 	return nil
 }
 
@@ -189,7 +189,7 @@ func (q *question) ask(ctx context.Context, kind int) error {
 			q.NotChecked = append(q.NotChecked, text)
 		}
 	}
-	q.Said = append(q.Said, answer.Said...)
+	q.Quoted = append(q.Quoted, answer.Quoted...)
 	if answer.Error != "" {
 		return errors.New(answer.Error)
 	}
@@ -232,10 +232,10 @@ func (q *question) allocator(ctx context.Context, subject *clusterstate.Subject)
 func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *clusterstate.Subject, node *corev1.Node) ([]nodeset.Set, error) {
 	claims := q.state.PendingOn(subject, node)
 	if len(claims) == 0 {
-		set, err := q.reading.SetOf(q.has(subject), nil)
+		set, err := q.reads.SetOf(q.has(subject), nil)
 		return []nodeset.Set{set}, err
 	}
-	found, err := q.reading.SetsOn(ctx, a, node, claims, q.has(subject))
+	found, err := q.reads.SetsOn(ctx, a, node, claims, q.has(subject))
 	for i := range found {
 		q.bytes += found[i].Bytes()
 	}

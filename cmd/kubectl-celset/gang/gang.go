@@ -111,7 +111,7 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 	r.NotChecked = []string{"whether the feature gate " + v1alpha1.NodeSetFeatureGate + " of the scheduler is on"}
 	for _, c := range group.Status.Conditions {
 		if c.Status == metav1.ConditionFalse {
-			r.Said = append(r.Said, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))
+			r.Quoted = append(r.Quoted, fmt.Sprintf("%s is False (%s): %s", c.Type, c.Reason, c.Message))
 		}
 	}
 	q := &question{Options: options, Report: r, search: &nodeset.Search{Chooser: chooser}, state: state, group: group, candidates: candidates{nodes: nodes}, slices: state.Slices(options.Features.DeviceTaints)}

@@ -61,7 +61,7 @@ func (h *hosts) Compete() bool { return h.compete }
 func (h *hosts) Refusal(ctx context.Context, node int, load nodeset.Load) (string, error) {
 	q := h.question
 	pods := h.podsOf(load)
-	if room := fit.RoomOf(q.state, q.nodes[node]); room != nil {
+	if room := fit.FreeOf(q.state, q.nodes[node]); room != nil {
 		for _, subject := range pods {
 			need := noderesources.Requests(subject.Pod)
 			if lacks := room.Lacks(need); len(lacks) > 0 {

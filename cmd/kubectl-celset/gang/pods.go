@@ -24,8 +24,8 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// standing lists the pods of the state that run on a node.
-func (q *question) standing(node int) string {
+// runningPods lists the pods of the state that run on a node.
+func (q *question) runningPods(node int) string {
 	there := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == q.search.Nodes[node].Name && !hasEnded(pod) }
 	return nodeset.Standing(func(yield func(*corev1.Pod) bool) {
 		for _, pod := range q.state.Pods {
@@ -102,12 +102,12 @@ func (q *question) compile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	q.reading = nodeset.ReadingOf(prepared)
-	q.search.ReadsDevices = q.reading.Devices()
+	q.reads = nodeset.ReadingOf(prepared)
+	q.search.ReadsDevices = q.reads.Devices()
 	switch {
-	case q.reading.Devices() && shared != "":
+	case q.reads.Devices() && shared != "":
 		return fmt.Errorf("ResourceClaim %s/%s is used by several pods, and the constraint reads what devices each of them gets: use a ResourceClaimTemplate", q.group.Namespace, shared)
-	case q.reading.Devices() && constraint.PodsPerNode > 1:
+	case q.reads.Devices() && constraint.PodsPerNode > 1:
 		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode)
 	}
 	onNode := map[string][]*resourceapi.ResourceSlice{}
@@ -142,8 +142,8 @@ func (q *question) findRunning() (err error) {
 			m.Pods = append(m.Pods, subject.Pod.Name)
 		}
 		q.Running = append(q.Running, m)
-		if q.reading.Devices() {
-			if n.Has, err = q.reading.SetOf(q.has(on[n.Name]...), nil); err != nil {
+		if q.reads.Devices() {
+			if n.Has, err = q.reads.SetOf(q.has(on[n.Name]...), nil); err != nil {
 				return fmt.Errorf("node %s, on which a pod of the group runs: %w", n.Name, err)
 			}
 		}

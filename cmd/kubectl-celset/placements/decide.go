@@ -97,8 +97,8 @@ func (a *Answer) Print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Placement %s\n", a.name)
 	switch {
-	case a.Stands:
-		fmt.Fprintf(&b, "  no decision can be made: the former one stands, with %d clusters\n", a.result.Standing)
+	case a.KeepsFormer:
+		fmt.Fprintf(&b, "  no decision can be made: the former one stands, with %d clusters\n", a.result.FormerClusters)
 	case a.Undecided:
 		fmt.Fprintln(&b, "  no decision can be made, and there was none before: no cluster is selected")
 	case len(a.Selected) == 0:

@@ -33,19 +33,19 @@ type Candidate struct {
 	// Reason says why the cluster is not selected. It is nil if the cluster is selected.
 	Reason Reason
 
-	// place is the index of the cluster among the available clusters, which are sorted by name.
-	place int32
+	// position is the index of the cluster among the available clusters, which are sorted by name.
+	position int32
 	// tie is a random number that orders candidates with equal totals. It is 0 unless the Placement asks for random order.
 	tie uint64
 }
 
 // New returns the available cluster at index i as a candidate.
 func New(available *hub.Availability, i, predicate int) Candidate {
-	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, place: int32(i)}
+	return Candidate{Cluster: available.Clusters[i], ClusterSet: available.ClusterSet(i), Predicate: predicate, position: int32(i)}
 }
 
 // At returns the index of the cluster among the available clusters.
-func (c *Candidate) At() int32 { return c.place }
+func (c *Candidate) At() int32 { return c.position }
 
 // ClustersIn iterates over the clusters of the candidates in order.
 func ClustersIn(candidates []*Candidate) iter.Seq[*clusterv1.ManagedCluster] {

@@ -45,7 +45,7 @@ func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Can
 		if a.tie != b.tie {
 			return cmp.Compare(a.tie, b.tie)
 		}
-		return cmp.Compare(a.place, b.place)
+		return cmp.Compare(a.position, b.position)
 	})
 	return result
 }
@@ -95,7 +95,7 @@ func lot(placement types.UID, cluster string) uint64 {
 
 // SortByName sorts candidates by the names of their clusters.
 func SortByName(candidates []*Candidate) {
-	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.place, b.place) })
+	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.position, b.position) })
 }
 
 // SelectedOf returns the selected candidates in order.

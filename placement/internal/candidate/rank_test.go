@@ -31,7 +31,7 @@ func TestCountedIsSorted(t *testing.T) {
 		base := rapid.Int64Range(-1000, 1000).Draw(t, "base")
 		var candidates []*Candidate
 		for i := range rapid.IntRange(0, 40).Draw(t, "candidates") {
-			c := &Candidate{place: int32(i), Total: base + rapid.Int64Range(0, apart).Draw(t, "total")}
+			c := &Candidate{position: int32(i), Total: base + rapid.Int64Range(0, apart).Draw(t, "total")}
 			if rapid.Bool().Draw(t, "avoided") {
 				c.Avoided = taint
 			}

@@ -58,7 +58,7 @@ func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, ne
 }
 
 // sliceOf returns the slice with the members of a part.
-func sliceOf(placement string, members []member, p *part) Slice {
+func sliceOf(placement string, members []member, p *filling) Slice {
 	result := Slice{
 		Name:      hub.SliceName(placement, p.number),
 		Decisions: make([]clusterv1beta1.ClusterDecision, len(p.members)),

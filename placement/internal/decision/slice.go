@@ -34,8 +34,8 @@ const MaxSliceLength = 100
 // compactionWidth is the maximum number of slices that one compaction writes, including the removed slice.
 const compactionWidth = 5
 
-// part is a slice that is being filled.
-type part struct {
+// filling is a slice that is being filled.
+type filling struct {
 	// number is the number in the name of the slice, or 0 for a new slice.
 	number int
 	// members holds indices of members of the group.
@@ -44,19 +44,19 @@ type part struct {
 	short bool
 }
 
-// room returns the number of clusters that still fit into the slice.
-func (p *part) room() int { return MaxSliceLength - len(p.members) }
+// free returns the number of clusters that still fit into the slice.
+func (p *filling) free() int { return MaxSliceLength - len(p.members) }
 
 // take moves as many members into the part as fit, and returns the others.
-func (p *part) take(members []int) []int {
-	n := min(p.room(), len(members))
+func (p *filling) take(members []int) []int {
+	n := min(p.free(), len(members))
 	p.members = append(p.members, members[:n]...)
 	return members[n:]
 }
 
 // intoSlices returns the slices of each group in order of their numbers. former holds the existing slices.
-func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*part {
-	result, waiting := keep(groups, former)
+func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*filling {
+	result, waiting := keepSlices(groups, former)
 	for i := range groups {
 		if byScore {
 			result[i] = recut(result[i], len(groups[i].members))
@@ -126,20 +126,20 @@ func (s *positions) find(name string) (position, bool) {
 	return found, !s.placed[found.group][found.index]
 }
 
-// keep returns the existing slices of each group with the clusters that stay in them. waiting holds, for each group, the members
+// keepSlices returns the existing slices of each group with the clusters that stay in them. waiting holds, for each group, the members
 // that are in no slice.
-func keep(groups []piece, former []hub.FormerSlice) (parts [][]*part, waiting [][]int) {
+func keepSlices(groups []piece, former []hub.FormerSlice) (parts [][]*filling, waiting [][]int) {
 	positions := positionsOf(groups)
-	parts, waiting = make([][]*part, len(groups)), make([][]int, len(groups))
+	parts, waiting = make([][]*filling, len(groups)), make([][]int, len(groups))
 	for _, slice := range former {
 		group := groupNow(&slice, positions)
 		if group < 0 || group >= len(groups) {
 			continue
 		}
-		p := &part{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
+		p := &filling{number: slice.Number, members: make([]int, 0, MaxSliceLength)}
 		for _, decision := range slice.Decisions {
 			// Each cluster is placed only once, even if the former objects contain it several times.
-			if at, ok := positions.find(decision.ClusterName); ok && at.group == group && p.room() > 0 {
+			if at, ok := positions.find(decision.ClusterName); ok && at.group == group && p.free() > 0 {
 				p.members = append(p.members, at.index)
 				positions.placed[at.group][at.index] = true
 			}
@@ -176,16 +176,16 @@ func groupNow(s *hub.FormerSlice, positions *positions) int {
 }
 
 // fill adds members to the parts, and to new slices if the parts are full. The result has at least one slice.
-func fill(parts []*part, waiting []int) []*part {
+func fill(parts []*filling, waiting []int) []*filling {
 	byNeed := slices.Clone(parts)
-	slices.SortStableFunc(byNeed, func(a, b *part) int {
+	slices.SortStableFunc(byNeed, func(a, b *filling) int {
 		return cmp.Or(compareBool(b.short, a.short), cmp.Compare(len(a.members), len(b.members)))
 	})
 	for _, p := range byNeed {
 		waiting = p.take(waiting)
 	}
 	for len(waiting) > 0 || len(parts) == 0 {
-		p := &part{}
+		p := &filling{}
 		waiting = p.take(waiting)
 		parts = append(parts, p)
 	}
@@ -193,10 +193,10 @@ func fill(parts []*part, waiting []int) []*part {
 }
 
 // compact removes slices from among the emptiest ones as long as their clusters fit into the others.
-func compact(parts []*part) []*part {
+func compact(parts []*filling) []*filling {
 	for len(parts) > 1 {
 		emptiest, total := slices.Clone(parts), 0
-		slices.SortStableFunc(emptiest, func(a, b *part) int { return cmp.Compare(len(a.members), len(b.members)) })
+		slices.SortStableFunc(emptiest, func(a, b *filling) int { return cmp.Compare(len(a.members), len(b.members)) })
 		emptiest = emptiest[:min(compactionWidth, len(emptiest))]
 		for _, p := range emptiest {
 			total += len(p.members)
@@ -204,8 +204,8 @@ func compact(parts []*part) []*part {
 		if total > MaxSliceLength*(len(emptiest)-1) {
 			break
 		}
-		leaving := slices.MaxFunc(emptiest, func(a, b *part) int {
-			return cmp.Or(compareBool(a != parts[0], b != parts[0]), compareBool(a.room() > 0, b.room() > 0), byNumber(a, b))
+		leaving := slices.MaxFunc(emptiest, func(a, b *filling) int {
+			return cmp.Or(compareBool(a != parts[0], b != parts[0]), compareBool(a.free() > 0, b.free() > 0), byNumber(a, b))
 		})
 		moving := leaving.members
 		for _, p := range emptiest {
@@ -213,7 +213,7 @@ func compact(parts []*part) []*part {
 				moving = p.take(moving)
 			}
 		}
-		parts = slices.DeleteFunc(parts, func(p *part) bool { return p == leaving })
+		parts = slices.DeleteFunc(parts, func(p *filling) bool { return p == leaving })
 	}
 	return parts
 }
@@ -231,17 +231,17 @@ func compareBool(a, b bool) int {
 }
 
 // recut returns as many slices as n clusters need. It reuses existing slices first. deal fills them.
-func recut(parts []*part, n int) []*part {
+func recut(parts []*filling, n int) []*filling {
 	needed := max(1, (n+MaxSliceLength-1)/MaxSliceLength)
 	parts = parts[:min(needed, len(parts))]
 	for len(parts) < needed {
-		parts = append(parts, &part{})
+		parts = append(parts, &filling{})
 	}
 	return parts
 }
 
 // deal distributes n members over the slices in order.
-func deal(parts []*part, n int) {
+func deal(parts []*filling, n int) {
 	all := make([]int, n)
 	for i := range all {
 		all[i] = i
@@ -253,7 +253,7 @@ func deal(parts []*part, n int) {
 }
 
 // number gives each new slice the lowest unused number.
-func number(groups [][]*part) {
+func number(groups [][]*filling) {
 	taken := map[int]bool{0: true}
 	for _, parts := range groups {
 		for _, p := range parts {
@@ -272,4 +272,4 @@ func number(groups [][]*part) {
 	}
 }
 
-func byNumber(a, b *part) int { return cmp.Compare(a.number, b.number) }
+func byNumber(a, b *filling) int { return cmp.Compare(a.number, b.number) }

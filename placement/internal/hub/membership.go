@@ -89,8 +89,8 @@ type Memberships struct {
 	// clusters holds the clusters of the snapshot. sorted holds them sorted by name, without duplicates. Both are the same list
 	// if clusters is sorted already.
 	clusters, sorted []*clusterv1.ManagedCluster
-	// known maps the key of a combination of sets (keyOf) to its membership.
-	known map[string]*membership
+	// bySets maps the key of a combination of sets (keyOf) to its membership.
+	bySets map[string]*membership
 }
 
 // membership lists the clusters that are in one of several sets and are not being deleted, sorted by name. sets holds the index
@@ -111,7 +111,7 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.follow(clusters)
-	if known := m.known[key]; known != nil && !transient {
+	if known := m.bySets[key]; known != nil && !transient {
 		return known, nil
 	}
 	selectors, err := selectorsOf(sets)
@@ -124,10 +124,10 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 	}
 	found.choose(m.sorted)
 	if !found.transient && !transient {
-		if m.known == nil || len(m.known) >= mostMemberships {
-			m.known = map[string]*membership{}
+		if m.bySets == nil || len(m.bySets) >= mostMemberships {
+			m.bySets = map[string]*membership{}
 		}
-		m.known[key] = found
+		m.bySets[key] = found
 	}
 	return found, nil
 }
@@ -142,12 +142,12 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	inOrder := len(m.sorted) > 0 && &m.sorted[0] == &m.clusters[0] && len(m.sorted) == len(m.clusters)
 	m.clusters = slices.Clone(clusters)
 	if !same || !inOrder {
-		m.sorted, m.known = byName(m.clusters), nil
+		m.sorted, m.bySets = byName(m.clusters), nil
 		return
 	}
 	m.sorted = m.clusters
 	known := map[string]*membership{}
-	for key, former := range m.known {
+	for key, former := range m.bySets {
 		next := &membership{selectors: former.selectors, all: slices.Clone(former.all)}
 		for _, i := range changed {
 			next.find(m.sorted, i)
@@ -156,7 +156,7 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 			known[key] = next
 		}
 	}
-	m.known = known
+	m.bySets = known
 }
 
 // changedIn returns the indices of the clusters whose object was replaced. same reports whether both lists have the same names.

@@ -35,8 +35,8 @@ func TestFewCombinationsAreRemembered(t *testing.T) {
 			available, err := m.Available(object, snapshot)
 			require.NoError(t, err)
 			require.Equal(t, snapshot.Clusters, available.Clusters)
-			require.NotEmpty(t, m.known)
-			require.LessOrEqual(t, len(m.known), mostMemberships)
+			require.NotEmpty(t, m.bySets)
+			require.LessOrEqual(t, len(m.bySets), mostMemberships)
 		}
 	}
 }

@@ -73,8 +73,8 @@ func NewLast(from Inputs, available *hub.Availability, now time.Time) *Last {
 	return &Last{Inputs: from, at: now, Available: available}
 }
 
-// MayStand reports whether the result may still be valid. It compares inputs, AddOnPlacementScores and time.
-func (l *Last) MayStand(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
+// MayBeValid reports whether the result may still be valid. It compares inputs, AddOnPlacementScores and time.
+func (l *Last) MayBeValid(now Inputs, at time.Time, scores cluster.ScoreFinder) bool {
 	return l.Inputs == now && !at.Before(l.at) && (l.Until.IsZero() || at.Before(l.Until)) &&
 		(!l.plan.ReadsScores() || sameScores(l.Scores, scores))
 }

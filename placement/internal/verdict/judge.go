@@ -66,7 +66,7 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, first
 		if err != nil {
 			return Verdicts{firstAttempt: known.firstAttempt}, false, err
 		}
-		if before == nil || !before.saysTheSameAs(is) {
+		if before == nil || !before.leadsToSame(is) {
 			same = false
 		} else if before.isShared() && is.isShared() && before.Cost == is.Cost {
 			continue
@@ -134,7 +134,7 @@ const mostShared = 64
 func (j *Judge) share(found Verdict) *Verdict {
 	if found.isShared() {
 		for i := len(j.shared) - 1; i >= 0; i-- {
-			if known := j.shared[i]; known.Cost == found.Cost && known.saysTheSameAs(&found) {
+			if known := j.shared[i]; known.Cost == found.Cost && known.leadsToSame(&found) {
 				return known
 			}
 		}

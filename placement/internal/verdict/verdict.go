@@ -152,9 +152,9 @@ func (v *Verdict) isShared() bool {
 	return !failed && !v.transient && len(v.reads) == 0
 }
 
-// saysTheSameAs reports whether both verdicts lead to the same decision and messages. It returns false if other has read a score
+// leadsToSame reports whether both verdicts lead to the same decision and messages. It returns false if other has read a score
 // that will expire.
-func (v *Verdict) saysTheSameAs(other *Verdict) bool {
+func (v *Verdict) leadsToSame(other *Verdict) bool {
 	return v.Predicate == other.Predicate && candidate.SameReason(v.Reason, other.Reason) && v.Timed == other.Timed && v.PreRelease == other.PreRelease &&
 		!slices.ContainsFunc(other.reads, func(r read) bool { return !r.until.IsZero() })
 }

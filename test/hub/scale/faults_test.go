@@ -34,8 +34,8 @@ const (
 	checkEvery = 6
 )
 
-// kept is a program behind faults that is restarted whenever it ends.
-type kept struct {
+// restarted is a program behind faults that is restarted whenever it ends.
+type restarted struct {
 	faults *faults.Faults
 	start  func() *instance
 
@@ -45,15 +45,15 @@ type kept struct {
 	ended   chan struct{}
 }
 
-// keep starts the program and restarts it until the context ends.
-func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64) *kept {
+// startRestarted starts the program and restarts it until the context ends.
+func (h *hub) startRestarted(ctx context.Context, t *testing.T, binary string, seed uint64) *restarted {
 	t.Helper()
 	config := h.RESTConfig()
 	transport, err := rest.TransportFor(config)
 	require.NoError(t, err)
 	api, err := url.Parse(config.Host)
 	require.NoError(t, err)
-	k := &kept{faults: faults.New(seed, transport), ended: make(chan struct{})}
+	k := &restarted{faults: faults.New(seed, transport), ended: make(chan struct{})}
 	server := env.Proxy(api, k.faults)
 	path := env.Kubeconfig(t, server.URL)
 	k.start = func() *instance {
@@ -86,14 +86,14 @@ func (h *hub) keep(ctx context.Context, t *testing.T, binary string, seed uint64
 	return k
 }
 
-func (k *kept) running() *instance {
+func (k *restarted) running() *instance {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	return k.current
 }
 
 // pause stops the program for a duration by SIGSTOP.
-func (k *kept) pause(ctx context.Context, d time.Duration) {
+func (k *restarted) pause(ctx context.Context, d time.Duration) {
 	process := k.running().command.Process
 	_ = process.Signal(syscall.SIGSTOP) // it fails if it has just ended
 	sleep(ctx, d)
@@ -112,11 +112,11 @@ type action struct {
 	name string
 	// apart is set if the API server does not answer during the fault, not even to the test.
 	apart bool
-	run   func(ctx context.Context, one *kept, all []*kept) error
+	run   func(ctx context.Context, one *restarted, all []*restarted) error
 }
 
 func (h *hub) actions() []action {
-	during := func(ctx context.Context, d time.Duration, begin func(*faults.Faults), programs ...*kept) error {
+	during := func(ctx context.Context, d time.Duration, begin func(*faults.Faults), programs ...*restarted) error {
 		for _, k := range programs {
 			begin(k.faults)
 			defer k.faults.Set(faults.Usual)
@@ -134,30 +134,30 @@ func (h *hub) actions() []action {
 		return p.Continue()
 	}
 	return []action{
-		{name: "a storm of faults", run: func(ctx context.Context, _ *kept, all []*kept) error { return during(ctx, outage, storm, all...) }},
-		{name: "a storm at one program", run: func(ctx context.Context, one *kept, _ []*kept) error { return during(ctx, outage, storm, one) }},
-		{name: "a partition of one program", run: func(ctx context.Context, one *kept, _ []*kept) error {
+		{name: "a storm of faults", run: func(ctx context.Context, _ *restarted, all []*restarted) error { return during(ctx, outage, storm, all...) }},
+		{name: "a storm at one program", run: func(ctx context.Context, one *restarted, _ []*restarted) error { return during(ctx, outage, storm, one) }},
+		{name: "a partition of one program", run: func(ctx context.Context, one *restarted, _ []*restarted) error {
 			return during(ctx, outage, (*faults.Faults).Partition, one)
 		}},
-		{name: "a partition of all programs", run: func(ctx context.Context, _ *kept, all []*kept) error {
+		{name: "a partition of all programs", run: func(ctx context.Context, _ *restarted, all []*restarted) error {
 			return during(ctx, outage, (*faults.Faults).Partition, all...)
 		}},
-		{name: "a program killed", run: func(_ context.Context, one *kept, _ []*kept) error { one.running().kill(); return nil }},
-		{name: "all programs killed", run: func(_ context.Context, _ *kept, all []*kept) error {
+		{name: "a program killed", run: func(_ context.Context, one *restarted, _ []*restarted) error { one.running().kill(); return nil }},
+		{name: "all programs killed", run: func(_ context.Context, _ *restarted, all []*restarted) error {
 			for _, k := range all {
 				k.running().kill()
 			}
 			return nil
 		}},
-		{name: "a program paused within its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, lease/3); return nil }},
-		{name: "a program paused beyond its lease", run: func(ctx context.Context, one *kept, _ []*kept) error { one.pause(ctx, outage); return nil }},
-		{name: "the API server killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.RestartAPIServer(ctx, nil) }},
-		{name: "the API server down for a while", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error {
+		{name: "a program paused within its lease", run: func(ctx context.Context, one *restarted, _ []*restarted) error { one.pause(ctx, lease/3); return nil }},
+		{name: "a program paused beyond its lease", run: func(ctx context.Context, one *restarted, _ []*restarted) error { one.pause(ctx, outage); return nil }},
+		{name: "the API server killed", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return h.RestartAPIServer(ctx, nil) }},
+		{name: "the API server down for a while", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error {
 			return h.RestartAPIServer(ctx, func() { sleep(ctx, outage) })
 		}},
-		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.KubeAPIServer) }},
-		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return h.RestartEtcd(ctx, nil) }},
-		{name: "etcd paused", apart: true, run: func(ctx context.Context, _ *kept, _ []*kept) error { return paused(ctx, controlplane.Etcd) }},
+		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return paused(ctx, controlplane.KubeAPIServer) }},
+		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return h.RestartEtcd(ctx, nil) }},
+		{name: "etcd paused", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return paused(ctx, controlplane.Etcd) }},
 	}
 }
 
@@ -198,7 +198,7 @@ func TestFaults(t *testing.T) {
 	}
 	o := h.observeStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	all := []*kept{h.keep(ctx, t, binary, seed), h.keep(ctx, t, binary, seed+1)}
+	all := []*restarted{h.startRestarted(ctx, t, binary, seed), h.startRestarted(ctx, t, binary, seed+1)}
 	t.Cleanup(cancel)
 	h.requireSettled(t)
 	o.catchUp(t)

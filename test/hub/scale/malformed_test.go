@@ -50,7 +50,7 @@ func TestMalformedOnHub(t *testing.T) {
 	for i, object := range placements {
 		rejected += h.spoil(t, object, uint64(i))
 	}
-	listed := h.requireTold(t, m)
+	listed := h.requireConditions(t, m)
 	misconfigured := requireKept(t, listed, before)
 	require.Greater(t, misconfigured, len(placements)/10)
 	t.Logf("%d of %d Placements are misconfigured; %d were rejected", misconfigured, len(placements), rejected)
@@ -69,18 +69,18 @@ func TestMalformedOnHub(t *testing.T) {
 	o.expect(good)
 	n := cases.Of(30, 300)
 	h.spoilRest(t, uint64(n))
-	h.requireTold(t, m)
+	h.requireConditions(t, m)
 	o.requireStayed(t, all)
 	// Now Placements can also select from malformed sets.
 	each(t, n, func(ctx context.Context, i int) error { return h.bind(ctx, fmt.Sprintf("malformed-%d", i)) })
-	h.requireTold(t, m)
+	h.requireConditions(t, m)
 	o.requireStayed(t, all)
 	stop()
 }
 
-// requireTold waits until every Placement has conditions of its generation and no decision is pending. Scores by Balance may be
+// requireConditions waits until every Placement has conditions of its generation and no decision is pending. Scores by Balance may be
 // stale: decisions of other Placements do not trigger a new decision.
-func (h *hub) requireTold(t testing.TB, m *meter) listing {
+func (h *hub) requireConditions(t testing.TB, m *meter) listing {
 	t.Helper()
 	for deadline := time.Now().Add(env.Patience); time.Now().Before(deadline); {
 		since, listed := m.decisions.Load(), h.list(t)

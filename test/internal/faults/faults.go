@@ -250,15 +250,15 @@ const (
 // watched is the body of a watch that ends early or pauses.
 type watched struct {
 	body io.ReadCloser
-	// silent is closed when the watch pauses, and loud when it resumes.
-	silent, loud chan struct{}
+	// paused is closed when the watch pauses, and loud when it resumes.
+	paused, resumed chan struct{}
 	done         chan struct{}
 	close        func() error
 }
 
 // watch returns the body of a watch that has the fault and ends with a partition.
 func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadCloser {
-	w := &watched{body: body, silent: make(chan struct{}), loud: make(chan struct{}), done: make(chan struct{})}
+	w := &watched{body: body, paused: make(chan struct{}), resumed: make(chan struct{}), done: make(chan struct{})}
 	w.close = sync.OnceValue(func() error {
 		close(w.done)
 		return body.Close()
@@ -279,12 +279,12 @@ func (w *watched) interrupt(f *Faults, drawn fault, path string) {
 		if !w.wait(at, drawn.cut) {
 			return
 		}
-		close(w.silent)
+		close(w.paused)
 		if !w.wait(time.Duration((1-drawn.part)*float64(maxSilence)), drawn.cut) {
 			return
 		}
 		if drawn.kind == WatchHeld {
-			close(w.loud)
+			close(w.resumed)
 			w.wait(-1, drawn.cut)
 			return
 		}
@@ -321,9 +321,9 @@ func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	select {
-	case <-w.silent:
+	case <-w.paused:
 		select {
-		case <-w.loud:
+		case <-w.resumed:
 		case <-w.done:
 			return 0, io.ErrUnexpectedEOF
 		}

@@ -61,7 +61,7 @@ func TestValue(t *testing.T) {
 			require.Equal(t, "driver=d.test pool=node device=d-0"+test.want, value)
 			told, err := Parse(value)
 			require.NoError(t, err)
-			require.Equal(t, Told{
+			require.Equal(t, Parsed{
 				Driver: "d.test", Pool: "node", Device: "d-0", Share: string(device.Share),
 				Attributes: told.Attributes, Capacity: told.Capacity,
 			}, told)
@@ -77,7 +77,7 @@ func TestValue(t *testing.T) {
 func TestParse(t *testing.T) {
 	told, err := Parse("driver=d.test pool=node device=d-0 peers=d-1,d-2 sum=1+1=2")
 	require.NoError(t, err)
-	require.Empty(t, cmp.Diff(Told{
+	require.Empty(t, cmp.Diff(Parsed{
 		Driver: "d.test", Pool: "node", Device: "d-0", Attributes: map[string]string{"peers": "d-1,d-2", "sum": "1+1=2"},
 	}, told))
 	for value, message := range map[string]string{

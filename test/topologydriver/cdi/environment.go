@@ -102,8 +102,8 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// Told is the parsed value of a variable.
-type Told struct {
+// Parsed is the parsed value of a variable.
+type Parsed struct {
 	Driver, Pool, Device, Share string
 	// Attributes are texts, because the variable contains no types.
 	Attributes map[string]string
@@ -112,26 +112,26 @@ type Told struct {
 }
 
 // Parse parses the value of a variable, for tests and for programs in containers.
-func Parse(value string) (Told, error) {
-	told := Told{Attributes: map[string]string{}}
+func Parse(value string) (Parsed, error) {
+	told := Parsed{Attributes: map[string]string{}}
 	for _, pair := range strings.Split(value, " ") {
 		key, text, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return Told{}, fmt.Errorf("value %q: %q is not of the form key=value", value, pair)
+			return Parsed{}, fmt.Errorf("value %q: %q is not of the form key=value", value, pair)
 		}
 		text, err := url.PathUnescape(text)
 		if err != nil {
-			return Told{}, fmt.Errorf("value %q: %q: %w", value, pair, err)
+			return Parsed{}, fmt.Errorf("value %q: %q: %w", value, pair, err)
 		}
 		told.set(key, text)
 	}
 	if told.Driver == "" || told.Pool == "" || told.Device == "" {
-		return Told{}, fmt.Errorf("value %q: must have %s, %s and %s", value, keyDriver, keyPool, keyDevice)
+		return Parsed{}, fmt.Errorf("value %q: must have %s, %s and %s", value, keyDriver, keyPool, keyDevice)
 	}
 	return told, nil
 }
 
-func (t *Told) set(key, text string) {
+func (t *Parsed) set(key, text string) {
 	capacity, isCapacity := strings.CutPrefix(key, keyCapacity)
 	switch {
 	case key == keyDriver:

@@ -53,7 +53,7 @@ func TestLimits(t *testing.T) {
 	sections := map[string]string{"sets": setCounts()}
 	for section := range strings.SplitSeq(strings.TrimPrefix(text.String(), "## "), "\n## ") {
 		name, rows, _ := strings.Cut(strings.TrimSpace(section), "\n")
-		sections[name] = "| what | limit | whose |\n|---|---|---|\n| " + strings.ReplaceAll(rows, "\n", " |\n| ") + " |\n"
+		sections[name] = "| what | limit | set by |\n|---|---|---|\n| " + strings.ReplaceAll(rows, "\n", " |\n| ") + " |\n"
 	}
 	checkGenerated(t, filepath.Join("docs", "limits.md"), sections)
 }

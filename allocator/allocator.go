@@ -26,7 +26,7 @@ type Allocator struct {
 
 var _ structured.Allocator = &Allocator{}
 
-// NewAllocator has the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
+// NewAllocator takes the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
 // callers must not modify them while the Allocator is in use. The Allocator looks up each class once and keeps that version.
 func NewAllocator(ctx context.Context,
 	features structured.Features,

@@ -78,7 +78,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 					f.ask(t.Context(), a, q)
 				}
 			}
-			ask(NewCache()) // results that are created once exist now
+			ask(NewCache()) // create the results that the process creates only once
 			definition.Readings.Forget()
 			// Inventories of nodes are not in the memory of the cache.
 			cache := NewCache()

@@ -35,7 +35,7 @@ func TestCountSetsOfNoClass(t *testing.T) {
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
-// A device that two nodes can use is counted once, and no device stays in use.
+// A device that two nodes can use is counted once. Counting leaves no device in use.
 func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}

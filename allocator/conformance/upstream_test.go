@@ -39,8 +39,8 @@ func TestSameAsUpstream(t *testing.T) {
 	coverage.requireTraits(t, "CEL constraint", "default constraint")
 }
 
-// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints. A
-// device that it skips may have a failing selector, which makes the answer an error.
+// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints.
+// Cutting must not hide an error: a selector may fail for a device in the part that is skipped.
 func TestSameAsUpstreamWithBounds(t *testing.T) {
 	t.Parallel()
 	all, shorter := 0, map[kind]int{}

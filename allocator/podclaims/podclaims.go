@@ -96,7 +96,7 @@ func Deleted(claim *resourceapi.ResourceClaim) error {
 	return fmt.Errorf("claim %s is being deleted%s: create it again when it is gone", klog.KObj(claim), heldBy(claim))
 }
 
-// heldBy says what the deletion waits for.
+// heldBy returns the reason why the deletion is not complete yet, as part of a message.
 func heldBy(claim *resourceapi.ResourceClaim) string {
 	if n := len(claim.Status.ReservedFor); n > 0 {
 		return fmt.Sprintf(", which waits for the consumers in status.reservedFor (%d)", n)

@@ -290,7 +290,8 @@ type Combination struct {
 // sets returns the number of ways to meet the request.
 func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
 
-// behind returns the number of these ways before the first one that begins with the chosen devices.
+// behind returns the number of ways to meet the request that precede the first way with the chosen devices, in the order of the
+// search.
 func (c Combination) behind() *big.Int {
 	sum, from := new(big.Int), 0
 	for i, index := range c.Chosen {

@@ -59,9 +59,9 @@ func (p *Pool) Has(device string) bool { return p.devices[device] != nil }
 // Otherwise a device depends only on its own allocations.
 func (p *Pool) Partitioned() bool { return p.partitioned }
 
-// Overlap says why chosen devices conflict with devices of other claims.
+// Overlap is the reason why chosen devices conflict with devices of other claims.
 type Overlap struct {
-	// Device is the first unavailable device. Reason says why, as a predicate of the device.
+	// Device is the first unavailable device. Reason is a predicate of the device, such as "is in use".
 	Device structured.DeviceID
 	Reason string
 	// Stale is true if the reason depends on published slices, not only on other allocations.

@@ -23,7 +23,7 @@ import (
 //   - No set satisfies a CEL constraint.
 //   - Requests and constraints can't be met together.
 //
-// A constraint that refused no set is not named, because the rest of the claims is the cause.
+// A constraint that refused no set is not named, because another part of the claims is the cause.
 //
 // The text contains no numbers that differ between nodes, because the scheduler writes a line for each distinct reason. Package
 // explain has the numbers for one node.

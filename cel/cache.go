@@ -52,7 +52,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	if ctx.Value(onlyCompiled{}) != nil {
 		return compilation{}, false, ErrNotCompiled
 	}
-	// Take the turn first. Otherwise callers that wait for a compilation would also wait for the turn of the caller that compiles.
+	// Take the turn first. Otherwise callers that wait for the result of a compilation would also wait until the compiling
+	// caller gets its turn.
 	end, err := TakeTurn(ctx)
 	if err != nil {
 		return compilation{}, false, err

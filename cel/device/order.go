@@ -48,9 +48,9 @@ const (
 	deviceIndex
 )
 
-// orderReader finds the first subexpression that depends on the order.
+// orderReader finds the first subexpression whose result depends on the order of the devices.
 type orderReader struct {
-	// scope holds the variables. A variable of the environment that is not in scope has no meaning.
+	// scope holds the variables of the expression. A variable of the environment that is not in scope is noOrder.
 	scope tree.Scope[meaning]
 	found ast.Expr
 }
@@ -81,7 +81,7 @@ func (o *orderReader) visit(expr ast.Expr) meaning {
 	return noOrder
 }
 
-// value visits an expression in a place that uses an index as a number.
+// value visits an expression whose result is used as a value. It reports the expression if that value is the index of a device.
 func (o *orderReader) value(expr ast.Expr) meaning {
 	is := o.visit(expr)
 	if is == deviceIndex {

@@ -27,7 +27,7 @@ func (g Graph) Path() bool {
 	return found
 }
 
-// FindRing is Ring. ended is false if the search was given up.
+// FindRing is like Ring. ended is false if the search was given up.
 func (g Graph) FindRing() (found, ended bool) {
 	switch g.Len() {
 	case 0, 1:
@@ -38,7 +38,7 @@ func (g Graph) FindRing() (found, ended bool) {
 	return newCircle(g, 0).find()
 }
 
-// FindPath is Path. ended is false if the search was given up.
+// FindPath is like Path. ended is false if the search was given up.
 func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
 		return true, true

@@ -17,7 +17,8 @@ import (
 type place struct {
 	// within has the devices in the place.
 	within spot
-	// edges are sets of devices. The box must have a device of each, so that it extends from one side of the place to the other.
+	// edges are sets of devices. The box must have a device of each edge, so that it extends from one side of the place to the
+	// other.
 	edges []spot
 }
 

@@ -34,7 +34,7 @@ type Objects struct {
 	// Running holds the pods of all namespaces that have a node. Only the fields that their resources depend on are set.
 	Running []*corev1.Pod
 	Unread
-	// above holds the objects from files that were laid over the cluster's objects. It is nil without such files.
+	// above holds the objects from files that replace or complete the cluster's objects. It is nil without such files.
 	above *Objects
 }
 
@@ -48,7 +48,7 @@ type Unread struct {
 	Warnings []string
 }
 
-// Asked returns the objects from files if files were read, and otherwise all. A question without a name is about these.
+// Asked returns the objects from files if files were read, and otherwise all objects. A question without a name is about these.
 func (o *Objects) Asked() *Objects {
 	if o.above != nil {
 		return o.above

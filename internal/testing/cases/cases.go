@@ -7,8 +7,8 @@
 // nightly` runs many cases, different ones every night, and the tests that take minutes or measure time. It sets [Variable] to
 // the seed:
 //
-//	go test ./allocator                      # what lands
-//	CELSET_NIGHTLY=4711 go test ./allocator  # what the night with this seed had
+//	go test ./allocator                      # the cases of `make test`
+//	CELSET_NIGHTLY=4711 go test ./allocator  # the cases of the nightly run with this seed
 //
 // A test with random input passes the number of cases for both:
 //

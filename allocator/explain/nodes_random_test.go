@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// reach says on which nodes a device is. Nodes 0 and 1 are in rack a, node 2 is in rack b.
+// reach holds the nodes that can use a device. Nodes 0 and 1 are in rack a, node 2 is in rack b.
 type reach struct {
 	// kind is "node", "rack" or "all".
 	kind string

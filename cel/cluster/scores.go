@@ -105,7 +105,7 @@ type scoresSeen struct {
 	others map[string]foundScores
 }
 
-// find looks up scores once for all evaluations on the cluster, so that all of them read the same.
+// find looks up scores once for all evaluations on the cluster, so that all evaluations read the same scores.
 func (i *input) find(name string) foundScores {
 	seen := &i.looks().scores
 	if seen.any && seen.first == name {

@@ -40,11 +40,11 @@ type Objects struct {
 
 // Unread describes objects that were not read.
 type Unread struct {
-	// RunningUnknown says why Objects.Running was not read. It is empty if Running was read.
+	// RunningUnknown is the reason why Objects.Running was not read. It is empty if Running was read.
 	RunningUnknown string
 	// PassedOver names the documents in files that have an unused kind.
 	PassedOver []string
-	// Warnings names unreadable objects that only some questions need.
+	// Warnings names objects that could not be read and that only some questions need.
 	Warnings []string
 }
 

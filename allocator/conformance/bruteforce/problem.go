@@ -46,7 +46,7 @@ type Pick struct {
 type EvaluationError struct {
 	// Evaluation is the number of the failed evaluation, starting with 1.
 	Evaluation int
-	// AboutNode is set if the definition says that a failure only excludes the node.
+	// AboutNode is set if, by the definition, a failure only excludes the node.
 	AboutNode bool
 	Err       error
 }

@@ -72,8 +72,8 @@ const (
 	Steps Unit = "steps"
 )
 
-// Error says that an Allocate call exhausted a budget before it had an answer. It concerns the claim, not the node, because the
-// search would be as long on other nodes. Nothing was allocated.
+// Error is the error of an Allocate call that exhausted a budget before it had an answer. It concerns the claim, not the node,
+// because the search would be as long on other nodes. Nothing was allocated.
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
@@ -103,7 +103,7 @@ func NewError(of Limit, claim *resourceapi.ResourceClaim, node string, cause err
 	}
 }
 
-// Error returns a message that also says what to do.
+// Error returns a message with a remedy.
 func (e *Error) Error() string {
 	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
 	switch {

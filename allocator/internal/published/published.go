@@ -106,7 +106,8 @@ func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devi
 		devices = append(devices, &inventory.Candidate{
 			ID:     structured.MakeDeviceID(result.Driver, result.Pool, result.Device),
 			Device: p.devices[result.Device], Pool: p.pool, Position: len(devices),
-			// The result, not the device, says whether it is for a share.
+			// Every candidate counts as shareable here. Whether the result is for a share follows from the result, not from the
+			// device.
 			Shared: true,
 		})
 	}

@@ -87,7 +87,7 @@ func (y reason) prefix(claim int) string {
 	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
 }
 
-// shortages says what each alternative lacks. It returns "" if some alternative lacks nothing.
+// shortages lists what each alternative lacks. It returns "" if some alternative lacks nothing.
 func (y reason) shortages(all Alternatives) string {
 	var lacks []string
 	for _, r := range all {
@@ -100,8 +100,8 @@ func (y reason) shortages(all Alternatives) string {
 	return strings.Join(lacks, "; ")
 }
 
-// shortage says which devices the request lacks even by itself. It returns "" if it lacks none or the search has not seen enough
-// devices.
+// shortage describes the devices that the request lacks even by itself. It returns "" if the request lacks none, or if the
+// search has not examined enough devices.
 func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {

@@ -27,7 +27,7 @@ type (
 	PreferenceValue = answer.Value
 	// ShapeLoss holds the number of sets of a shape that the chosen devices break.
 	ShapeLoss = answer.Loss
-	// EvaluationError is the reason for which claims don't fit a node if a CEL constraint failed on its devices. Only
+	// EvaluationError is the error of claims that don't fit a node because a CEL constraint failed on its devices. Only
 	// constraints whose failures concern the node produce it. It is returned with [WithReasons].
 	EvaluationError = answer.Error
 )

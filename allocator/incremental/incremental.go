@@ -192,9 +192,9 @@ func (s *Set) of(request string) *members {
 // thoroughFrom is the number of refusals after which the bounds do more work.
 const thoroughFrom = 3
 
-// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint,
-// if the request is complete, or if the device is in the set and does not allow multiple allocations. It also returns false if
-// the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
+// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint.
+// It does the same if the request is complete, or if the device is in the set and does not allow multiple allocations. It also
+// returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true

@@ -131,9 +131,9 @@ func IsExceeded(err error) bool {
 	return ok && failure.Reason == cel.ReasonBudget
 }
 
-// The limits of an Allocate call are for one node. A scheduler tries thousands of nodes in one attempt to place a pod, and an
-// attempt just below the limits on each of them would last for minutes. So all Allocate calls of one attempt share a budget as
-// well.
+// The limits of an Allocate call are for one node. A scheduler tries thousands of nodes in one attempt to place a pod. If the
+// search on each node stayed just below the limits, the attempt would last for minutes. So all Allocate calls of one attempt
+// share a budget as well.
 
 // A search charges the attempt in batches of steps or cost, so that concurrent searches don't contend for the counters. Each
 // search exceeds the budget by at most one batch and one evaluation.

@@ -5,6 +5,7 @@
 // constraint or preference. The [Meaning] of a claim holds all of them and depends only on the claim and its classes, not on
 // devices.
 //
-// A scheduler prepares claims before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the background,
-// and an allocator looks up the [PreparedClaim]. Expressions are analyzed once for each size of sets, for the whole process.
+// A scheduler prepares claims before a scheduling cycle needs them. A [Preparer] decodes claims, bounds the cost of their
+// selectors and compiles their texts in the background. An allocator looks up the [PreparedClaim]. Expressions are analyzed
+// once for each size of sets, for the whole process.
 package definition

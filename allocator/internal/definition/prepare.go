@@ -31,9 +31,9 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// The author of a claim determines how long it takes to decode the claim, to bound the cost of its selectors (to judge them),
-// and to compile its texts. So a scheduler does that ahead, by a Preparer in the background, and its allocators look up the
-// result.
+// The author of a claim determines how long it takes to decode the claim, to judge its selectors and to compile its texts. To
+// judge a selector is to bound its cost. So a scheduler does all this ahead, by a Preparer in the background, and its
+// allocators look up the result.
 
 // Preparer compiles the texts of claims for the tenants of contexts ([cel.Environment.Compile]). It is safe for concurrent use.
 type Preparer struct {

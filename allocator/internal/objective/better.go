@@ -75,7 +75,7 @@ func (b *better) maximize() (value *int64, ended, err error) {
 // tryShare divides the remaining steps: tryBound may take one of tryShare parts.
 const tryShare = 5
 
-// improve searches until no better solution exists. The error ended the search early.
+// improve searches until no better solution exists. It returns the error that ended the search early, if any.
 func (b *better) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {

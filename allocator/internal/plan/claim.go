@@ -24,8 +24,8 @@ type resolvedClaim struct {
 	content     func() (fingerprint.Sum, bool)
 }
 
-// resolvedClaims caches by pointer, because the claims of a pod are the same objects for every node. Decoding and resolving them
-// takes longer than many searches.
+// resolvedClaims caches resolved claims by pointer, because the claims of a pod are the same objects for every node. Decoding
+// and resolving them takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
 	// ByContent holds claims that were made for one node. There are as many of them as nodes, and without the node most are equal.

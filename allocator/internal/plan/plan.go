@@ -26,7 +26,8 @@ import (
 type Plan struct {
 	Planner *Planner
 	Claims  []*resourceapi.ResourceClaim
-	// reads returns the attributes that an allocation for the claims reads, by reader. Read returns their union.
+	// reads returns the attributes that the constraints, preferences and selectors of the claims read. Read returns their
+	// union.
 	reads func() reads
 	Read  func() view.ReadSet
 	// content returns the fingerprint of the claims, if all have CEL constraints or preferences. ok is false for other claims, or if

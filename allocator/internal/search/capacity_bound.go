@@ -33,7 +33,7 @@ type demand struct {
 // capacityBound compares the devices that all requests from one request on still need with the devices that are left.
 type capacityBound struct {
 	search *Search
-	// fixed holds the requests for a certain number of devices.
+	// fixed holds the requests that need a fixed number of devices.
 	fixed []demand
 	// open holds requests with alternatives and requests for all devices.
 	open []Alternatives
@@ -101,7 +101,7 @@ func (b *capacityBound) look(request *Request) (known bool) {
 	return known
 }
 
-// supplyFor finds the devices left for requests of a kind. sure is false if something has not been evaluated.
+// supplyFor finds the devices left for requests of a kind. sure is false if a selector has not been evaluated for one of them.
 func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
@@ -273,7 +273,7 @@ func (b *capacityBound) room(d *matchingDemand) int {
 	return room
 }
 
-// leastOf returns the lesser count of each value. A nil map counts without limit.
+// leastOf returns the smaller of the two counts of each value. A nil map has no limits.
 func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	if a == nil {
 		return b

@@ -121,13 +121,14 @@ func (c *CELConstraint) tries(r *Request) {
 func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
 
 // isAskedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
-// request of c comes after the last covered request of other. It is also so if both have the same last request, the request has
-// no alternatives, and c comes behind other in the list of constraints.
+// request of c comes after the last covered request of other. If both have the same last request, it is so if the request has
+// no alternatives and c comes behind other in the list of constraints.
 func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
 	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
-// cuts counts the partial sets that were refused because they have no satisfactory completion.
+// cuts counts the partial sets that were refused because they have no satisfactory completion, and the devices that were
+// removed from a domain.
 func (c *CELConstraint) cuts() int64 {
 	var cuts int64
 	for _, p := range c.pruners {

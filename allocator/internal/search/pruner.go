@@ -49,8 +49,8 @@ type pruner struct {
 	useless bool
 	prunerTables
 	partialSet
-	// refusals counts refused devices. cuts counts partial sets that have no satisfactory completion, and lacked counts partial sets
-	// that lack devices.
+	// refusals counts refused devices. cuts counts partial sets without a satisfactory completion, and devices removed from the
+	// domain. lacked counts partial sets that lack devices.
 	refusals     int
 	cuts, lacked int64
 }

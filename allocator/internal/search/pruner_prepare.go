@@ -180,8 +180,9 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 		(r.WantsAll() || p.search.Lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others yields the other CEL constraints of the claim that may be evaluated between the requests from and to, in a branch
-// where no set satisfies the constraint than. Constraints that are evaluated only after than are left out (isAskedAfter).
+// others yields the other CEL constraints of the claim that may be evaluated between the requests from and to. They matter in a
+// branch where no set satisfies the constraint than, so constraints that are evaluated only after than are left out
+// (isAskedAfter).
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

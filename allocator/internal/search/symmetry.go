@@ -17,7 +17,7 @@ import (
 )
 
 // Two devices are symmetric if nothing that affects the search distinguishes them. Exchanging them turns one solution into
-// another. So if one of them leads to no solution at some point, the other does not either, and the search tries one of 64 equal
+// another. So if one of them leads to no solution at some point, the other does not either. The search tries one of 64 equal
 // GPUs, not all 64.
 //
 // The driver, the pool, capacities, selector verdicts and the attributes that constraints read distinguish devices. Serial

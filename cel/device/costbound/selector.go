@@ -63,8 +63,8 @@ func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*devi
 	return expression, nil
 }
 
-// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent, or a text that the expression
-// computes. 1e2000000000 has two billion digits once it is compared.
+// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent. It also returns true for a text
+// that the expression computes. 1e2000000000 has two billion digits once it is compared.
 func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {
 		return false

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// maxPlacesOfSet is the maximum number of devices in a set for this search.
+// maxPlacesOfSet is the maximum number of devices in a set whose positions are computed.
 const maxPlacesOfSet = 256
 
 // A placeSet is a set of positions in a sorted list.

@@ -54,7 +54,8 @@ func Either(a, b Number) Number {
 type Operation struct {
 	Name  string
 	apply func(x, y int64) (int64, bool)
-	// monotonic means that the operation is monotonic in each operand, so the extremes are at the corners.
+	// monotonic means that the result only grows or only falls with each operand. So the extreme results come from extreme
+	// operands.
 	monotonic bool
 }
 

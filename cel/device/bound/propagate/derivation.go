@@ -48,7 +48,7 @@ func (d Derivation) Derive(s *State, what any, bytes int) {
 	}
 }
 
-// Memory returns where the condition keeps data between calls of one search.
+// Memory returns the data that the condition keeps between calls of one search. The caller may replace it.
 func (d Derivation) Memory(s *State) *any {
 	if d.IsOwned() {
 		return &d.own.memory

@@ -191,7 +191,7 @@ type memory struct {
 	spareWords []uint64
 	// SpareGraph is the memory of the constraint that links devices with their successors.
 	SpareGraph any
-	// settled maps Predicate.Index to a set of devices. For any two of them the predicate is either true or false.
+	// settled maps Predicate.Index to a set of devices. For any two devices of the set, the predicate is either true or false.
 	settled []bitset.Set
 	// ofConditions holds the memory of conditions, by Derivation.index.
 	ofConditions []any

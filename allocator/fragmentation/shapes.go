@@ -69,7 +69,7 @@ func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shap
 	return turns
 }
 
-// mostAsked returns the most requested shapes, by the rounds of turnsOf. Shapes without requests are last.
+// mostAsked returns the most requested shapes, in the order of their rounds. Shapes without requests are last.
 func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape {
 	slices.SortStableFunc(shapes, func(a, b Shape) int {
 		if a.Asked == 0 || b.Asked == 0 {

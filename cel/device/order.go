@@ -22,8 +22,8 @@ type Place struct{ Line, Column int }
 //  3. a comparison of two lists of devices;
 //  4. an index of an element, except in a comparison with another index.
 //
-// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the order
-// doesn't matter. [isAlike] recognizes one harmless use: a comparison of every device with the first one.
+// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the
+// order doesn't matter. One use is recognized as harmless: a comparison of every device with the first one (alike.go).
 func (e *Expression) OrderDependence() (Place, bool) {
 	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())

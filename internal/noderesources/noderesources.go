@@ -64,8 +64,8 @@ func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
 	return r
 }
 
-// Delegate makes Room ignore the extended resources of DeviceClasses, because the allocator of devices handles them. A resource
-// that the node has from a device plugin is not ignored.
+// Delegate leaves extended resources that have a DeviceClass to the allocator of devices. A resource that the node has from a
+// device plugin still counts here. hasClass reports whether a class provides a resource.
 func (r *Room) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
 
 // Clone returns an independent copy.

@@ -65,8 +65,8 @@ func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount r
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Overdrawn returns the first capacity where a share consumes more than is available. shares and rest are as in [HasRoom]. Like
-// HasRoom it ignores capacities that the device lacks, unless the amount is negative.
+// Overdrawn returns the first capacity where a share consumes more than is available. shares hold other consumption one by one,
+// and rest holds the other consumption in total. Capacities that the device lacks are ignored, unless the amount is negative.
 func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]

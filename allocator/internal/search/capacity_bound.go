@@ -198,8 +198,8 @@ type matchingDemand struct {
 	wanted     map[*group]int
 }
 
-// lacksMatches reports whether the remaining devices can't meet all demands with the same key (sortOf), even if no other
-// request existed.
+// lacksMatches reports whether the remaining devices can't meet all demands of some kind, even if no other request existed.
+// Demands of one kind compare the same attribute and want the same numbers of devices.
 func (b *capacityBound) lacksMatches() bool {
 	sorts := make(map[string][]*matchingDemand)
 	for _, d := range b.matchingDemands() {

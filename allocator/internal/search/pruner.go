@@ -31,8 +31,8 @@ import (
 //   - Everything else that the branch may evaluate is decided already or can't fail. That concerns selectors of all requests up
 //     to the last request that the constraint covers, and other CEL constraints that become complete on the way.
 //
-// The selectors are evaluated ahead for that (speculate). If one fails, the failure is ignored and nothing is cut, because the
-// search may find a solution before it reaches that device.
+// The selectors are evaluated ahead for that. If one fails, the failure is ignored and nothing is cut, because the search may
+// find a solution before it reaches that device.
 
 // pruner cuts branches for one CEL constraint. It is prepared when begin is called for the first time.
 //
@@ -69,7 +69,7 @@ type prunerTables struct {
 	none bitset.Set
 }
 
-// partialSet mirrors the set of the constraint. It is valid only while Begun is true.
+// partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
 	Begun bool
 	// Chosen holds the devices of the set. Domain holds, for each number of chosen devices, the devices that may still be added.

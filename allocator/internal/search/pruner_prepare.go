@@ -181,8 +181,7 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 }
 
 // others yields the other CEL constraints of the claim that may be evaluated between the requests from and to. They matter in a
-// branch where no set satisfies the constraint than, so constraints that are evaluated only after than are left out
-// (isAskedAfter).
+// branch where no set satisfies the constraint than, so constraints that are evaluated only after than are left out.
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

@@ -23,7 +23,7 @@ type place struct {
 }
 
 const (
-	// maxPlaces limits the number of places, and maxPlaceBytes their memory.
+	// maxPlaces limits the number of places. maxPlaceBytes limits their memory.
 	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
 	// MaxSides is the maximum number of coordinates. All orders of the sides are tried.
 	MaxSides = 4

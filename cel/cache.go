@@ -74,8 +74,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	return outcome, hit, err
 }
 
-// Measured memory of a compiled expression: a fixed part and a part per node of the syntax tree. The latter covers the tree,
-// types, references, positions and the plan. The error of an invalid expression holds its text and messages.
+// Measured memory of a compiled expression: a fixed part, and a part per node of the syntax tree. The part per node covers the
+// tree, types, references, positions and the plan. The error of an invalid expression holds its text and messages.
 const (
 	programBytes    = 2 << 10
 	partBytes       = 420

@@ -87,7 +87,7 @@ func tokens(text string) int {
 			}
 			word = true
 		case i > 0 && c == text[i-1] && (c == '&' || c == '|' || c == '='):
-			// This is the second character of a sign.
+			// The second character of a sign such as && counts with the first.
 		default:
 			count, word = count+1, false
 		}

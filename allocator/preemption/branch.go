@@ -27,7 +27,7 @@ type branches struct {
 	positions []int
 	// removed is the current set of removed victims. Victims outside positions are in it from the beginning, or never.
 	removed bitset.Set
-	// left is the number of questions, which are calls of Fits, after which the search ends.
+	// left is the value of questions at which the search ends. A question is a call of Fits.
 	left int
 }
 
@@ -85,7 +85,7 @@ func (b *branches) bound(next int) Cost {
 	if more == 0 {
 		return cost
 	}
-	// Each property is bounded by its own cheapest remaining victims.
+	// Each component of the cost is bounded by the remaining victims that are cheapest in this component.
 	rest := b.positions[next:]
 	sums, highest, pods := make([]int64, len(rest)), make([]int32, len(rest)), make([]int, len(rest))
 	for i, position := range rest {

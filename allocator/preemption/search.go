@@ -119,7 +119,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	}
 	b := &branches{search: s, positions: positions, removed: removed, left: s.questions + s.MaxQuestions}
 	exact, err := b.from(0)
-	// This must follow the search, which may replace found.
+	// The search may replace found, so Exact must be set after the search.
 	s.found.Exact = exact
 	return err
 }

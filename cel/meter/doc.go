@@ -21,7 +21,7 @@
 // Three limits end an evaluation:
 //
 //   - cost: the units that CEL charges, or one unit for each 250 ns of calls by
-//     [LoadOf], whichever is more ([*LimitError]). The former equals the count of cel-go's
+//     [LoadOf], whichever is more ([*LimitError]). The units equal the count of cel-go's
 //     tracker; a test compares them.
 //   - memory: the bytes of the texts, lists and maps that functions make ([*LimitError]).
 //   - the context, which is checked in every loop and before every long call.

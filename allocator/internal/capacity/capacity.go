@@ -43,8 +43,8 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// HasRoom reports whether the device can serve the request in addition to other consumption: shares one by one, and the rest in
-// total, which may be nil.
+// HasRoom reports whether the device can serve the request in addition to other consumption. shares holds other consumption one
+// by one. rest holds all further consumption in total, and may be nil.
 func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {

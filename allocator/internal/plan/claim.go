@@ -76,8 +76,8 @@ func (a *Planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	return r
 }
 
-// withPreferences adds what the preferences of a claim depend on to its content. Policies depend on other claims, and the policy
-// may come from the options.
+// withPreferences adds to the content of a claim everything else that its preferences depend on. Policies depend on other
+// claims, and the policy may come from the options.
 func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.Definitions()
 	if err != nil {

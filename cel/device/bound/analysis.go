@@ -113,9 +113,10 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 // If they take too much memory, all later bounds are open ([Bounds.Exhausted]).
 func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
-// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are valid
-// only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation takes
-// conjuncts in order and ends at the first false one, so later conjuncts don't matter then.
+// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are
+// valid only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation
+// takes conjuncts in order and ends at the first false one. So the first conjuncts have valid bounds even if later conjuncts
+// may reach the limit.
 
 func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())

@@ -20,7 +20,7 @@ type SomeMember struct {
 	Size  int
 	// Sorted means that the candidates for the position can be determined.
 	Sorted bool
-	// Others are other members. Members in the same order are different devices.
+	// Others are the other members in the condition. Two members with the same order are different devices.
 	Others []SomeMember
 	Holds  propagate.Condition
 }

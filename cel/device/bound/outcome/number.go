@@ -107,7 +107,7 @@ func Combine(a, b Number, o Operation) Number {
 		for _, y := range [2]int64{b.Least, b.Most} {
 			value, ok := o.apply(x, y)
 			if !ok {
-				// Some values overflow, others may not.
+				// Some operands overflow, and others may not.
 				return AnyNumber
 			}
 			result.Least, result.Most = min(result.Least, value), max(result.Most, value)

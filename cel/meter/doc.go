@@ -15,8 +15,10 @@
 //
 // In this package each step of the plan charges for itself. A call has these steps:
 //
-// 1. Evaluate the operands. 2. Compute the time and memory of the call from the sizes of the operands ([Load]). 3. End the
-// evaluation if the call would exceed a limit. 4. Make the call.
+//  1. Evaluate the operands.
+//  2. Compute the time and memory of the call from the sizes of the operands ([Load]).
+//  3. End the evaluation if the call would exceed a limit.
+//  4. Make the call.
 //
 // Three limits end an evaluation:
 //

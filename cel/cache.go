@@ -143,7 +143,8 @@ var ErrNotCompiled = errors.New("the expression is not compiled yet")
 
 type onlyCompiled struct{}
 
-// OnlyCompiled returns a context for which cached expressions are returned and other expressions are not compiled.
+// OnlyCompiled returns a context for [Environment.Compile]. With it Compile returns cached results, and ErrNotCompiled for any
+// other expression.
 func OnlyCompiled(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onlyCompiled{}, true)
 }

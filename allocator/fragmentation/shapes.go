@@ -53,7 +53,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// turnsOf returns the round in which each shape is taken. In round 0 each namespace gives the shape that it asks for most.
+// turnsOf returns the round for each shape. In round 0 each namespace gives the shape that it asks for most.
 func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {

@@ -87,7 +87,7 @@ func (s *State) Without(given structured.AllocatedState) *State {
 	return result
 }
 
-// With returns the state in which the devices and shares of taken are in use, too.
+// With returns the state after the devices and shares of taken were taken, too.
 func (s *State) With(taken structured.AllocatedState) *State {
 	all := structured.AllocatedState{
 		AllocatedDevices:         s.Exclusive().Union(taken.AllocatedDevices),

@@ -88,8 +88,8 @@ var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 type Acceptance struct {
 	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
-	// Accept reports whether a complete set that satisfies the totals is accepted. devices holds the names of the devices in the
-	// order in which they were taken. If Accept is nil, every set is accepted.
+	// Accept reports whether a complete set that satisfies the totals is accepted. devices holds the names of the devices, in
+	// the order of taking them. If Accept is nil, every set is accepted.
 	Accept func(devices []string) bool
 }
 

@@ -284,9 +284,9 @@ func (p *pruner) placeOf(r *requests.Request) int {
 	return -1
 }
 
-// next returns the first position from the given one on whose device r may get next in a satisfactory completion. If there is
-// none, it returns the number of candidates. Devices of a request are taken in ascending order, so r must not skip a forced
-// device that no later request can get.
+// next returns the first position from the given one on whose device r may get next in a satisfactory completion. Without such
+// a position it returns the number of candidates. Devices of a request are taken in ascending order, so r must not skip a
+// forced device that no later request can get.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
 	chosen := len(c.Members)

@@ -24,9 +24,9 @@ import (
 // numbers don't. A device with anything beyond attributes and capacities, or one that other nodes can reach, is symmetric to no
 // other.
 //
-// The exchange must not change the order in which an expression sees the devices. In the current request it does not, since all
-// later devices of the request come after both. A later request may get either device, next to others. So no device is skipped if
-// a CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
+// The exchange must not change the order of the devices in an expression. In the current request it does not, since all later
+// devices of the request come after both. A later request may get either device, next to others. So no device is skipped if a
+// CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
 // its devices in order, so the device in use decides what it meets first.
 
 // symmetry finds the symmetric devices of a search.

@@ -96,8 +96,8 @@ func newCircle(g Graph, added int) *circle {
 	return c
 }
 
-// attempts lists the orders in which elements are tried, each with its limit of total steps. Attempts share the dead ends. A
-// relation that is hard for one order is often easy for another.
+// attempts lists orders of trying elements, each with its limit of total steps. Attempts share the dead ends. A relation that
+// is hard for one order is often easy for another.
 var attempts = []struct {
 	choose func(c *circle, of, visited uint64) int
 	limit  int

@@ -182,8 +182,8 @@ var unanswered = map[string]string{
 	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
 }
 
-// Expressions that users write for real machines are decided within the budgets of the plugin, from a cold start, with any
-// devices in use.
+// Expressions that users write for real machines are decided within the budgets of the plugin. The cache is empty, and any
+// devices may be in use.
 func TestAskedIsAnswered(t *testing.T) {
 	steps := make(map[string]int64)
 	for i, e := range corpus.Asked() {

@@ -17,7 +17,7 @@ import (
 
 // These types describe an Allocate call: its work and the values of preferences.
 type (
-	// Details holds what [Allocator.AllocateWithDetails] returns besides results.
+	// Details holds the information that [Allocator.AllocateWithDetails] returns in addition to results.
 	Details = answer.Details
 	// Stats holds the counts of work of all Allocate calls of an [Allocator].
 	Stats = answer.Stats

@@ -71,7 +71,7 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 
 // FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random cases don't.
 func FuzzSameAsUpstream(f *testing.F) {
-	// A case is made from some thousand bytes, which the fuzzer would hardly find by itself.
+	// Drawing a case takes some thousand bytes, and the fuzzer would hardly find so long an input by itself.
 	for seed := range byte(8) {
 		input := make([]byte, 16<<10)
 		if _, err := rand.NewChaCha8([32]byte{seed}).Read(input); err != nil {

@@ -161,7 +161,7 @@ func (s *solver) free(assignment []choice) bool {
 	return true
 }
 
-// wanted returns a request's consumption of a capacity: the requested amount, or all of it.
+// wanted returns a request's consumption of a capacity: the requested amount, or the whole capacity.
 func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	if amount, found := r.capacity[name]; found {
 		return amount

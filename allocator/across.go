@@ -79,7 +79,7 @@ func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.Allocatio
 	return results, isLocal, nil
 }
 
-// withoutRefusal returns nil if the error says that claims don't fit on a node, and err otherwise.
+// withoutRefusal returns nil if the error means that the claims don't fit on a node, and err otherwise.
 func withoutRefusal(err error) error {
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
 		return nil

@@ -57,7 +57,7 @@ func CountingFeatures() structured.Features { return published.Features() }
 type (
 	// PublishedPool is a pool with the slices of all nodes. A program that judges allocations made by others uses it.
 	PublishedPool = published.Pool
-	// Overlap says why chosen devices conflict with devices of other claims.
+	// Overlap is the reason why chosen devices conflict with devices of other claims.
 	Overlap = published.Overlap
 )
 

@@ -26,7 +26,7 @@ type Allocator struct {
 
 var _ structured.Allocator = &Allocator{}
 
-// NewAllocator has the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
+// NewAllocator takes the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
 // callers must not modify them while the Allocator is in use. The Allocator looks up each class once and keeps that version.
 func NewAllocator(ctx context.Context,
 	features structured.Features,
@@ -162,11 +162,11 @@ func (a *Allocator) Stats() Stats {
 }
 
 // PolicyValues returns the values of policies for the devices allocated to a claim on a node. [Allocator.AllocateWithDetails]
-// would return these values if it chose the devices now, so they must be free for the Allocator. The values may differ from the
-// values when the devices were chosen, because other devices were in use then.
+// would return these values if it chose the devices now, so the devices must be free in the state of the Allocator. The values
+// may differ from the values at the time of the allocation, because other devices were in use then.
 //
-// Preferences that are expressions are left out, because they depend only on the devices. The error is an error of Allocate that
-// holds on any node, or says that a device is missing.
+// Preferences that are expressions are left out, because they depend only on the devices. The error is an error of Allocate
+// that holds on any node, or the error for a missing device.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

@@ -100,7 +100,7 @@ func (c *cancelAfter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// watched is a context that ends when its Done channel is first requested, as evaluations of expressions do.
+// watched is a context that ends when its Done channel is first requested. An evaluation of an expression requests the channel.
 type watched struct {
 	context.Context
 	cancel func()
@@ -187,8 +187,8 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-// A search for 12 of 24 devices, with 2.7 million sets, ends as soon as it is cancelled. Neither the depth matters nor whether
-// the bounds can read the expression.
+// A search for 12 of 24 devices, with 2.7 million sets, ends as soon as it is cancelled, at any depth and for expressions with
+// and without bounds.
 func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	const wanted = 12
 	for name, expression := range map[string]string{
@@ -198,7 +198,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 		for _, depth := range []int{0, 1, 2, 5, 8, 10, wanted - 1} {
 			for _, times := range []int{1, 2, 30} {
 				if times > 1 && (depth < 8 || expression != unread) {
-					continue // The search does not soon return to this depth, or it has its answer before.
+					continue // The search returns to this depth only much later, or finds its answer before.
 				}
 				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
 					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)

@@ -44,10 +44,10 @@ func rowOfThree() scenario {
 	}
 }
 
-// A change of anything that an answer depends on misses the cache.
+// A scenario that differs in anything that the answer depends on does not get the cached answer.
 func TestAnswersAreKeptApart(t *testing.T) {
 	const original = "slice 1; devices 6 mla-# index=#; claim c; want mla 3; cel row = $row && devices.slice(0, 1).size() == 1"
-	// Changes without a key in the cache, and errors.
+	// notKept holds the variants whose answers are not cached: they have no key, or are errors.
 	notKept := sets.New("shared", "shares", "share of no shared", "tainted", "binding conditions", "counters", "all nodes", "incomplete", "invalid",
 		"operations", "selector fails", "steps", "cost", "environment")
 	// Each variant replaces a text, or adds statements.

@@ -86,7 +86,8 @@ func TestBoundsChangeNothing(t *testing.T) {
 	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 
-// Bounds must not use a pattern that only some completions have: in the others a relation fails, and that ends the search.
+// The search must not use a pattern to cut branches if the pattern's relation fails for some completions, because that failure
+// is the answer.
 func TestPatternsThatFail(t *testing.T) {
 	const chain = "devices.exists(a, devices.exists(b, devices.exists(c, $a.next == $b.index && $b.next == $c.index)))"
 	for name, text := range map[string]string{
@@ -111,7 +112,8 @@ func TestPatternsThatFail(t *testing.T) {
 	}
 }
 
-// If HasPlenty finds enough ordinary devices by bits, examining each device gives the same result and evaluates nothing new.
+// If HasPlenty finds enough ordinary devices by bit operations, examining each device gives the same result and evaluates
+// nothing new.
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -326,8 +328,8 @@ func nested(loops int, text string) string {
 	return text
 }
 
-// An evaluation that exceeds its cost limit fails, even if the bounds could prove the result. So the bounds are used only if that
-// is excluded.
+// An evaluation that exceeds its cost limit fails, even if the bounds could prove the result. So the bounds are used only if no
+// evaluation can exceed the limit.
 func TestPruningKnowsTheCostLimit(t *testing.T) {
 	const small, none = indices + ".min() > 0", indices + ".sum() < 0"
 	const contains = "d0.attributes['mla.example.com'].text.contains(d1.attributes['mla.example.com'].text)"

@@ -11,7 +11,7 @@ type Budget = budget.Budget
 // AttemptBudget is shared by all Allocate calls of one attempt ([WithAttemptBudget]).
 type AttemptBudget = budget.Attempt
 
-// BudgetError says that an Allocate call exhausted a budget before it had an answer.
+// BudgetError is the error of an Allocate call that exhausted a budget before it had an answer.
 type BudgetError = budget.Error
 
 // BudgetUnit is the unit of a limit.

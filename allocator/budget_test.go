@@ -31,7 +31,8 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError
 	return failure, a.Stats()
 }
 
-// The tables of an expression are charged, too. Nothing may be cut because of entries that the budget did not allow.
+// The evaluations for the tables of an expression are charged, too. If the budget is exhausted, entries are missing, and
+// nothing may be cut because of them.
 func TestBudgetIsForTablesToo(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want mla 4; cel row = $row && $indices.min() == 3")
 	search := s.search(t)

@@ -78,7 +78,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 					f.ask(t.Context(), a, q)
 				}
 			}
-			ask(NewCache()) // results that are created once exist now
+			ask(NewCache()) // create the results that the process creates only once
 			definition.Readings.Forget()
 			// Inventories of nodes are not in the memory of the cache.
 			cache := NewCache()
@@ -91,7 +91,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			taken, said := heap()-before, cache.Used()+definition.Readings.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Readings.Used(), taken)
 			require.Less(t, taken, 2*said)
-			// Analyses count in the cache and in Readings, because each may keep them alive.
+			// The cache and the process-wide memory of analyses both count an analysis, because each may keep it alive.
 			require.Greater(t, 2*taken, said-definition.Readings.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)

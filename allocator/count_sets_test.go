@@ -35,7 +35,7 @@ func TestCountSetsOfNoClass(t *testing.T) {
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
-// A device that two nodes can use is counted once, and no device stays in use.
+// A device that two nodes can use is counted once. Counting leaves no device in use.
 func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
@@ -182,8 +182,8 @@ var unanswered = map[string]string{
 	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
 }
 
-// Expressions that users write for real machines are decided within the budgets of the plugin, from a cold start, with any
-// devices in use.
+// Expressions that users write for real machines are decided within the budgets of the plugin. The cache is empty, and any
+// devices may be in use.
 func TestAskedIsAnswered(t *testing.T) {
 	steps := make(map[string]int64)
 	for i, e := range corpus.Asked() {

@@ -44,7 +44,7 @@ func parameters(driver, raw string) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// Objects that no API server sends, or only a newer one, cause an error and nothing else.
+// Objects that no API server sends, or that only a newer API server sends, cause an error and no panic.
 func TestUnknownKinds(t *testing.T) {
 	for message, change := range map[string]func(scenario){
 		"claim default/c, constraint #1: empty constraint (unsupported constraint type?)": func(s scenario) {

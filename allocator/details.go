@@ -17,18 +17,18 @@ import (
 
 // These types describe an Allocate call: its work and the values of preferences.
 type (
-	// Details holds what [Allocator.AllocateWithDetails] returns besides results.
+	// Details holds the information that [Allocator.AllocateWithDetails] returns in addition to results.
 	Details = answer.Details
 	// Stats holds the counts of work of all Allocate calls of an [Allocator].
 	Stats = answer.Stats
-	// PreferenceOutcome says whether a set chosen by preferences is the best.
+	// PreferenceOutcome is the quality of a set chosen by preferences: proven to be the best, or the best found.
 	PreferenceOutcome = answer.Outcome
 	// PreferenceValue is the value of a preference for the chosen devices.
 	PreferenceValue = answer.Value
 	// ShapeLoss holds the number of sets of a shape that the chosen devices break.
 	ShapeLoss = answer.Loss
-	// EvaluationError says that claims don't fit a node because a CEL constraint failed on its devices. Only constraints whose
-	// failures concern the node produce it. It is returned with [WithReasons].
+	// EvaluationError is the error of claims that don't fit a node because a CEL constraint failed on its devices. Only
+	// constraints whose failures concern the node produce it. It is returned with [WithReasons].
 	EvaluationError = answer.Error
 )
 
@@ -76,8 +76,8 @@ type SetCount = setcount.Count
 // device that several nodes can use counts for the first of them. Tolerations of taints, admin access and sharing of devices are
 // ignored.
 //
-// The work is limited for each node, for all nodes, and by the [WithAttemptBudget] if there is one. SetCount says where more sets
-// may exist. The error concerns the shape, the slices of a node or the context.
+// The work is limited for each node, for all nodes, and by the [WithAttemptBudget] if there is one. If more sets may exist,
+// IsMost of the SetCount is false. The error concerns the shape, the slices of a node or the context.
 func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, of Shape) ([]SetCount, error) {
 	return setcount.On(ctx, a.planner, nodes, of)
 }

@@ -32,8 +32,9 @@
 //     result.
 //   - A definition is a compiled CEL constraint or preference of a claim or its classes (package definition).
 //   - A plan is made once for the claims of a pod. It holds their read set, which is the attributes that they read, and their
-//     content, which is everything that an answer depends on. On a node it has the view: the devices as expressions with that
-//     read set see them. Package plan also has the cache of analyses of texts, tables of a text and a view, and answers.
+//     content, which is everything that an answer depends on. On a node the plan has a view: for each device, the properties
+//     that expressions with that read set can read. Package plan also has the cache. It stores the analysis of an expression,
+//     the tables of an expression and a view, and answers.
 //   - The search yields solutions in order (package search). A CEL constraint judges only complete sets: two devices that are not
 //     neighbours may become connected by a third. A pruner cuts branches for the constraint: package cel/device/bound finds
 //     devices that may come next, and devices that must.

@@ -18,8 +18,8 @@ func WithoutCELConstraints() Option {
 	return func(o *plan.Options) { o.CELConstraints = false }
 }
 
-// WithoutDefaultConstraints applies the constraints of a class only to claims that refer to them, as if the feature gate were
-// off.
+// WithoutDefaultConstraints applies the constraints of a class only to claims that refer to them. The scheduler uses this
+// option while the feature gate DRACELDeviceConstraint is off.
 func WithoutDefaultConstraints() Option {
 	return func(o *plan.Options) { o.Defaults = false }
 }
@@ -87,13 +87,13 @@ func WithEnvironment(environment *device.Environment) Option {
 	return func(o *plan.Options) { o.Environment = environment }
 }
 
-// WithAttemptBudget adds a budget that searches with CEL constraints share, besides the limits of each. An Allocate call that
-// would exceed it returns a [*BudgetError].
+// WithAttemptBudget adds a budget that searches with CEL constraints share, in addition to the limits of each call. An Allocate
+// call that would exceed it returns a [*BudgetError].
 func WithAttemptBudget(budget *AttemptBudget) Option {
 	return func(o *plan.Options) { o.Attempt = budget }
 }
 
-// WithPrepared makes the allocator look up prepared claims. Its cache of selectors must be the one of the [Preparer].
+// WithPrepared makes the allocator look up prepared claims. The allocator must use the cache of selectors of the [Preparer].
 func WithPrepared(claims Prepared) Option {
 	return func(o *plan.Options) { o.Prepared = claims }
 }

@@ -14,7 +14,7 @@ import (
 
 // A scheduler prepares claims in the background, and its allocators look up the result ([WithPrepared]).
 type (
-	// Preparer decodes, judges and compiles claims. It is safe for concurrent use.
+	// Preparer decodes claims, bounds the cost of their selectors and compiles their texts. It is safe for concurrent use.
 	Preparer = definition.Preparer
 	// PreparedClaim is a claim with decoded and compiled texts.
 	PreparedClaim = definition.PreparedClaim

@@ -153,7 +153,7 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	}
 	rapid.SampledFrom([]func(*resourceapi.Device){
 		func(*resourceapi.Device) {},
-		// One attribute may be invalid for upstream's evaluator. With several it names a random one.
+		// At most one attribute is invalid for upstream's evaluator, because its error names a random one of several.
 		set("serial", "1", "2", 1, []string{"1"}, []string{"1", "2"}, true, resourceapi.DeviceAttribute{}),
 		set("index", 0, 1, 2, []int64{}, []int64{1}),
 		set("other.example.com/index", 0, 1),

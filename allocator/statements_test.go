@@ -177,7 +177,7 @@ func (d *draft) add(statement string) {
 	}
 }
 
-// each repeats a statement, or the following lines, with numbers like 0..7 for #.
+// each repeats a statement or the following lines for each number of a range such as 0..7. The number replaces #.
 func (d *draft) each(text string) {
 	from, rest, _ := strings.Cut(text, "..")
 	to, statements, _ := strings.Cut(strings.Replace(rest, "\n", " ", 1), " ")

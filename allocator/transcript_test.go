@@ -95,8 +95,8 @@ func transcript(t *testing.T, text string) string {
 	return strings.Join(result, "\n") + "\n"
 }
 
-// answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the same
-// answer, and that a mistake in a claim is found without a search. A search without a result must leave nothing behind, and
+// answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the
+// same answer. A mistake in a claim must be found without a search. A search without a result must leave nothing behind, and
 // inputs must not change.
 func answered(t *testing.T, lines []string) []string {
 	t.Helper()

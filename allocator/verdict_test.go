@@ -175,8 +175,8 @@ func (e *endingContext) Err() error {
 // Value hides the inner context, so that its cause is not found.
 func (e *endingContext) Value(any) any { return nil }
 
-// A failure concerns the node if the constraint says so. The message names the node itself, even if the answer was cached for
-// another node.
+// A failure concerns the node if the constraint declares this. The message names the node itself, even if the answer was cached
+// for another node.
 func TestFailuresOfOneNode(t *testing.T) {
 	const detail = "claim default/c, constraint row, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-1]: the expression fails: line 1, column 92: no such key: row" +
 		". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"

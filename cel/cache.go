@@ -52,7 +52,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	if ctx.Value(onlyCompiled{}) != nil {
 		return compilation{}, false, ErrNotCompiled
 	}
-	// Take the turn first. Otherwise callers that wait for a compilation would also wait for the turn of the caller that compiles.
+	// Take the turn first. Otherwise callers that wait for the result of a compilation would also wait until the compiling
+	// caller gets its turn.
 	end, err := TakeTurn(ctx)
 	if err != nil {
 		return compilation{}, false, err
@@ -73,8 +74,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	return outcome, hit, err
 }
 
-// Measured memory of a compiled expression: a fixed part and a part per node of the syntax tree. The latter covers the tree,
-// types, references, positions and the plan. The error of an invalid expression holds its text and messages.
+// Measured memory of a compiled expression: a fixed part, and a part per node of the syntax tree. The part per node covers the
+// tree, types, references, positions and the plan. The error of an invalid expression holds its text and messages.
 const (
 	programBytes    = 2 << 10
 	partBytes       = 420
@@ -142,7 +143,8 @@ var ErrNotCompiled = errors.New("the expression is not compiled yet")
 
 type onlyCompiled struct{}
 
-// OnlyCompiled returns a context for which cached expressions are returned and other expressions are not compiled.
+// OnlyCompiled returns a context for [Environment.Compile]. With it Compile returns cached results, and ErrNotCompiled for any
+// other expression.
 func OnlyCompiled(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onlyCompiled{}, true)
 }

@@ -166,7 +166,7 @@ func TestTenantsCompileInTurns(t *testing.T) {
 		}
 	}
 	var all sync.WaitGroup
-	// Each takes milliseconds, so that most are still queued when the other tenant starts.
+	// Compiling each expression takes milliseconds, so that most are still queued when the other tenant starts.
 	slow := strings.Repeat("||n+1+1+1+1+1+1+1+1==1", 10)
 	for i := range many {
 		all.Go(func() { compile("many", fmt.Sprintf("n == %d%s", i, slow)) })

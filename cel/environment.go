@@ -91,7 +91,7 @@ type Environment struct {
 	timer Timer
 }
 
-// checks holds the fields of [Config] that decide whether an expression compiles, and what the error says.
+// checks holds the fields of [Config] that decide whether an expression compiles, and the text of the error.
 type checks struct {
 	element      Element
 	maxLength    int

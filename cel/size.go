@@ -65,7 +65,7 @@ func checkText(text string) *Error {
 	return nil
 }
 
-// tokens counts words and signs approximately, without CEL's grammar. It stops counting beyond [MaxTokens].
+// tokens counts words and signs approximately, without CEL's grammar. It stops counting when the count exceeds [MaxTokens].
 func tokens(text string) int {
 	count, word := 0, false
 	for i := 0; i < len(text) && count <= MaxTokens; i++ {
@@ -87,7 +87,7 @@ func tokens(text string) int {
 			}
 			word = true
 		case i > 0 && c == text[i-1] && (c == '&' || c == '|' || c == '='):
-			// This is the second character of a sign.
+			// The second character of a sign such as && counts with the first.
 		default:
 			count, word = count+1, false
 		}

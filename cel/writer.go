@@ -43,14 +43,14 @@ func (w *writer) add(name string, value ast.Expr) {
 	w.values[name] = value
 }
 
-// read is a place where a variable is read. of is the element whose variable it is.
+// read is a subexpression that reads a variable: at is the subexpression, and of is the element with the variable.
 type read struct {
 	at, of ast.Expr
 	name   string
 }
 
-// writeOut replaces reads of variables in an expression, in place. A variable reads other variables of its element without naming
-// the element.
+// writeOut replaces each read of a variable by the variable's expression, in place. An expression reads a variable of an
+// element e as e.variables.x. A variable itself reads the variables of its own element as variables.x.
 func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error {
 	syntax := parsed.NativeRep()
 	info, next := syntax.SourceInfo(), ast.MaxID(syntax)
@@ -64,7 +64,7 @@ func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error 
 			reads = append(reads, r)
 		}
 	})
-	// Go backwards, because the element of a read may itself contain reads, which come later.
+	// Go backwards, because the element of a read may contain further reads, which come later in reads.
 	for i := len(reads) - 1; i >= 0; i-- {
 		r := reads[i]
 		value, known := w.values[r.name]
@@ -109,8 +109,8 @@ func (w *writer) readOf(part ast.Expr, hidden tree.Names) (read, bool) {
 	}
 }
 
-// valueOf returns the expression of a variable for an element. It binds the element to a name if the element is not a plain name,
-// or if its name has another meaning in the variable.
+// valueOf returns the expression of a variable for an element. If the element is not a plain name, or if a loop in the variable
+// declares the same name, valueOf binds the element to the name boundElement.
 func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Expr {
 	result := w.factory.CopyExpr(value)
 	result.RenumberIDs(number)

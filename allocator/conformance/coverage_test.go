@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// sampling is the number of cases per case whose traits are examined, because that is slower than comparing.
+	// sampling limits the cases whose traits are examined: one of this many cases. Examining a case is slower than comparing
+	// its answers.
 	sampling = 10
 	// minimalCases is the number of cases that suffices to judge their coverage.
 	minimalCases = 1_500
@@ -40,7 +41,8 @@ type tally struct {
 // counts counts cases by outcome.
 type counts map[kind]int
 
-// coverage counts cases with a property, and those whose outcome changes without it, by the outcome of the unchanged case.
+// coverage counts the cases with a property (present), and the cases whose outcome changes if the property is removed
+// (mattered). Both are counted by the outcome of the original case.
 type coverage struct {
 	present, mattered counts
 }

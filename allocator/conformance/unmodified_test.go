@@ -110,7 +110,7 @@ func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 	}
 }
 
-// typesWithQuantities caches whether a type contains quantities. Most of an object does not.
+// typesWithQuantities caches whether a type contains quantities. Most types in an API object contain none.
 var typesWithQuantities sync.Map // reflect.Type -> bool
 
 func hasQuantities(t reflect.Type) bool {

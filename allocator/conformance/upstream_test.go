@@ -39,8 +39,8 @@ func TestSameAsUpstream(t *testing.T) {
 	coverage.requireTraits(t, "CEL constraint", "default constraint")
 }
 
-// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints. A
-// device that it skips may have a failing selector, which makes the answer an error.
+// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints.
+// Cutting must not hide an error: a selector may fail for a device in the part that is skipped.
 func TestSameAsUpstreamWithBounds(t *testing.T) {
 	t.Parallel()
 	all, shorter := 0, map[kind]int{}
@@ -71,7 +71,7 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 
 // FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random cases don't.
 func FuzzSameAsUpstream(f *testing.F) {
-	// A case is made from some thousand bytes, which the fuzzer would hardly find by itself.
+	// Drawing a case takes some thousand bytes, and the fuzzer would hardly find so long an input by itself.
 	for seed := range byte(8) {
 		input := make([]byte, 16<<10)
 		if _, err := rand.NewChaCha8([32]byte{seed}).Read(input); err != nil {

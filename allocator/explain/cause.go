@@ -159,7 +159,7 @@ func (p *Problem) with(change func(*Problem)) *Problem {
 	return &result
 }
 
-// edited returns the problem with some slices edited, or nil if there are no such slices.
+// edited returns the problem with the slices edited that has selects, or nil if it selects no slice.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -184,7 +184,8 @@ func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	return name == "" || name == node.Name
 }
 
-// editedDevices returns the problem with devices edited that may be on a node, or nil.
+// editedDevices returns the problem with edited devices, among the devices that may be on the node. It returns nil if has
+// selects no device.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })

@@ -66,7 +66,7 @@ func drawWorld(t *rapid.T) (w world) {
 	return w
 }
 
-// problem leaves out the causes of some kinds, and the claims that gone selects.
+// problem returns the problem of the world. It leaves out the causes of the given kinds, and the claims that gone selects.
 func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim string) bool) *explain.Problem {
 	claim := wanting("c", w.count)
 	p := problem(t, topology.Topology{}, claim)

@@ -120,7 +120,8 @@ func describe(constraint *resourceapi.DeviceConstraint) string {
 	return "distinctAttribute " + string(ptr.Deref(constraint.DistinctAttribute, ""))
 }
 
-// upTo returns the claims without the conditions after the given one; -1 removes all.
+// upTo returns the claims without the conditions after the condition with the index last. If last is -1, upTo removes all
+// conditions.
 func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.ResourceClaim, error) {
 	claims := make([]*resourceapi.ResourceClaim, len(p.Claims))
 	for i, claim := range p.Claims {

@@ -23,8 +23,9 @@ import (
 //      have no devices; devices consume nothing at all.
 //   2. A counter blocks alone if the claims don't fit when the change is undone for this counter. The first change with such
 //      counters decides which are named.
-//   3. If no counter blocks alone, several block together. Undo the first change that then blocks for all counters. Leave out one
-//      counter after the other while the rest still blocks. The result is a minimal conflict.
+//   3. If no counter blocks alone, several counters block together. Take the first change that leaves no solution when it is
+//      undone for all counters. Drop one counter after the other, as long as the remaining counters still block. The result is
+//      a minimal conflict.
 //
 // A set of devices that would not fit an idle pool matters only if no other set exists.
 

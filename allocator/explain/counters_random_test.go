@@ -343,7 +343,7 @@ func (w *partitioned) requireBlocking(t *rapid.T, e *explain.Explanation, named 
 			return s.name
 		}
 	}
-	// The first of them that blocks with all counters.
+	// Take the first stage whose counters together leave no solution.
 	every := func(string) bool { return true }
 	s := stages[slices.IndexFunc(stages, func(s stage) bool { return !w.fits(s.taken, s.limits(every)) })]
 	w.requireBlocked(t, e, named, s.taken, s.limits)

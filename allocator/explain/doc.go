@@ -24,4 +24,14 @@
 //
 // For a claim with devices, [Problem.Score] rates them by the claim's preferences. It compares their values with the best set
 // beside the other claims, and with the best set on the empty node.
+//
+// To add a cause:
+//
+//  1. In cause.go, add a constant for the kind, and a method of [Problem] that returns the problem without the cause, or nil if
+//     the problem does not have the cause. Add a row to relaxations. The position of the row matters: if several causes must be
+//     removed together, earlier kinds are dropped from the answer first.
+//  2. In cause_message.go, add the message. If the message needs a search or the owners of devices, its field in the row is nil,
+//     and [Problem.cause] gets a case for the kind. A row with neither a message nor a case panics.
+//  3. In cause_test.go, add a fault of the kind to the type world, the kind to the lists of TestCausesAreTrue, and the message to
+//     TestCausesInWords.
 package explain

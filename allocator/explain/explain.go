@@ -46,7 +46,7 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-		// The devices of its pools are not known.
+		// The devices of the node's pools are not known.
 		e.Failed, e.Reason, e.Requests = true, err.Error(), []Request{}
 		return e, nil
 	}

@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// reach says on which nodes a device is. Nodes 0 and 1 are in rack a, node 2 is in rack b.
+// reach holds the nodes that can use a device. Nodes 0 and 1 are in rack a, node 2 is in rack b.
 type reach struct {
 	// kind is "node", "rack" or "all".
 	kind string
@@ -244,8 +244,8 @@ func (w *fabric) requireCounts(t *rapid.T, node int, e *explain.Explanation) {
 	require.Equal(t, []int{matching, unusable, free}, []int{e.Requests[0].Matching, e.Requests[0].Unusable, e.Requests[0].Free}, e)
 }
 
-// requireInTheWay checks that each named claim has devices of the node, each named once, and that no claim can be left out. fits
-// reports whether the claims fit if all other claims but one have no devices.
+// requireInTheWay checks that each named claim has devices of the node, each named once, and that no claim can be left out.
+// fits(but) reports whether the claims fit if every named claim except but gives back its devices.
 func (w *fabric) requireInTheWay(t *rapid.T, node int, e *explain.Explanation, minimal bool, fits func(but string) bool) {
 	ofNode := sets.New[string]()
 	for i, pool := range w.pools {

@@ -38,20 +38,21 @@ type Value struct {
 	// Name is the name of the preference, with its class if a class defines it.
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
-	// Losses are the shapes that a policy counts.
+	// Losses are, for a policy, the numbers of broken sets of each shape.
 	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
-	// Error says why there is no value: the devices or the class have changed.
+	// Error is the reason if there is no value: the devices or the class have changed.
 	Error string `json:"error,omitempty"`
 }
 
 // Best is the best set that was found.
 type Best struct {
-	// Outcome says whether the set is proven to be the best. It is empty if no set is possible.
+	// Outcome is empty if no set is possible. Otherwise it distinguishes a set that is proven to be the best from the best set
+	// found.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
 	Values  []Value                     `json:"values,omitempty"`
 	// Devices are "driver/pool/device", in the order of the requests.
 	Devices []string `json:"devices,omitempty"`
-	// Reason says why no set is possible: the devices or the classes have changed since the allocation of the claim.
+	// Reason is the reason if no set is possible: the devices or the classes have changed since the allocation of the claim.
 	Reason string `json:"reason,omitempty"`
 }
 

@@ -29,8 +29,8 @@ type Problem struct {
 	NamesAll bool
 	// TaintRules may be the origin of taints in Slices, and are named in messages. They are optional.
 	TaintRules []*compat.DeviceTaintRule
-	// Environment compiles conditions; nil means one that all problems of the process share. It must be the environment of the
-	// Options if only conditions compiled by [Prepare] may be used.
+	// Environment compiles conditions. If it is nil, all problems of the process share one environment. To use only conditions
+	// that [Prepare] compiled, set it to the environment of the Options.
 	Environment *device.Environment
 }
 

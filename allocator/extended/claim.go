@@ -172,8 +172,8 @@ func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf)
 	return requests
 }
 
-// reused returns the names of later requests whose devices an init container shares, and the number of devices that it needs
-// beyond them.
+// reused returns the names of later requests whose devices an init container shares. left is the number of further devices that
+// the init container needs.
 func reused(r request, lasting []request) (names []string, left int64) {
 	left = r.count
 	for _, other := range lasting {

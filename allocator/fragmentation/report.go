@@ -31,8 +31,8 @@ type Options struct {
 	// Class and Constraint limit the shapes; "" means all. Counts, if any, replace the counts that claims ask for.
 	Class, Constraint string
 	Counts            []int
-	// Usual adds the usual counts of each constraint to the counts that claims ask for. So readers of a number keep it when claims
-	// ask for other counts. Usual shapes don't change other numbers.
+	// Usual adds the usual counts of each constraint to the counts that claims ask for. So the report still has these counts
+	// when claims ask for other counts. Usual shapes don't change the numbers of other shapes.
 	Usual bool
 	// Stays, if not nil, selects claims that are not moved, together with their groups. Their requests are not evaluated.
 	Stays func(*resourceapi.ResourceClaim) bool
@@ -136,7 +136,7 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// known returns the shapes that affect the choice of devices, the largest first. Shapes that are only usual don't.
+// known returns the shapes that affect the choice of devices, the largest first. It leaves out shapes with onlyUsual set.
 func (c *cluster) known() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
@@ -183,7 +183,8 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// inTurn returns the shapes, with only usual shapes last, so that an exhausted budget leaves these out first.
+// inTurn returns the shapes in the order of counting. Shapes with onlyUsual set are last, so that an exhausted budget leaves
+// them out first.
 func (c *cluster) inTurn() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {

@@ -31,7 +31,7 @@ func TestReport(t *testing.T) {
 		Nodes: 3, Claims: 2,
 		Shapes: []Shape{block(8, 1, 1, 2, 3), block(2, 1, 10, 11, 12)},
 	}, report)
-	// After one device has moved, the report was right.
+	// The same claims after one device has moved: now as many sets fit as the first report has after packing.
 	problem, nodes = clusterOf(3, has("a", "node-2", 4), has("b", "node-2", 5), wants("waits", 8), wants("small", 2))
 	require.Equal(t, []Shape{block(8, 1, 2, 2, 3), block(2, 1, 11, 11, 12)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits on the shapes of a class and of a report. The most requested shapes are kept. Namespaces take turns, so that the claims
-// of one namespace don't displace shapes of others.
+// Limits on the shapes of a class and of a report. The most requested shapes are kept. They are taken from the namespaces in
+// rounds, so that the claims of one namespace don't displace shapes of others.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
@@ -53,7 +53,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// turnsOf returns the turn of each shape; 0 is the shape that a namespace asks for most.
+// turnsOf returns the round for each shape. In round 0 each namespace gives the shape that it asks for most.
 func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {
@@ -69,7 +69,7 @@ func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shap
 	return turns
 }
 
-// mostAsked returns the most requested shapes, in turns. Shapes without requests are last.
+// mostAsked returns the most requested shapes, in the order of their rounds. Shapes without requests are last.
 func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape {
 	slices.SortStableFunc(shapes, func(a, b Shape) int {
 		if a.Asked == 0 || b.Asked == 0 {

@@ -89,9 +89,9 @@ type Device struct {
 }
 
 // Over returns an empty set. devices holds all devices that the search may take for any request; calls identify them by index.
-// requests holds the requests of the claim in order. It must include all that the constraint covers; for others Add always
-// returns true. A request with alternatives is represented by the current one. Evaluations are charged to the budget, and end
-// with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
+// requests holds the requests of the claim in order. It must include all requests that the constraint covers; for others Add
+// always returns true. For a request with alternatives it has the current alternative. Evaluations are charged to the budget,
+// and end with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
 	s := &Set{ctx: ctx, constraint: c, budget: budget, pool: newPool(len(devices))}
 	if s.misuse = c.misuseOf(devices, requests); s.misuse != nil {
@@ -192,9 +192,9 @@ func (s *Set) of(request string) *members {
 // thoroughFrom is the number of refusals after which the bounds do more work.
 const thoroughFrom = 3
 
-// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint,
-// if the request is complete, or if the device is in the set and does not allow multiple allocations. It also returns false if
-// the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
+// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint.
+// It does the same if the request is complete, or if the device is in the set and does not allow multiple allocations. It also
+// returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true
@@ -231,7 +231,7 @@ func (s *Set) giveBack(r *members) {
 	s.pool.free.Add(position)
 }
 
-// mayBe reports whether the set can be completed to one that satisfies the constraint.
+// mayBe reports whether some completion of the set may satisfy the constraint.
 func (s *Set) mayBe() bool {
 	if s.ctx.Err() != nil {
 		return s.fails(context.Cause(s.ctx))

@@ -66,7 +66,7 @@ func constraintOf(t require.TestingT, expression string, requests ...string) (*i
 	return all[0], nil
 }
 
-// constraintAsked is the interface of a constraint for a search: [incremental.Set], or the exhaustive one.
+// constraintAsked holds the methods that the search of the tests calls. [incremental.Set] and exhaustive have them.
 type constraintAsked interface {
 	Add(request string, device int) bool
 	Remove(request string, device int)

@@ -53,7 +53,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 	return nil
 }
 
-// remedy says what happens to the allocation.
+// remedy describes the fate of the allocation in an error message.
 func remedy(claim *resourceapi.ResourceClaim, pod types.UID) string {
 	if onlyConsumer(claim, pod) {
 		return "the scheduler takes the allocation back, and looks for devices again"

@@ -9,8 +9,8 @@
 //  2. [Bounded] and [Checker.Classes]: an unallocated claim exceeds limits or names a DeviceClass that does not exist.
 //  3. [Checker.Attached]: the devices of a claim could not be attached to the node (KEP-5007).
 //
-// Upstream's plugin makes the same checks in its PreFilter and Filter, except for the number of consumers. Upstream, the API
-// server rejects each attempt to bind such a pod.
+// Upstream's plugin makes the same checks in its PreFilter and Filter, except for the number of consumers. With upstream's
+// plugin, the API server rejects each attempt to bind a pod with a claim that has too many consumers.
 package podclaims
 
 import (
@@ -70,7 +70,8 @@ func (c *Checker) Of(pod *v1.Pod, entry *v1.PodResourceClaim, get Getter) (*reso
 	return claim, c.usable(pod, claim, isOwned)
 }
 
-// usable returns an error if a pod can't use a claim. A pod with a node uses it already.
+// usable returns an error if a pod can't use a claim. It returns nil for a pod with a node, because the pod uses the claim
+// already.
 func (c *Checker) usable(pod *v1.Pod, claim *resourceapi.ResourceClaim, isOwned bool) error {
 	if pod.Spec.NodeName != "" {
 		return nil
@@ -96,7 +97,7 @@ func Deleted(claim *resourceapi.ResourceClaim) error {
 	return fmt.Errorf("claim %s is being deleted%s: create it again when it is gone", klog.KObj(claim), heldBy(claim))
 }
 
-// heldBy says what the deletion waits for.
+// heldBy returns the reason why the deletion is not complete yet, as part of a message.
 func heldBy(claim *resourceapi.ResourceClaim) string {
 	if n := len(claim.Status.ReservedFor); n > 0 {
 		return fmt.Sprintf(", which waits for the consumers in status.reservedFor (%d)", n)

@@ -15,7 +15,7 @@ import (
 //   1. The victims are decided one by one, the most important first. "Stays" is tried before "is removed".
 //   2. A branch ends if its lower bound is not below the cost of the incumbent. The bound is the cost of the removed victims plus
 //      the cheapest that must still be removed.
-//   3. If it does not fit with all undecided victims removed, the last victim that stays must be removed.
+//   3. If Fits returns false with all undecided victims removed, the last victim that stays must be removed.
 
 // latest is later than the start of any pod.
 var latest = time.Unix(1<<40, 0)
@@ -27,7 +27,7 @@ type branches struct {
 	positions []int
 	// removed is the current set of removed victims. Victims outside positions are in it from the beginning, or never.
 	removed bitset.Set
-	// left is the number of questions at which the search ends.
+	// left is the value of questions at which the search ends. A question is a call of Fits.
 	left int
 }
 
@@ -85,7 +85,7 @@ func (b *branches) bound(next int) Cost {
 	if more == 0 {
 		return cost
 	}
-	// Each property is bounded by its own cheapest remaining victims.
+	// Each component of the cost is bounded by the remaining victims that are cheapest in this component.
 	rest := b.positions[next:]
 	sums, highest, pods := make([]int64, len(rest)), make([]int32, len(rest)), make([]int, len(rest))
 	for i, position := range rest {

@@ -13,7 +13,7 @@ import (
 // ExactVictims is the largest number of victims whose sets are all searched.
 const ExactVictims = 16
 
-// UsualMaxQuestions is the limit of questions for a node in celset-scheduler.
+// UsualMaxQuestions is celset-scheduler's limit of questions for a node. A question is a call of Problem.Fits.
 const UsualMaxQuestions = 5_000
 
 // Problem is the input of a search.
@@ -23,8 +23,8 @@ type Problem struct {
 	Victims []Victim
 	// Allowed is the number of pods that each disruption budget allows to remove.
 	Allowed []int32
-	// Fits reports whether it fits if exactly these victims are removed, by position. It must be monotonic: if a set of victims is
-	// sufficient, so is every superset.
+	// Fits reports whether everything fits if exactly these victims are removed, by position. It must be monotonic: if a set of
+	// victims is sufficient, so is every superset.
 	Fits func(ctx context.Context, removed bitset.Set) (bool, error)
 	// Needs are necessary conditions for Fits. They are optional and save the search most of its questions.
 	Needs []Need
@@ -48,7 +48,7 @@ type Need struct {
 
 // Found is the result of a search.
 type Found struct {
-	// Removed are the positions of victims to remove. It is empty if it fits as it is.
+	// Removed are the positions of victims to remove. It is empty if no victim must be removed.
 	Removed []int
 	Cost    Cost
 	// Questions counts the calls of Fits.
@@ -69,8 +69,8 @@ type search struct {
 	questions        int
 }
 
-// Search returns a set of victims to remove so that it fits. It returns nil if it doesn't fit even with all victims removed. The
-// error comes from Fits, Over or the context.
+// Search returns a set of victims to remove so that Fits returns true. It returns nil if Fits returns false even with all
+// victims removed. The error comes from Fits, Over or the context.
 func Search(ctx context.Context, problem Problem) (*Found, error) {
 	s := &search{Problem: problem, ctx: ctx, monotonic: true}
 	for _, victim := range problem.Victims {
@@ -119,7 +119,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	}
 	b := &branches{search: s, positions: positions, removed: removed, left: s.questions + s.MaxQuestions}
 	exact, err := b.from(0)
-	// This must follow the search, which may replace found.
+	// The search may replace found, so Exact must be set after the search.
 	s.found.Exact = exact
 	return err
 }
@@ -152,8 +152,8 @@ func (s *search) fits(removed bitset.Set) (bool, error) {
 	return fits, nil
 }
 
-// reprieve adds victims back one by one while it fits, as kube-scheduler does. Victims whose removal violates a budget come
-// first, then the others, each by importance.
+// reprieve adds victims back one by one as long as Fits returns true, as kube-scheduler does. Victims whose removal violates a
+// budget come first, then the others, each by importance.
 func (s *search) reprieve(removed bitset.Set, order []int) (bitset.Set, error) {
 	removed = slices.Clone(removed)
 	for _, i := range order {

@@ -64,7 +64,7 @@ func TestWhoIsRemoved(t *testing.T) {
 		sets    [][]int
 		want    []int
 	}{
-		// Keeping the most important victim in the middle of the one set costs two others.
+		// Removing the most important victim costs one pod. Keeping it costs three.
 		"not who comes first":          {single(5, 5, 5, 5), nil, [][]int{{0}, {1, 2, 3}}, []int{0}},
 		"low priorities go in numbers": {single(9, 1, 1, 1), nil, [][]int{{0}, {1, 2, 3}}, []int{1, 2, 3}},
 		"budgets count most":           {counting, []int32{1}, [][]int{{0}, {1, 2}}, []int{0}},

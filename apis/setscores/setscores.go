@@ -69,7 +69,7 @@ const (
 	// none is the value if no set fits. A prioritizer treats a missing score as 0. So a cluster without a score ranks above a
 	// cluster with no set, and below a cluster with one set.
 	none = -100
-	// exact is the largest number of sets for which the value equals the number.
+	// exact is the largest number of sets that equals its value.
 	exact = 50
 	// perDoubling is the increase of the value for twice as many sets.
 	perDoubling = 5

@@ -17,7 +17,7 @@ const (
 	// value is the previous resource version of the PlacementDecision.
 	AnnotationConfirmed = "celset.dev/confirmed"
 
-	// LeasePlacement is the Lease by which replicas elect a leader.
+	// LeasePlacement is the Lease that replicas use to elect a leader.
 	LeasePlacement = "celset-placement"
 
 	// FieldManagerKueue is Kueue's field manager for the admission of Workloads. celset-placement applies the nominated clusters of

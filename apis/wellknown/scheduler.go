@@ -54,7 +54,8 @@ const (
 
 // Reasons of events that celset-scheduler records.
 const (
-	// ReasonDevicesHeld is recorded on a pod for which others are evicted. ReasonDevicesPreempted is recorded on the evicted pods.
+	// ReasonDevicesHeld is recorded on the pod that gets the devices of evicted pods. ReasonDevicesPreempted is recorded on the
+	// evicted pods.
 	ReasonDevicesHeld      = "DevicesHeld"
 	ReasonDevicesPreempted = "DevicesPreempted"
 	// ReasonAmountsOutOfRange is recorded on a ResourceSlice with amounts outside the range of an int64.

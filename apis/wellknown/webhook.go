@@ -10,6 +10,6 @@ const (
 	LabelGuard  = "celset.dev/guard"
 	GuardActive = "active"
 
-	// LeaseGuard is the Lease by which replicas elect the replica that judges allocations.
+	// LeaseGuard is the Lease that replicas use to elect the replica that judges allocations.
 	LeaseGuard = "celset-guard"
 )

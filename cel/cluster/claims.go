@@ -45,7 +45,7 @@ func (c claim) keys() []string {
 
 func (c claim) count() int { return len(c.keys()) }
 
-// showClaims makes all elements at once and reads none of them.
+// showClaims allocates all elements at once. It converts no field of an element before an expression reads the field.
 func showClaims(v reflect.Value) ref.Val {
 	var claims []clusterv1.ManagedClusterClaim
 	if v.CanAddr() {

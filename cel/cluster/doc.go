@@ -50,8 +50,8 @@
 // # Limits
 //
 // Expressions are ANDed and evaluated in order until one is not true. One evaluation may cost [cel.DefaultCostLimit], and all
-// evaluations on one cluster [ClusterCostLimit]. [Environment.Expensive] reports expressions that may exceed the former on a
-// cluster whose lists, maps and texts have 32 elements each.
+// evaluations on one cluster [ClusterCostLimit]. [Environment.Expensive] reports expressions that may exceed the limit of
+// one evaluation on a cluster whose lists, maps and texts have 32 elements each.
 //
 // [setscores]: https://pkg.go.dev/github.com/celset/celset/apis/setscores
 package cluster

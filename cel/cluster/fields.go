@@ -20,9 +20,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// managedCluster is a map for CEL, so that a misspelt field compiles. Then reading it fails on each cluster, and has() returns
-// false. This file finds misspelt fields. It derives the fields of a ManagedCluster from the Go type, and also knows the fields
-// of scores() and sets().
+// managedCluster is a map for CEL, so that a misspelt field compiles. Then reading the field fails on each cluster, and has()
+// returns false. This file finds misspelt fields. It derives the fields of a ManagedCluster from the Go type, and has lists of
+// the fields of scores() and sets().
 
 // mostUnknown is the maximum number of unknown fields reported per expression, and of known fields listed in a report.
 const mostUnknown = 8

@@ -160,7 +160,7 @@ func TestBadInputNeverPanics(t *testing.T) {
 	require.NotZero(t, compiled)
 }
 
-// managedClusters draws clusters in which any field may be missing, empty or set.
+// managedClusters draws clusters. Any field of a cluster may be missing, empty or set.
 var managedClusters = rapid.Custom(func(t *rapid.T) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{Kind: text1(t), APIVersion: text1(t)},

@@ -105,7 +105,7 @@ type scoresSeen struct {
 	others map[string]foundScores
 }
 
-// find looks up scores once for all evaluations on the cluster, so that all of them read the same.
+// find looks up scores once for all evaluations on the cluster, so that all evaluations read the same scores.
 func (i *input) find(name string) foundScores {
 	seen := &i.looks().scores
 	if seen.any && seen.first == name {
@@ -183,7 +183,7 @@ func (s scored) keys() []string { return scoredKeys }
 
 func (s scored) count() int { return len(scoredKeys) }
 
-// scoreItems makes all items at once and reads none of them.
+// scoreItems allocates all items at once. It converts no field of an item before an expression reads the field.
 func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
 	items, values := make([]mapping[scored], len(object.Status.Scores)), make([]ref.Val, len(object.Status.Scores))

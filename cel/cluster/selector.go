@@ -67,7 +67,7 @@ func ForLabels(selector labels.Selector) *Selector {
 }
 
 // Compile returns the selector of a predicate. path is the path of the predicate in its object, or nil. The error joins an
-// [*Error] for each part with a mistake. If the context ended, the error is another one.
+// [*Error] for each part with a mistake. If the context ended, the error is the error of the context instead.
 func (e *Environment) Compile(ctx context.Context, from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
 	result := &Selector{
 		scores:     ScoreNames{Names: sets.New[string]()},

@@ -116,7 +116,8 @@ func newShowList(t reflect.Type) show {
 	}
 }
 
-// showStructs makes all elements at once, which is cheaper than one by one. It reads none of them.
+// showStructs allocates all elements at once, which is cheaper than one by one. It converts no field of an element before an
+// expression reads the field.
 func showStructs(element reflect.Type) show {
 	plan := sync.OnceValue(func() *plan { return planOf(element) })
 	return func(v reflect.Value) ref.Val {

@@ -119,7 +119,7 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	return results[0]
 }
 
-// toldOf returns the reason, position and first line of the message of a CEL error, and the text of other errors.
+// toldOf returns the reason, the position and the first line of the message of a CEL error, and the text of any other error.
 func toldOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok {

@@ -43,8 +43,8 @@ const maxLine = 1 << 20
 
 type position struct{ line, column int }
 
-// location returns the position of the leftmost part of an expression. The position of an operator call alone would be that of
-// its sign, after the left operand.
+// location returns the position of the leftmost part of an expression. CEL's position of an operator call is the position of
+// the operator's sign, after the left operand.
 func location(expr ast.Expr, info *ast.SourceInfo) position {
 	first := int32(-1)
 	var look func(ast.Expr)

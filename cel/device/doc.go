@@ -5,7 +5,7 @@
 // "devices" of a CEL device constraint (KEP-5254).
 //
 //	environment, err := device.NewEnvironment(cel.Config{})
-//	ring4, err := environment.Compile("devices.map(d, d.attributes['mla.example.com'].index).max() - " +
+//	ring4, err := environment.Compile(ctx, "devices.map(d, d.attributes['mla.example.com'].index).max() - " +
 //		"devices.map(d, d.attributes['mla.example.com'].index).min() == 3")
 //	ok, err := ring4.Satisfied(ctx, []*device.Device{a, b, c, d}, budget)
 //

@@ -22,8 +22,8 @@ type Place struct{ Line, Column int }
 //  3. a comparison of two lists of devices;
 //  4. an index of an element, except in a comparison with another index.
 //
-// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the order
-// doesn't matter. [isAlike] recognizes one harmless use: a comparison of every device with the first one.
+// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the
+// order doesn't matter. One use is recognized as harmless: a comparison of every device with the first one (alike.go).
 func (e *Expression) OrderDependence() (Place, bool) {
 	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())
@@ -48,9 +48,9 @@ const (
 	deviceIndex
 )
 
-// orderReader finds the first subexpression that depends on the order.
+// orderReader finds the first subexpression whose result depends on the order of the devices.
 type orderReader struct {
-	// scope holds the variables. A variable of the environment that is not in scope has no meaning.
+	// scope holds the variables of the expression. A variable of the environment that is not in scope is noOrder.
 	scope tree.Scope[meaning]
 	found ast.Expr
 }
@@ -81,7 +81,7 @@ func (o *orderReader) visit(expr ast.Expr) meaning {
 	return noOrder
 }
 
-// value visits an expression in a place that uses an index as a number.
+// value visits an expression whose result is used as a value. It reports the expression if that value is the index of a device.
 func (o *orderReader) value(expr ast.Expr) meaning {
 	is := o.visit(expr)
 	if is == deviceIndex {

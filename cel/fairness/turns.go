@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fairness gives tenants turns for expensive work. A tenant that asks more often than others delays only itself.
+// Package fairness gives tenants turns for expensive work. A turn is the permission to do one piece of work. A tenant that asks
+// more often than others delays only itself.
 //
 //	turns := fairness.NewTurns(2, 8)
 //	end, err := turns.Take(ctx, namespace)

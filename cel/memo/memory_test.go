@@ -176,7 +176,8 @@ func TestBoundHoldsUnderRandomUse(t *testing.T) {
 	})
 }
 
-// TestManyAtATime tests the same for concurrent callers, and that each of them gets the right value.
+// TestManyAtATime tests that concurrent calls stay within the limit and keep the counters right, and that each caller gets the
+// right value.
 func TestManyAtATime(t *testing.T) {
 	memory := New(16 << 10)
 	part := Part{Of: "common", Bytes: 1 << 10}

@@ -124,7 +124,7 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 		}
 		result = c.make(values)
 	}
-	// If all arguments were evaluated, CEL charges even for a call that was not made because an argument has no value.
+	// CEL charges for a call if all its arguments were evaluated, even if the call was not made because an argument failed.
 	if len(values) == len(c.args) {
 		account.charge(c.charge(values, result))
 	}

@@ -17,7 +17,8 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// charge returns the CEL cost units of a call that was made. result is the result of the call, or the reason why it was not made.
+// charge returns the CEL cost units of a call for its result. If an argument failed, the call was not made, and result is that
+// argument's error.
 type charge func(values []ref.Val, result ref.Val) uint64
 
 // chargeOf looks up the charge in the same order as cel-go: the libraries' costs of the overload, the estimator, and CEL's costs

@@ -15,13 +15,15 @@
 //
 // In this package each step of the plan charges for itself. A call has these steps:
 //
-// 1. Evaluate the operands. 2. Compute the time and memory of the call from the sizes of the operands ([Load]). 3. End the
-// evaluation if the call would exceed a limit. 4. Make the call.
+//  1. Evaluate the operands.
+//  2. Compute the time and memory of the call from the sizes of the operands ([Load]).
+//  3. End the evaluation if the call would exceed a limit.
+//  4. Make the call.
 //
 // Three limits end an evaluation:
 //
 //   - cost: the units that CEL charges, or one unit for each 250 ns of calls by
-//     [LoadOf], whichever is more ([*LimitError]). The former equals the count of cel-go's
+//     [LoadOf], whichever is more ([*LimitError]). The units equal the count of cel-go's
 //     tracker; a test compares them.
 //   - memory: the bytes of the texts, lists and maps that functions make ([*LimitError]).
 //   - the context, which is checked in every loop and before every long call.

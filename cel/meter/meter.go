@@ -101,7 +101,7 @@ type account struct {
 	// charges and since are the charges and nanoseconds since the context was last checked.
 	charges int
 	since   float64
-	// heavy is true if the evaluation has a turn to make more than lightBytes.
+	// heavy is true if the evaluation holds a permit to make more than lightBytes.
 	heavy bool
 	// values is the stack of call arguments. Values must not be used after their call. call is the call that is being charged. Both
 	// are fields because allocating them for each call would take longer than most calls.
@@ -201,19 +201,19 @@ func (a *account) bytesLeft() float64 {
 	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }
 
-// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Few evaluations do. These take turns,
-// so that the memory of all evaluations stays bounded by that of two.
+// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Few evaluations do. Such an
+// evaluation needs one of a few permits, so that the memory of all evaluations stays bounded by the memory of two.
 
 const (
-	// lightBytes is the number of bytes that an evaluation may make without a turn.
+	// lightBytes is the number of bytes that an evaluation may make without a permit.
 	lightBytes = 256 << 10
-	// heavyAtOnce is the number of evaluations in a process that may make more at the same time.
+	// heavyAtOnce is the number of permits: the evaluations in a process that may make more than lightBytes at the same time.
 	heavyAtOnce = 2
 )
 
 var heavy = semaphore.NewWeighted(heavyAtOnce)
 
-// wait waits for a turn. An evaluation that has a turn never waits for another one.
+// wait waits for a permit. An evaluation that holds a permit never waits for another one.
 func wait(ctx context.Context) bool {
 	if ctx == nil {
 		return false

@@ -92,7 +92,7 @@ var expressions = []string{
 	"semver('1.2.3').major()", "isSemver('1.2')", "semver('1.2.3').compareTo(semver('1.2.4-a'))", "ip('10.0.0.1').family()", "isIP(text)", "cidr('10.0.0.0/8').containsIP('10.0.0.1')",
 	"cidr('10.0.0.0/8').containsCIDR(cidr('10.1.0.0/16'))", "ip.isCanonical('127.0.0.1')", "cidr('10.0.0.0/8').ip() == ip('10.0.0.0')", "string(ip('::1'))", "isCIDR(text)",
 	"url('https://a.b/c?d=e').getHost()", "isURL(text)", "url('https://a.b/c?d=e').getQuery()", "format.dns1123Label().validate(text).hasValue()", "format.named('uuid').hasValue()",
-	// These fail, or absorb a failure.
+	// These expressions fail, or absorb a failure.
 	"m.z", "m.z == 1", "m.z || true", "true || m.z", "m.z && false", "1 / (n - 7) == 1", "list[9]", "list[9] == 1 || n == 7", "list.exists(i, m.z == i)", "list.exists(i, m.z == i || i == 9)",
 	"list.map(i, 10 / (i - 3))", "m.z ? 1 : 2", "x ? 1 : 2", "[m.z]", "{'a': m.z}", "m.z.orValue(1)", "n.orValue(1)", "x.all(i, i == 1)", "m[n]", "x[text]", "text.charAt(99)", "text.substring(5, 2)",
 	"text.replace(m.b, m.z)", "text.replace(m.z, m.b)", "text.replace(m.a, m.b)", "words.join(m.z)", "x.join()", "string(x)", "timestamp(text)", "int(text)", "m.b + m.a", "x.sum()", "dyn(n).startsWith('a')",

@@ -84,7 +84,7 @@ type constantQualifier struct {
 // Value returns the literal.
 func (q *constantQualifier) Value() ref.Val { return q.value }
 
-// read charges for a value that was read. If makes is true, reading a list made it.
+// read charges for reading a value. If makes is true, reading a list has made the list.
 func read(a *account, value any, makes bool) {
 	a.charge(1)
 	if !makes {

@@ -20,11 +20,11 @@ import (
 )
 
 // ReadCluster lists the objects that allocations depend on. It lists claims of all namespaces, because any claim may have
-// devices. It lists templates and pods of one namespace, or of all if it is empty, and classes, slices, taint rules and nodes. It
-// supports every version of resource.k8s.io since v1beta1.
+// devices. It lists templates and pods of one namespace, or of all if namespace is empty. It also lists classes, slices, taint
+// rules and nodes. It supports every version of resource.k8s.io since v1beta1.
 //
-// If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If it forbids claims of other namespaces, the warning says
-// that their devices look free. A missing API of taint rules is ignored.
+// If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If RBAC forbids claims of other namespaces, the warning
+// points out that their devices look free. A missing API of taint rules is ignored.
 func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
 	dra := draclient.New(client)
 	o := &Objects{HasCluster: true}

@@ -7,7 +7,7 @@
 //	objects, err := clusterstate.ReadFiles(filenames, stdin, namespace)
 //	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
 //	state := clusterstate.New(objects)
-//	subject, err := state.Subject("pod/train")     // the claims it needs
+//	subject, err := state.Subject("pod/train", "default") // the pod and its claims
 //	problem := state.Problem(subject, features)
 //	a, err := problem.NewAllocator(ctx)
 //	results, err := a.Allocate(ctx, state.Nodes()[0], problem.Claims)

@@ -34,21 +34,21 @@ type Objects struct {
 	// Running holds the pods of all namespaces that have a node. Only the fields that their resources depend on are set.
 	Running []*corev1.Pod
 	Unread
-	// above holds the objects from files that were laid over the cluster's objects. It is nil without such files.
+	// above holds the objects from files that replace or complete the cluster's objects. It is nil without such files.
 	above *Objects
 }
 
 // Unread describes objects that were not read.
 type Unread struct {
-	// RunningUnknown says why Objects.Running was not read. It is empty if Running was read.
+	// RunningUnknown is the reason why Objects.Running was not read. It is empty if Running was read.
 	RunningUnknown string
 	// PassedOver names the documents in files that have an unused kind.
 	PassedOver []string
-	// Warnings names unreadable objects that only some questions need.
+	// Warnings names objects that could not be read and that only some questions need.
 	Warnings []string
 }
 
-// Asked returns the objects from files if files were read, and otherwise all. A question without a name is about these.
+// Asked returns the objects from files if files were read, and otherwise all objects. A question without a name is about these.
 func (o *Objects) Asked() *Objects {
 	if o.above != nil {
 		return o.above

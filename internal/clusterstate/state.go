@@ -51,7 +51,8 @@ func New(objects *Objects) *State {
 // On returns the pods on a node, from all namespaces if these were read.
 func (s *State) On(node string) []*corev1.Pod { return s.onNode[node] }
 
-// nodesOf returns the nodes sorted by name. If no node was read, it returns a node without labels for each node name in a slice.
+// nodesOf returns the nodes sorted by name. If no node was read, it returns a node without labels for each node that a slice
+// names.
 func nodesOf(objects *Objects) []*corev1.Node {
 	nodes := slices.Clone(objects.Nodes)
 	if len(nodes) == 0 {
@@ -67,7 +68,7 @@ func nodesOf(objects *Objects) []*corev1.Node {
 	return nodes
 }
 
-// Nodes returns all nodes by name. If no node was read, they are the nodes that slices name, without labels.
+// Nodes returns all nodes, sorted by name. If no node was read, they are the nodes that slices name, without labels.
 func (s *State) Nodes() []*corev1.Node { return s.nodes }
 
 // Node returns a node by its name, or nil.
@@ -120,7 +121,7 @@ var _ structured.DeviceClassLister = ClassLister{}
 // Classes returns the device classes.
 func (s *State) Classes() ClassLister { return ClassLister{s} }
 
-// List returns all classes by name.
+// List returns all classes, sorted by name.
 func (l ClassLister) List() ([]*resourceapi.DeviceClass, error) { return l.state.Objects.Classes, nil }
 
 // Get returns a class by its name.

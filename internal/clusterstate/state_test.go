@@ -211,7 +211,7 @@ func wanting(name string, resources ...corev1.ResourceName) *corev1.Pod {
 	return pod
 }
 
-// TestClassOfAnExtendedResource compares the choice among classes of the same extended resource with that of kube-scheduler.
+// TestClassOfAnExtendedResource compares the choice among classes of the same extended resource with kube-scheduler's choice.
 func TestClassOfAnExtendedResource(t *testing.T) {
 	now := time.Now()
 	var classes []*resourceapi.DeviceClass

@@ -70,7 +70,7 @@ func (s *Subject) String() string {
 	return "ResourceClaim " + s.Claims[0].Namespace + "/" + s.Claims[0].Name
 }
 
-// Kinds of objects that an argument can name.
+// The kinds of objects that an argument can name.
 const (
 	PodKind      = "pod"
 	ClaimKind    = "claim"

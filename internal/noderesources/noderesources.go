@@ -20,7 +20,7 @@ import (
 	podresources "k8s.io/component-helpers/resource"
 )
 
-// TooManyPods and PortsInUse are the scheduler's reasons that concern no resource.
+// TooManyPods and PortsInUse are the scheduler's reasons that are not about a resource.
 const (
 	TooManyPods = "Too many pods"
 	PortsInUse  = "node(s) didn't have free ports for the requested pod ports"
@@ -64,7 +64,8 @@ func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
 	return r
 }
 
-// Delegate leaves extended resources of DeviceClasses to the allocator of devices, unless the node has them from a device plugin.
+// Delegate leaves extended resources that have a DeviceClass to the allocator of devices. A resource that the node has from a
+// device plugin still counts here. hasClass reports whether a class provides a resource.
 func (r *Room) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
 
 // Clone returns an independent copy.

@@ -8,5 +8,5 @@
 // harmless.
 //
 //	out := printable.NewWriter(os.Stdout)
-//	klog.ErrorS(printable.Error(err), "The hub refused the score")
+//	klog.ErrorS(printable.Error(err, 200), "The hub refused the score")
 package printable

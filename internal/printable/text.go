@@ -62,7 +62,7 @@ func escape(to buffer, text []byte, keepLayout bool) int {
 }
 
 // isHarmful reports whether a character can do more than be shown. These are control characters, Unicode line breaks, and
-// characters that change the direction of writing. The latter can make one name look like another.
+// characters that change the direction of writing. A change of direction can make one name look like another.
 func isHarmful(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029'
 }

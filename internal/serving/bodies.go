@@ -36,7 +36,8 @@ type Bodies struct {
 }
 
 // NewBodies returns a handler that reads each body before it calls handler. It refuses a request with 503 if too much memory is
-// in use, with 413 if the body exceeds [MaxBody], and with 408 if the body is too slow. Every request ends within a minute.
+// in use, and with 413 if the body exceeds [MaxBody]. If the body is too slow, it refuses with 408. Every request ends within a
+// minute.
 func NewBodies(handler http.Handler) *Bodies {
 	return &Bodies{handler: handler, small: NewShares(smallBodies), large: NewShares(largeBodies)}
 }

@@ -85,7 +85,8 @@ func (s *Share) try(amount int) (returned <-chan struct{}, ok bool) {
 	return s.of.returned, ok
 }
 
-// add evicts shares of clients that use at least as much as this client would use.
+// add adds an amount to the share. If the resource is in use, it evicts shares of clients that use at least as much as this
+// client would then use. It returns false if that is not enough.
 func (s *Shares) add(share *Share, amount int) bool {
 	if share.ended || amount > s.limit {
 		return false

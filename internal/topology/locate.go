@@ -109,7 +109,7 @@ func (n numaNodes[K]) learn(key K, l Location) {
 	n[key][l.NUMANode] = true
 }
 
-// tell completes a location if the devices publish exactly one NUMA node.
+// tell completes a location if the devices with this key publish exactly one NUMA node.
 func (n numaNodes[K]) tell(key K, l *Location, source Source) {
 	if l.Source != Unknown || len(n[key]) != 1 {
 		return
@@ -122,8 +122,8 @@ func (n numaNodes[K]) tell(key K, l *Location, source Source) {
 // domainsPerCPU is the number of PCI domains of a CPU on machines that have separate domains per CPU.
 const domainsPerCPU = 16
 
-// locateByDomain serves machines that have GPUs and NICs below different roots of the same CPU. It does nothing unless CPUs and
-// NUMA nodes correspond one to one.
+// locateByDomain finds the NUMA nodes of devices on machines that have GPUs and NICs below different roots of the same CPU. It
+// does nothing unless CPUs and NUMA nodes correspond one to one.
 func locateByDomain(locations []Location) {
 	byCPU, cpus := numaNodes[int64]{}, map[int64]bool{}
 	for _, l := range locations {

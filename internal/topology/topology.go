@@ -26,12 +26,12 @@ const (
 
 // Kinds without a fixed wiring.
 const (
-	// Placed is the kind of devices that were not generated here. They are drawn at their coordinates, with links to adjacent
-	// Neighbors.
+	// Placed is the kind of a topology whose devices this package did not generate. A drawing has them at their coordinates,
+	// with links to adjacent Neighbors.
 	Placed Kind = "placed"
-	// Machine is the kind of all devices of a machine, of any number of drivers. Package machine models such machines. Devices are
-	// drawn below the NUMA nodes and PCIe roots in their attributes, see [Locate]. Devices of a driver with links are drawn like
-	// Placed devices.
+	// Machine is the kind of a topology with all devices of a machine, which may belong to several drivers. Package machine
+	// models such machines. A drawing groups the devices by the NUMA nodes and PCIe roots in their attributes, see [Locate]. If
+	// the devices of a driver have links, they are drawn like Placed devices.
 	Machine Kind = "machine"
 )
 
@@ -64,7 +64,7 @@ type Device struct {
 	Neighbors []string
 }
 
-// Coordinates count from 0. Their meaning depends on the kind:
+// Coordinates count from 0. Their meaning depends on the kind of the topology:
 //
 //	Mesh, Torus     row and column
 //	Ring            0 and the index in the ring

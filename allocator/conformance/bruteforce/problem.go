@@ -1,23 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bruteforce is a second, naive implementation of the allocator's contract. It returns the first valid set of devices in
-// the order of the claims, their requests and the devices.
-//
-//	solution, err := bruteforce.Solve(problem)
-//
-// It works in these steps:
-//
-//  1. Read the pools that the node sees, and the requests and constraints of the claims.
-//  2. For the next claim, build every complete assignment of distinct devices to its requests, in order.
-//  3. Skip an assignment if its devices are not available, or if it violates a constraint of the claim.
-//  4. Continue with the next claim. The first assignment of the last claim completes the solution.
-//
-// It never prunes, undoes or caches, so it is hard to get wrong, and far too slow for anything but tests. It evaluates CEL
-// constraints with plain cel-go over plain maps. It shares no code with the allocator.
-//
-// It has no error handling: requests must be valid and their selectors must not fail. Unsupported features must not be used:
-// request policies, derived attributes, compatibility groups, and lists while the feature is off.
 package bruteforce
 
 import (
@@ -63,7 +46,7 @@ type Pick struct {
 type EvaluationError struct {
 	// Evaluation is the number of the failed evaluation, starting with 1.
 	Evaluation int
-	// AboutNode is set if the definition says that a failure only excludes the node.
+	// AboutNode is set if, by the definition, a failure only excludes the node.
 	AboutNode bool
 	Err       error
 }

@@ -1,23 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bruteforce is a second, naive implementation of the allocator's contract. It returns the first valid set of devices in
-// the order of the claims, their requests and the devices.
-//
-//	solution, err := bruteforce.Solve(problem)
-//
-// It works in these steps:
-//
-//  1. Read the pools that the node sees, and the requests and constraints of the claims.
-//  2. For the next claim, build every complete assignment of distinct devices to its requests, in order.
-//  3. Skip an assignment if its devices are not available, or if it violates a constraint of the claim.
-//  4. Continue with the next claim. The first assignment of the last claim completes the solution.
-//
-// It never prunes, undoes or caches, so it is hard to get wrong, and far too slow for anything but tests. It evaluates CEL
-// constraints with plain cel-go over plain maps. It shares no code with the allocator.
-//
-// It has no error handling: requests must be valid and their selectors must not fail. Unsupported features must not be used:
-// request policies, derived attributes, compatibility groups, and lists while the feature is off.
 package bruteforce
 
 import (
@@ -94,7 +77,7 @@ func (s *solver) record() {
 // device is used once, or by several requests if it is shared. assignments stops when visit returns false or an error. visit may
 // keep the assignment.
 //
-// Before that, it calls begun with each assignment to the first requests.
+// Before visit, it calls begun with each assignment to the requests so far (a [stage]).
 func (c *claim) assignments(begun func(stage) error, visit func([]choice) (bool, error)) error {
 	_, err := c.extend(nil, 0, begun, visit)
 	return err
@@ -159,8 +142,8 @@ func (s *solver) available(assignment []choice) bool {
 	return s.free(assignment) && s.haveCapacity(together) && s.haveCounters(together)
 }
 
-// free reports whether the devices are unused: by former allocations, including shares from when they were shared, and by earlier
-// claims of this solution. Requests with admin access ignore other users.
+// free reports whether no former allocation and no earlier claim of this solution uses the devices. Former allocations include
+// shares of devices that are no longer shared. Requests with admin access ignore other users.
 func (s *solver) free(assignment []choice) bool {
 	taken := sets.New(s.State.AllocatedDevices.UnsortedList()...)
 	for _, earlier := range s.chosen {
@@ -178,7 +161,7 @@ func (s *solver) free(assignment []choice) bool {
 	return true
 }
 
-// wanted returns a request's consumption of a capacity: the requested amount, or all of it.
+// wanted returns a request's consumption of a capacity: the requested amount, or the whole capacity.
 func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	if amount, found := r.capacity[name]; found {
 		return amount

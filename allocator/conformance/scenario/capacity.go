@@ -153,7 +153,8 @@ func (g *generator) absurdCapacity(requests map[resourceapi.QualifiedName]resour
 	}
 }
 
-// isShared decides whether a device has shares. The driver may have changed the device's field since their allocation.
+// isShared decides whether a device has allocated shares. The driver may have changed the field allowMultipleAllocations after
+// the allocation of the shares.
 func (g *generator) isShared(device *resourceapi.Device) bool {
 	return ptr.Deref(device.AllowMultipleAllocations, false) != g.oneIn2To(6)
 }

@@ -43,7 +43,7 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 		name := fmt.Sprintf("c%d", g.definitions)
 		g.define(devices, covered, name)
 		if g.rarely() && !g.FailingExpression {
-			// No constraint refers to it, but a default applies anyway.
+			// No constraint refers to the definition, but it applies by default.
 			continue
 		}
 		constraint := resourceapi.DeviceConstraint{

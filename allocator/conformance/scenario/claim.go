@@ -216,7 +216,8 @@ func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
 	return total
 }
 
-// binomial also counts partial sets: a request for more than half of the devices is not cheaper than one for half of them.
+// binomial returns the number of sets that a search may try, including partial sets. So a request for more than half of the
+// devices is not cheaper than a request for half of them.
 func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) float64 {
 	if mode != resourceapi.DeviceAllocationModeExactCount || count > resourceapi.AllocationResultsMaxSize {
 		return 1

@@ -16,7 +16,7 @@ import (
 // Details holds the outcome of one Allocate call besides its results.
 type Details struct {
 	Stats
-	// Outcome says whether the results are the best. It is empty unless a preference covers one of the devices.
+	// Outcome is the quality of the results. It is empty unless a preference covers one of the devices.
 	Outcome Outcome
 	// Preferences holds the values of the results, by claim and then in the order of definition. To compare results, on one node or
 	// on several, compare the first value that differs; the greater is better. A preference is left out if it covers no device of
@@ -108,7 +108,7 @@ func Sum(s, o Stats) Stats {
 	}
 }
 
-// Outcome says whether a set chosen by preferences is the best.
+// Outcome is the quality of a set chosen by preferences.
 type Outcome string
 
 const (

@@ -20,8 +20,8 @@ import (
 // failure only concerns the node ([v1alpha1.FailurePolicyNodeDoesNotFit]). Then the first failure on a node is its answer, like
 // "does not fit". The search does not skip the failing set, because another set might hide the mistake by chance.
 
-// Error says that claims don't fit a node because a CEL constraint failed on its devices, and the constraint declares that
-// failures concern the node. It wraps [structured.ErrFailedAllocationOnNode].
+// Error is the error of claims that don't fit a node because a CEL constraint failed on its devices. The constraint declares
+// that failures concern the node. Error wraps [structured.ErrFailedAllocationOnNode].
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName

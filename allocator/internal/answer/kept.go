@@ -3,7 +3,7 @@
 
 package answer
 
-// Answer is the result of a search without objects of the node.
+// Answer is the result of a search, with indices and positions instead of objects of the node.
 type Answer struct {
 	Found bool
 	// Reason says why nothing was found, if reasons are requested. Refusal is the error with this reason.

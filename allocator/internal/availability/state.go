@@ -67,7 +67,7 @@ func (s *State) hasLeft(p *inventory.Pool) bool {
 	return slices.ContainsFunc(inUse, func(device draapi.UniqueString) bool { return !published.Has(device.String()) })
 }
 
-// Without returns the state after given was given back. All of it must be in use.
+// Without returns the state after the devices and shares of given were given back. All of them must be in use.
 func (s *State) Without(given structured.AllocatedState) *State {
 	rest := s.AllocatedState
 	if len(given.AllocatedSharedDeviceIDs) > 0 {
@@ -87,7 +87,7 @@ func (s *State) Without(given structured.AllocatedState) *State {
 	return result
 }
 
-// With returns the state with taken in use, too.
+// With returns the state after the devices and shares of taken were taken, too.
 func (s *State) With(taken structured.AllocatedState) *State {
 	all := structured.AllocatedState{
 		AllocatedDevices:         s.Exclusive().Union(taken.AllocatedDevices),

@@ -72,8 +72,8 @@ const (
 	Steps Unit = "steps"
 )
 
-// Error says that an Allocate call exhausted a budget before it had an answer. It concerns the claim, not the node, because the
-// search would be as long on other nodes. Nothing was allocated.
+// Error is the error of an Allocate call that exhausted a budget before it had an answer. It concerns the claim, not the node,
+// because the search would be as long on other nodes. Nothing was allocated.
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
@@ -103,7 +103,7 @@ func NewError(of Limit, claim *resourceapi.ResourceClaim, node string, cause err
 	}
 }
 
-// Error returns a message that also says what to do.
+// Error returns a message with a remedy.
 func (e *Error) Error() string {
 	what, raise, cheaper := "the evaluations together exceed the cost budget", "cost", " write a cheaper expression,"
 	switch {
@@ -131,9 +131,9 @@ func IsExceeded(err error) bool {
 	return ok && failure.Reason == cel.ReasonBudget
 }
 
-// The limits of an Allocate call are for one node. A scheduler tries thousands of nodes in one attempt to place a pod, and an
-// attempt just below the limits on each of them would last for minutes. So all Allocate calls of one attempt share a budget as
-// well.
+// The limits of an Allocate call are for one node. A scheduler tries thousands of nodes in one attempt to place a pod. If the
+// search on each node stayed just below the limits, the attempt would last for minutes. So all Allocate calls of one attempt
+// share a budget as well.
 
 // A search charges the attempt in batches of steps or cost, so that concurrent searches don't contend for the counters. Each
 // search exceeds the budget by at most one batch and one evaluation.
@@ -290,7 +290,8 @@ type Combination struct {
 // sets returns the number of ways to meet the request.
 func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
 
-// behind returns the number of these ways before the first one that begins with the chosen devices.
+// behind returns the number of ways to meet the request that precede the first way with the chosen devices, in the order of the
+// search.
 func (c Combination) behind() *big.Int {
 	sum, from := new(big.Int), 0
 	for i, index := range c.Chosen {

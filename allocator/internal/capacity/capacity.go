@@ -43,8 +43,8 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// HasRoom reports whether the device can serve the request in addition to other consumption: shares one by one, and the rest in
-// total, which may be nil.
+// HasRoom reports whether the device can serve the request in addition to other consumption. shares holds other consumption one
+// by one. rest holds all further consumption in total, and may be nil.
 func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
@@ -65,8 +65,8 @@ func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount r
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Overdrawn returns the first capacity where a share consumes more than is available. shares and rest are as in [HasRoom]. Like
-// HasRoom it ignores capacities that the device lacks, unless the amount is negative.
+// Overdrawn returns the first capacity where a share consumes more than is available. shares hold other consumption one by one,
+// and rest holds the other consumption in total. Capacities that the device lacks are ignored, unless the amount is negative.
 func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]

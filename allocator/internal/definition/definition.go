@@ -1,12 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package definition compiles the constraints and preferences of claims and of their classes. A [Definition] is a single
-// constraint or preference. The [Meaning] of a claim holds all of them and depends only on the claim and its classes, not on
-// devices.
-//
-// A scheduler prepares claims before a scheduling cycle needs them: a [Preparer] decodes, judges and compiles in the background,
-// and an allocator looks up the [PreparedClaim]. Expressions are analyzed once for each size of sets, for the whole process.
 package definition
 
 import (

@@ -31,8 +31,9 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// The author of a claim determines how long it takes to decode, judge and compile the claim. So a scheduler does that ahead, by a
-// Preparer in the background, and its allocators look up the result.
+// The author of a claim determines how long it takes to decode the claim, to judge its selectors and to compile its texts. To
+// judge a selector is to bound its cost. So a scheduler does all this ahead, by a Preparer in the background, and its
+// allocators look up the result.
 
 // Preparer compiles the texts of claims for the tenants of contexts ([cel.Environment.Compile]). It is safe for concurrent use.
 type Preparer struct {
@@ -60,7 +61,8 @@ type selectorSet struct {
 
 type selectorText struct {
 	text string
-	// derives is true for the expression of a derived attribute. isJudged is true for an expression of a claim.
+	// derives is true for the expression of a derived attribute. isJudged is true for an expression of a claim. It is compiled
+	// only if the judge finds a bound of its cost.
 	derives, isJudged bool
 }
 
@@ -83,7 +85,7 @@ func NewPreparer(environment *device.Environment, features dracel.Features) (*Pr
 	return p, nil
 }
 
-// begin replaces a full set.
+// begin replaces a full selector set by an empty one with the next number.
 func (p *Preparer) begin(full *selectorSet) {
 	next := &selectorSet{Cache: dracel.NewCache(maxSelectors, p.features), known: map[selectorText]selectorOutcome{}}
 	if full != nil {
@@ -92,10 +94,11 @@ func (p *Preparer) begin(full *selectorSet) {
 	p.selectors.CompareAndSwap(full, next)
 }
 
-// Generation is the number of the current selector set. A claim of another generation must be prepared again.
+// Generation returns the number of the current selector set. The set is replaced when it is full. A claim that was prepared
+// with an earlier set must be prepared again, because the current set lacks its selectors.
 func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
 
-// Selectors returns the compiled selectors of all claims of this generation.
+// Selectors returns the compiled selectors of the current set.
 func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
 
 // PreparedClaim is a claim with decoded and compiled texts. It is not modified.
@@ -352,7 +355,7 @@ func (c *PreparedClaim) MayHave(driver string) bool {
 // Err returns the error of the first unusable selector of the claim.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 
-// Generation returns the generation of the selectors of the claim.
+// Generation returns the number of the selector set that the claim was prepared with, see [Preparer.Generation].
 func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 
 // Size returns the estimated size of the claim without its selectors.

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Each scheduling cycle has a list of all slices of the cluster, in any order. Usually they are the same objects as before, and
-// are not sorted by node again.
+// Each scheduling cycle has a list of all slices of the cluster, in any order. Usually the list has the same objects as in the
+// previous cycle, and the index of that cycle is used again.
 
 // Index holds the slices of a cluster by node. It is not modified, except for its cached inventories.
 type Index struct {

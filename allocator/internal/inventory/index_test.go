@@ -140,7 +140,7 @@ func TestWhole(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, devices(p))
 }
 
-// In any order of slices, a pool is invalid if they disagree on their number.
+// A pool is invalid if its slices disagree on their number, in any order of the slices.
 func TestCountsThatDisagree(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 	slice := func(name, node string, count int64) *resourceapi.ResourceSlice {

@@ -61,8 +61,8 @@ func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 	}
 }
 
-// Gather returns the pools with devices for the node, in the order in which devices are allocated from them: by driver and name,
-// pools with binding conditions last. Drivers rely on that order to prioritize devices by their names.
+// Gather returns the pools with devices for the node, in the order of the search: by driver and name, pools with binding
+// conditions last. Drivers rely on that order to prioritize devices by their names.
 //
 // selfContained reports whether slices for other nodes made no difference.
 func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {

@@ -72,10 +72,10 @@ func (b *better) maximize() (value *int64, ended, err error) {
 	}
 }
 
-// tryShare is the divisor for the part of the steps that tryBound may take.
+// tryShare divides the remaining steps: tryBound may take one of tryShare parts.
 const tryShare = 5
 
-// improve searches until no better solution exists. The error ended the search early.
+// improve searches until no better solution exists. It returns the error that ended the search early, if any.
 func (b *better) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {
@@ -88,9 +88,9 @@ func (b *better) improve() error {
 	return b.climb()
 }
 
-// tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true if
-// it finds such a set, the first of the best, and no error ended the search. Otherwise it restores the floor unless the value was
-// reached.
+// tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true
+// if it finds such a set and no error ended the search. The set is then the first of the best sets. If it finds no such set, it
+// restores the floor.
 func (b *better) tryBound(most int64) (isBest bool) {
 	of, limit := b.of.Target(), b.Work.StepLimit
 	floor := of.Floor

@@ -70,7 +70,7 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 	return chosen, isMost
 }
 
-// withoutRepeats drops empty sets and repeated devices.
+// withoutRepeats drops empty sets and the repetitions of a device in a set. places holds the index in sets of each kept set.
 func withoutRepeats(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
 		if !isAscending(set) {

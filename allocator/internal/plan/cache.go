@@ -31,10 +31,9 @@ import (
 //
 // The inventories of nodes are not part of the cache. The cluster bounds their number, and [inventory.Index] keeps each one while
 // it is valid.
-//
-// Keys contain nothing larger than themselves: fingerprints of texts and views, and weak pointers to inventories. A failed
-// evaluation is not cached but repeated, and fails again. Weights are estimates. The devices of a view count once while an entry
-// points to them. Anything else that several entries point to counts for each of them.
+// Keys keep no large object alive: they contain fingerprints of texts and views, and weak pointers to inventories. A failed
+// evaluation is not cached but repeated, and fails again. Sizes of entries are estimates. The devices of a view count once
+// while an entry points to them. Anything else that several entries point to counts for each of them.
 
 // DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type and many claims,
 // or for 1,800 nodes with 64 devices that all differ in attributes that claims read.

@@ -24,8 +24,8 @@ type resolvedClaim struct {
 	content     func() (fingerprint.Sum, bool)
 }
 
-// resolvedClaims caches by pointer, because the claims of a pod are the same objects for every node. Decoding and resolving them
-// takes longer than many searches.
+// resolvedClaims caches resolved claims by pointer, because the claims of a pod are the same objects for every node. Decoding
+// and resolving them takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
 	// ByContent holds claims that were made for one node. There are as many of them as nodes, and without the node most are equal.
@@ -76,8 +76,8 @@ func (a *Planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	return r
 }
 
-// withPreferences adds what the preferences of a claim depend on to its content. Policies depend on other claims, and the policy
-// may come from the options.
+// withPreferences adds to the content of a claim everything else that its preferences depend on. Policies depend on other
+// claims, and the policy may come from the options.
 func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.Definitions()
 	if err != nil {

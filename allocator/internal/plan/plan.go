@@ -1,15 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan prepares searches and caches their results.
-//
-//  1. A [Planner] holds everything that all calls share: options, slices, classes and the state of allocation.
-//  2. A [Plan] is made once for the claims of a pod. It holds the attributes that they read, and everything that an answer
-//     depends on.
-//  3. [OnNode] is a plan on a node. It holds the candidates, the candidates in use, and the view, which is the devices as
-//     expressions see them. It asks the cache for tables and answers.
-//
-// If the cache has no answer, a search is set up from the plan on the node.
 package plan
 
 import (
@@ -35,7 +26,8 @@ import (
 type Plan struct {
 	Planner *Planner
 	Claims  []*resourceapi.ResourceClaim
-	// reads returns the attributes that an allocation for the claims reads, by reader. Read returns their union.
+	// reads returns the attributes that the constraints, preferences and selectors of the claims read. Read returns their
+	// union.
 	reads func() reads
 	Read  func() view.ReadSet
 	// content returns the fingerprint of the claims, if all have CEL constraints or preferences. ok is false for other claims, or if

@@ -59,9 +59,9 @@ func (p *Pool) Has(device string) bool { return p.devices[device] != nil }
 // Otherwise a device depends only on its own allocations.
 func (p *Pool) Partitioned() bool { return p.partitioned }
 
-// Overlap says why chosen devices conflict with devices of other claims.
+// Overlap is the reason why chosen devices conflict with devices of other claims.
 type Overlap struct {
-	// Device is the first unavailable device. Reason says why, as a predicate of the device.
+	// Device is the first unavailable device. Reason is a predicate of the device, such as "is in use".
 	Device structured.DeviceID
 	Reason string
 	// Stale is true if the reason depends on published slices, not only on other allocations.
@@ -106,7 +106,8 @@ func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devi
 		devices = append(devices, &inventory.Candidate{
 			ID:     structured.MakeDeviceID(result.Driver, result.Pool, result.Device),
 			Device: p.devices[result.Device], Pool: p.pool, Position: len(devices),
-			// The result, not the device, says whether it is for a share.
+			// Every candidate counts as shareable here. Whether the result is for a share follows from the result, not from the
+			// device.
 			Shared: true,
 		})
 	}

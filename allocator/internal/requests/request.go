@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requests reads and checks the requests of claims and their alternatives. A [Request] says what a device must have,
-// independent of the existing devices.
+// Package requests reads and checks the requests of claims and their alternatives. A [Request] holds the requirements for a
+// device, independent of the existing devices.
 package requests
 
 import (

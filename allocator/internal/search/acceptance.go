@@ -14,9 +14,9 @@ import (
 
 // acceptance applies a [plan.Acceptance] in a search. It is a constraint that comes before all others of the claim.
 //
-// r is the number of devices that a partial set lacks. The upper bound of its total is the sum of its weights and of the r
-// greatest weights in the domain. If the bound is below the least sum, no completion exists. If a device together with the r-1
-// greatest weights stays below the least sum, the device leaves the domain.
+// r is the number of devices that a partial set lacks. The total of a completion is at most the sum of the set's weights plus
+// the r greatest weights in the domain. If this bound is below the least sum, no completion exists. If a device together with
+// the r-1 greatest weights stays below the least sum, the device leaves the domain.
 type acceptance struct {
 	*plan.Acceptance
 	search *Search
@@ -141,7 +141,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 		return false
 	}
 	for _, level := range t.levels {
-		// The device replaces the last device of the greatest weights.
+		// In the bound, a device of this level takes the place of the smallest of the greatest weights.
 		if sum-last+level.weight < t.least {
 			domain.Drop(level.at)
 		}

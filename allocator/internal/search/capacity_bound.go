@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// restIsInfeasible reports whether the requests from the given one on can't all be met together with the missing devices of the
-// request before them. It returns false if the bounds can't tell.
+// restIsInfeasible reports whether the requests from the given one on, and the missing devices of the request before them,
+// certainly can't be met together.
 func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !l.isBounded() || !l.cannotFail[claim][request] {
 		return false
@@ -33,7 +33,7 @@ type demand struct {
 // capacityBound compares the devices that all requests from one request on still need with the devices that are left.
 type capacityBound struct {
 	search *Search
-	// fixed holds the requests for a certain number of devices.
+	// fixed holds the requests that need a fixed number of devices.
 	fixed []demand
 	// open holds requests with alternatives and requests for all devices.
 	open []Alternatives
@@ -101,7 +101,7 @@ func (b *capacityBound) look(request *Request) (known bool) {
 	return known
 }
 
-// supplyFor finds the devices left for requests of a kind. sure is false if something has not been evaluated.
+// supplyFor finds the devices left for requests of a kind. sure is false if a selector has not been evaluated for one of them.
 func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
@@ -198,7 +198,8 @@ type matchingDemand struct {
 	wanted     map[*group]int
 }
 
-// lacksMatches reports whether the values can't satisfy all demands of some sort, even if nothing else were needed.
+// lacksMatches reports whether the remaining devices can't meet all demands of some kind, even if no other request existed.
+// Demands of one kind compare the same attribute and want the same numbers of devices.
 func (b *capacityBound) lacksMatches() bool {
 	sorts := make(map[string][]*matchingDemand)
 	for _, d := range b.matchingDemands() {
@@ -213,8 +214,8 @@ func (b *capacityBound) lacksMatches() bool {
 	return false
 }
 
-// matchingDemands returns the demands that have no device yet. A request counts under one constraint for each attribute, so each
-// of its devices counts once.
+// matchingDemands returns the demands that have no device yet. For each attribute a request counts under one constraint only,
+// so each of its devices counts once.
 func (b *capacityBound) matchingDemands() []*matchingDemand {
 	var result []*matchingDemand
 	known := make(map[constraint.Matching]*matchingDemand)
@@ -239,7 +240,8 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	return result
 }
 
-// sortOf returns a string that is equal for demands of the same attribute and numbers of devices.
+// sortOf returns a key for demands. It is equal for demands that compare the same attribute and want the same number of devices
+// of each kind.
 func (b *capacityBound) sortOf(d *matchingDemand) string {
 	counts := make([]int, len(b.search.groups))
 	for i, g := range b.search.groups {
@@ -248,7 +250,7 @@ func (b *capacityBound) sortOf(d *matchingDemand) string {
 	return fmt.Sprint(d.constraint.AttributeName(), counts)
 }
 
-// room returns an upper bound of the demands of this sort that the remaining devices can meet.
+// room returns an upper bound of the number of demands like d that the remaining devices can meet.
 func (b *capacityBound) room(d *matchingDemand) int {
 	var places map[attribute.Scalar]int
 	for g, wanted := range d.wanted {
@@ -271,7 +273,7 @@ func (b *capacityBound) room(d *matchingDemand) int {
 	return room
 }
 
-// leastOf returns the lesser count of each value. A nil map counts without limit.
+// leastOf returns the smaller of the two counts of each value. A nil map has no limits.
 func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	if a == nil {
 		return b

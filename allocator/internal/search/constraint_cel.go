@@ -120,13 +120,15 @@ func (c *CELConstraint) tries(r *Request) {
 // isBegun reports whether the first covered request has a current alternative.
 func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
 
-// isAskedAfter reports whether c evaluates sets only after other has accepted its own set. That is so if c covers a later
-// request. It is also so if both sets end with the same device and c comes behind other.
+// isAskedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
+// request of c comes after the last covered request of other. If both have the same last request, it is so if the request has
+// no alternatives and c comes behind other in the list of constraints.
 func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
 	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
-// cuts counts the partial sets that were refused because they have no satisfactory completion.
+// cuts counts the partial sets that were refused because they have no satisfactory completion, and the devices that were
+// removed from a domain.
 func (c *CELConstraint) cuts() int64 {
 	var cuts int64
 	for _, p := range c.pruners {
@@ -145,8 +147,8 @@ func (c *CELConstraint) refused() int64 {
 	return n
 }
 
-// mayFail reports whether the expression may fail for a completion of the set with the device last. It makes no difference
-// whether last has been added already.
+// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last.
+// It makes no difference whether last has been added already.
 func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
 	if c.isBegun() {

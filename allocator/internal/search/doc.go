@@ -14,12 +14,37 @@
 //     to give back, the search continues with the next alternative, and then with the previous request.
 //  5. Each step is counted against the budgets and checks whether the call was cancelled.
 //
-// Four mechanisms cut branches. They cut only branches without a solution where the search would also meet no error:
+// The search asks these questions, in this order. Each answer may cut a branch: the branch has no solution, and the search would
+// meet no error in it.
 //
-//   - a constraint that compares attributes refuses devices;
-//   - a pruner computes bounds of the expression of a CEL constraint for all completions of a partial set (pruner.go);
-//   - lookahead counts the devices left, once the search has given one back (lookahead.go, capacity_bound.go);
-//   - only one of several symmetric devices is tried (symmetry.go).
+// Before a request (Search.nextRequest):
+//
+//  1. isNotBetter: is the set of the objective complete without being better than the incumbent? Only searches for a preference
+//     have an objective.
+//  2. lookahead.restIsInfeasible: do this request and the requests after it lack devices? Lookahead starts after the first device
+//     was given back (lookahead.go, capacity_bound.go).
+//
+// Before an alternative (Search.try):
+//
+//  3. Request.Decide: does a CEL constraint exclude every set with this alternative? The first covered request begins a pruner
+//     (pruner.begin). The pruner computes bounds of the expression for all completions of a partial set. If the alternative
+//     completes the set, the constraint judges the set (CELConstraint.evaluate).
+//
+// Before a device (Search.nextDevice):
+//
+//  4. isNotBetter, again.
+//  5. tooMany: would the claim get more devices than an allocation may hold?
+//  6. lookahead.isInfeasible: do this request or the requests after it lack devices? A begun pruner already counts the devices,
+//     so this question is skipped then (Request.isPruned).
+//
+// For each candidate (Search.takeAny and Search.Take):
+//
+//  7. Request.Next: did a begun pruner remove the device from its domain (pruner.next)?
+//  8. failedClasses.has: has a symmetric device failed already (symmetry.go)?
+//  9. IsEligible: is the device free, do the selectors select it, and does it have the capacity?
+//  10. Constraint.Add: does a constraint refuse the device? An [acceptance] comes first. A constraint that compares attributes
+//     compares the device with the set. A CEL constraint looks for a completion of the set with the device (pruner.descend), and
+//     judges the set if the device completes it.
 //
 // The state is a stack: taking a device pushes it, and giving it back pops it and restores the state before. A search costs one
 // step for each device that it looks for. [budget.Work] counts the steps.

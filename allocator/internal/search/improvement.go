@@ -17,7 +17,7 @@ type Improvement struct {
 	Kept []Valued
 	// Next is the preference to improve.
 	Next Valued
-	// Limits is the rest of the budget.
+	// Limits is the remaining budget.
 	Limits budget.Budget
 	// SetUp adds the objectives of a claim to the search. It is called once for each claim, after the constraints of the claim.
 	SetUp func(s *Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []Alternatives) error

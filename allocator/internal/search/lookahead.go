@@ -145,8 +145,7 @@ func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 // isBounded reports whether lookahead is active.
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
-// isInfeasible reports whether the request can't get the rest of its devices, or the
-// requests after it can't get theirs.
+// isInfeasible reports whether the request can't get its missing devices, or the requests after it can't get theirs.
 func (l *lookahead) isInfeasible(p Place, r *Request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false

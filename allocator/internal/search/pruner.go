@@ -19,8 +19,8 @@ import (
 // the search skips them.
 //
 // For a complete set, the same bounds may prove that the expression is true. The set is then accepted without an evaluation, at
-// no cost. In all other cases the expression is evaluated, also if computing the bounds was too much work or CEL could not be
-// asked about a device.
+// no cost. In all other cases the expression is evaluated, also if computing the bounds was too much work. If the context ends
+// or the budget is exhausted while the bounds are computed, that error ends the search.
 //
 // An evaluation may also fail because of its cost. There are no bounds unless that is excluded for sets of this size
 // (bound.Analysis.Affordable).
@@ -31,13 +31,14 @@ import (
 //   - Everything else that the branch may evaluate is decided already or can't fail. That concerns selectors of all requests up
 //     to the last request that the constraint covers, and other CEL constraints that become complete on the way.
 //
-// The selectors are evaluated ahead for that (speculate). If one fails, the failure is ignored and nothing is cut, because the
-// search may find a solution before it reaches that device.
+// The selectors are evaluated ahead for that. If one fails, the failure is ignored and nothing is cut, because the search may
+// find a solution before it reaches that device.
 
 // pruner cuts branches for one CEL constraint. It is prepared when begin is called for the first time.
 //
 // The constraint reports each change of its set (begin, descend, ascend, end). It asks whether a complete set is certainly
-// satisfactory (outcome) and why CEL could not be asked (failure). The search asks which device to try next (next).
+// satisfactory (outcome) and for the error that ended the work on the bounds (failure). The search asks which device to try
+// next (next).
 type pruner struct {
 	constraint *CELConstraint
 	search     *Search
@@ -48,8 +49,8 @@ type pruner struct {
 	useless bool
 	prunerTables
 	partialSet
-	// refusals counts refused devices. cuts counts partial sets that have no satisfactory completion, and lacked counts partial sets
-	// that lack devices.
+	// refusals counts refused devices. cuts counts partial sets without a satisfactory completion, and devices removed from the
+	// domain. lacked counts partial sets that lack devices.
 	refusals     int
 	cuts, lacked int64
 }
@@ -68,7 +69,7 @@ type prunerTables struct {
 	none bitset.Set
 }
 
-// partialSet mirrors the set of the constraint. It is valid only while Begun is true.
+// partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
 	Begun bool
 	// Chosen holds the devices of the set. Domain holds, for each number of chosen devices, the devices that may still be added.
@@ -145,7 +146,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	return false
 }
 
-// isDetermined reports whether the set had a single completion and added is part of it. The bounds can say nothing new then.
+// isDetermined reports whether the set had a single completion and added is part of it. Then nothing is left to compute.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
 	before, now := len(c.Members)-1, len(c.Members)
@@ -214,8 +215,8 @@ func (p *pruner) isNotAccepted() bool {
 	return a != nil && a.size == p.size && !a.narrow(p.Domain.At(level), p.size-level)
 }
 
-// outcome returns what the bounds say about the complete set. If it is True, the set is certainly satisfactory. The bounds must
-// have seen all devices of the set, otherwise the outcome is Open.
+// outcome returns the result of the bounds for the complete set. If it is True, the set is certainly satisfactory. If the
+// bounds have not seen all devices of the set, the outcome is Open.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
 	if !p.Begun || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
@@ -241,7 +242,8 @@ func (p *pruner) lacksDevices() bool {
 	return false
 }
 
-// failure returns the error that kept CEL from judging single devices, or nil.
+// failure returns the error that ended the work on the bounds: the context ended or the budget is exhausted. Otherwise it
+// returns nil.
 func (p *pruner) failure() error {
 	if p.bounds == nil || p.bounds.Err() == nil {
 		return nil
@@ -282,9 +284,9 @@ func (p *pruner) placeOf(r *requests.Request) int {
 	return -1
 }
 
-// next returns the first position from the given one on whose device r may get next in a satisfactory completion. If there is
-// none it returns the number of candidates. Devices of a request are taken in ascending order, so r gets no device after a forced
-// one.
+// next returns the first position from the given one on whose device r may get next in a satisfactory completion. Without such
+// a position it returns the number of candidates. Devices of a request are taken in ascending order, so r must not skip a
+// forced device that no later request can get.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
 	chosen := len(c.Members)
@@ -317,8 +319,8 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 	return true
 }
 
-// mayFail reports whether the expression may fail for a completion of the set with the device last. It makes no difference
-// whether last has been added already.
+// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last.
+// It makes no difference whether last has been added already.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.Chosen, Left: p.size - len(c.Members)}

@@ -14,9 +14,8 @@ import (
 )
 
 // isPrepared prepares the pruner at the first call and reports whether it can cut anything. The eligible devices and the bounds
-// of the expression are then valid for the whole search. Nothing is cut if an evaluation before the set is complete may fail and
-// only the search itself can find that out.
-
+// of the expression are then valid for the whole search. The pruner cuts nothing if an evaluation before the set is complete
+// may fail and this can't be excluded ahead.
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
 		p.useless = p.search.Planner.Unbounded || !p.prepare()
@@ -181,8 +180,8 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 		(r.WantsAll() || p.search.Lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others yields the other CEL constraints of the claim that may be evaluated between two of its requests in a branch where no set
-// satisfies the given constraint.
+// others yields the other CEL constraints of the claim that may be evaluated between the requests from and to. They matter in a
+// branch where no set satisfies the constraint than, so constraints that are evaluated only after than are left out.
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

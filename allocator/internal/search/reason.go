@@ -23,7 +23,7 @@ import (
 //   - No set satisfies a CEL constraint.
 //   - Requests and constraints can't be met together.
 //
-// A constraint that refused no set is not named, because the rest of the claims is the cause.
+// A constraint that refused no set is not named, because another part of the claims is the cause.
 //
 // The text contains no numbers that differ between nodes, because the scheduler writes a line for each distinct reason. Package
 // explain has the numbers for one node.
@@ -87,7 +87,7 @@ func (y reason) prefix(claim int) string {
 	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
 }
 
-// shortages says what each alternative lacks. It returns "" if some alternative lacks nothing.
+// shortages lists what each alternative lacks. It returns "" if some alternative lacks nothing.
 func (y reason) shortages(all Alternatives) string {
 	var lacks []string
 	for _, r := range all {
@@ -100,8 +100,8 @@ func (y reason) shortages(all Alternatives) string {
 	return strings.Join(lacks, "; ")
 }
 
-// shortage says which devices the request lacks even by itself. It returns "" if it lacks none or the search has not seen enough
-// devices.
+// shortage describes the devices that the request lacks even by itself. It returns "" if the request lacks none, or if the
+// search has not examined enough devices.
 func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {

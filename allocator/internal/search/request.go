@@ -22,7 +22,8 @@ type Request struct {
 	all []*inventory.Candidate
 	// Constraints holds the constraints that cover the request, in the order of the claim.
 	Constraints []constraint.Constraint
-	// Bounding holds the constraints before the first CEL constraint, because evaluating that one might fail.
+	// Bounding holds the constraints before the first CEL constraint. Later ones are left out, because evaluating the CEL
+	// constraint might fail.
 	Bounding []constraint.Bounding
 	// Decides holds the CEL constraints whose set size depends on whether this request is tried, even if they don't cover it.
 	Decides []Contribution

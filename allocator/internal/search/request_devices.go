@@ -15,10 +15,11 @@ type RequestDevices struct {
 	Request string
 	// Wanted is the number of devices to allocate.
 	Wanted int
-	// Matching holds the devices that the request could get if no device were in use. Free holds the ones that are available now.
+	// Matching holds the devices that the request could get if no device were in use. Free holds the matching devices that are
+	// available now.
 	Matching, Free []structured.DeviceID
-	// Unusable holds devices that pass the selectors but have a taint that the request does not tolerate, or need a feature that is
-	// off or that the node lacks.
+	// Unusable holds devices that pass the selectors but can't be used. They have a taint that the request does not tolerate,
+	// or need a feature that is off or that the node lacks.
 	Unusable []structured.DeviceID
 	// Failed holds devices that a selector failed on. They are not counted.
 	Failed []structured.DeviceID

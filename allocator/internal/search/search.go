@@ -24,7 +24,8 @@ import (
 //     the only possible next device instead.
 //  5. proceed continues with nextDevice. If that fails, giveBack undoes the last take, and takeAny takes the next candidate.
 //
-// step counts before 1 and 3. Branches are cut before a request or device is begun, so a cut needs no undoing.
+// step counts before 1 and 3. A function that fails restores the state that its caller passed. Most cuts come before any change.
+// After a cut, Request.Decide and CELConstraint.Add withdraw the decision or the device themselves.
 
 // Run finds the first solution, which then is the solution of the search.
 func (s *Search) Run() (bool, error) {
@@ -313,8 +314,8 @@ func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.speculate(requests...)
 }
 
-// MayFailBetween reports whether a CEL constraint that becomes complete between two requests of the claim may fail, with the
-// device last.
+// MayFailBetween reports whether a CEL constraint may fail that becomes complete between two requests of the claim. Its set may
+// contain the device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
 	return slices.ContainsFunc(s.CELConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)

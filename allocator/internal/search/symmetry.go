@@ -17,16 +17,16 @@ import (
 )
 
 // Two devices are symmetric if nothing that affects the search distinguishes them. Exchanging them turns one solution into
-// another. So if one of them leads to no solution at some point, the other does not either, and the search tries one of 64 equal
+// another. So if one of them leads to no solution at some point, the other does not either. The search tries one of 64 equal
 // GPUs, not all 64.
 //
 // The driver, the pool, capacities, selector verdicts and the attributes that constraints read distinguish devices. Serial
 // numbers don't. A device with anything beyond attributes and capacities, or one that other nodes can reach, is symmetric to no
 // other.
 //
-// The exchange must not change the order in which an expression sees the devices. In the current request it does not, since all
-// later devices of the request come after both. A later request may get either device, next to others. So no device is skipped if
-// a CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
+// The exchange must not change the order of the devices in an expression. In the current request it does not, since all later
+// devices of the request come after both. A later request may get either device, next to others. So no device is skipped if a
+// CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
 // its devices in order, so the device in use decides what it meets first.
 
 // symmetry finds the symmetric devices of a search.

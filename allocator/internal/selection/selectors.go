@@ -98,7 +98,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	return passes, nil
 }
 
-// Recall looks up the kept verdicts on ordinary devices that are not in others.
+// Recall looks up the cached verdicts on all ordinary devices except the devices in others.
 func (s *Selectors) Recall(ordinary, others bitset.Set) {
 	if s.row == nil {
 		return

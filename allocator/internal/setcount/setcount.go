@@ -1,10 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setcount counts the sets of a shape that can be allocated at the same time, which is a packing problem. The sets of the
-// shape are listed once for each kind of hardware, as for the policy KeepWhole, and as many disjoint free sets as possible are
-// chosen. If the list is incomplete, claims for the shape are also allocated one after the other, and the larger count is the
-// result.
+// Package setcount counts the sets of a shape that can be allocated at the same time, which is a packing problem. The sets of
+// the shape are listed once for each kind of hardware, as for the policy KeepWhole. As many disjoint free sets as possible are
+// chosen from the list. If the list is incomplete, claims for the shape are also allocated one after the other, and the larger
+// count is the result.
 package setcount
 
 import (

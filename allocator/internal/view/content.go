@@ -116,7 +116,7 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	return a
 }
 
-// These values replace others.
+// These values replace the values of attributes that are not read.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
 // LookAlike reports whether two devices of one driver are the same to selectors that read some attributes. Quantities with

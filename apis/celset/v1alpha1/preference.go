@@ -273,8 +273,8 @@ type preferenceResolver struct {
 	causes  []error
 }
 
-// ofClass returns no preferences if the class has a recorded error or can't be read. The search for devices of that class reports
-// the latter.
+// ofClass returns no preferences if the class has a recorded error or can't be read. If the class can't be read, the search for
+// devices of the class reports that.
 func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
 	if known, consulted := r.byClass[request.className]; consulted {
 		return known

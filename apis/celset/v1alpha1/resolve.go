@@ -196,7 +196,8 @@ func (r *resolver) notFound(name string, classNames []string, path *field.Path) 
 	return err
 }
 
-// names yields the names that the claim and the classes define.
+// names yields the names of the constraints that the claim defines, and then the names of the constraints that the searched
+// classes define.
 func (r *resolver) names(classNames []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		all := slices.Clone(r.own)

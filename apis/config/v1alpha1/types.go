@@ -39,8 +39,8 @@ const (
 	DefaultBudgetSteps int64 = 200_000
 )
 
-// The defaults of the shares of namespaces. A pod waits at most for an attempt of another namespace that just began, and then for
-// the time that this namespace has saved. Together these are little more than half a second. So the wait stays below a second
+// The defaults of the shares of namespaces. A pod waits at most for the attempt of another namespace that has just begun, and
+// then for the burst of that namespace. Together these are little more than half a second. So the wait stays below a second
 // even on a busy machine.
 const (
 	DefaultAttemptTimeout       = 400 * time.Millisecond

@@ -142,7 +142,7 @@ func validateShare(share *Share, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateType checks that apiVersion and kind are absent or those of this package's arguments.
+// validateType checks that apiVersion and kind are absent or name this package's arguments.
 func validateType(meta metav1.TypeMeta, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if want := SchemeGroupVersion.String(); meta.APIVersion != "" && meta.APIVersion != want {

@@ -109,13 +109,14 @@ func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 	return t
 }
 
-// Fits reports whether the initial tables for this number of devices are small enough. Entries for pairs are added on demand. If
-// they take too much memory, the bounds are exhausted.
+// Fits reports whether the initial tables for this number of devices are small enough. Entries for pairs are added on demand.
+// If they take too much memory, all later bounds are open ([Bounds.Exhausted]).
 func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
-// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are valid
-// only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation takes
-// conjuncts in order and ends at the first false one, so later conjuncts don't matter then.
+// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are
+// valid only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation
+// takes conjuncts in order and ends at the first false one. So the first conjuncts have valid bounds even if later conjuncts
+// may reach the limit.
 
 func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
@@ -128,8 +129,8 @@ func (a *Analysis) Affordable(devices []*device.Device) bool {
 }
 
 // Leading returns the analysis if it is affordable for sets of the devices. Otherwise it returns an analysis of the longest
-// affordable sequence of first conjuncts, with the rest open. A set that makes one of them false is rejected before the rest is
-// evaluated. The result is nil if the conjuncts are not understood.
+// affordable sequence of first conjuncts, and the other conjuncts are open. If a set makes one of the first conjuncts false,
+// CEL rejects the set before it evaluates the others. The result is nil if the conjuncts are not understood.
 func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 	if a.Affordable(devices) {
 		if a.Understood() {

@@ -42,7 +42,8 @@ func (b *Bounds) MayProve() bool { return b.state.Problem.Provable }
 // Err returns the reason why CEL could not be called: the context has ended or the budget is used up. Otherwise it returns nil.
 func (b *Bounds) Err() error { return b.state.Err }
 
-// Exhausted reports whether the expression is too expensive for bounds. All later results are open.
+// Exhausted reports whether the work or the memory for the bounds is used up, or the context has ended. All later results are
+// open.
 func (b *Bounds) Exhausted() bool { return b.state.Exhausted }
 
 // Bound returns the possible results of the expression.

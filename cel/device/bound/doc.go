@@ -11,7 +11,8 @@
 //
 // # How
 //
-// [Analyze] reads the expression once for sets of one size (package read). Each conjunct becomes a condition:
+// [Analyze] reads the expression once for sets of one size (package read). Each iteration variable over devices gets a number,
+// its slot. Each conjunct becomes a condition:
 //
 //   - A part that refers to a single device is a leaf. CEL evaluates it for each device, and the results form a column.
 //   - A part that compares two devices, d != o && d.row == o.row, is a predicate. It is computed from columns, or by CEL if

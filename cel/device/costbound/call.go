@@ -61,7 +61,7 @@ func (w *walker) call(e ast.Expr) part {
 }
 
 // sum returns the size of a sum of values of unknown type: numbers, strings or lists. The sum is no longer than both operands
-// together, and later operands can be as long as this sum.
+// together. Operands of later calls can be as long as this sum.
 func (c *called) sum() float64 {
 	c.text = max(c.text, both(c))
 	c.list = max(c.list, c.count(0)+c.count(1))

@@ -35,9 +35,10 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 	return &Selectors{environment}, nil
 }
 
-// Judge returns the compiled selector, or the expression of a derived attribute, which must not be evaluated. The error is a
-// [*cel.Error], without an expression, if it does not compile. It is a [*SelectorError] if the selector may exceed
-// [SelectorLimits] on a device that the API allows, or else the error of the context.
+// Judge compiles a selector and bounds its cost. If derives is true, the text is the expression of a derived attribute instead.
+// The result must not be evaluated. The error is a [*cel.Error], without a result, if the text does not compile. It is a
+// [*SelectorError] if the selector may exceed [SelectorLimits] on a device that the API allows, or else the error of the
+// context.
 func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
 	compile := s.environment.CompileAny
 	if !derives {
@@ -62,8 +63,8 @@ func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*devi
 	return expression, nil
 }
 
-// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent, or a text that the expression
-// computes. 1e2000000000 has two billion digits once it is compared.
+// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent. It also returns true for a text
+// that the expression computes. 1e2000000000 has two billion digits once it is compared.
 func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {
 		return false

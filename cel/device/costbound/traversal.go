@@ -14,9 +14,9 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Some functions are charged for everything that a value contains. Its type bounds the amount, except for dyn. An attribute has
-// type dyn and is a scalar or a list of scalars. So every value of type dyn is one, until the expression converts another value
-// to dyn.
+// Some functions are charged for everything that a value contains. The type of the value bounds the amount, except for dyn. An
+// attribute has type dyn and is a scalar or a list of scalars. So every value of type dyn is a scalar or a list of scalars,
+// until the expression converts another value to dyn.
 
 // traversal returns the cost of visiting a value with all its contents. size is its number of elements or, for a string, its
 // length.

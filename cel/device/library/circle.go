@@ -27,7 +27,7 @@ func (g Graph) Path() bool {
 	return found
 }
 
-// FindRing is Ring. ended is false if the search was given up.
+// FindRing is like Ring. ended is false if the search was given up.
 func (g Graph) FindRing() (found, ended bool) {
 	switch g.Len() {
 	case 0, 1:
@@ -38,7 +38,7 @@ func (g Graph) FindRing() (found, ended bool) {
 	return newCircle(g, 0).find()
 }
 
-// FindPath is Path. ended is false if the search was given up.
+// FindPath is like Path. ended is false if the search was given up.
 func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
 		return true, true
@@ -96,8 +96,8 @@ func newCircle(g Graph, added int) *circle {
 	return c
 }
 
-// attempts lists the orders in which elements are tried, each with its limit of total steps. Attempts share the dead ends. A
-// relation that is hard for one order is often easy for another.
+// attempts lists orders of trying elements, each with its limit of total steps. Attempts share the dead ends. A relation that
+// is hard for one order is often easy for another.
 var attempts = []struct {
 	choose func(c *circle, of, visited uint64) int
 	limit  int

@@ -4,11 +4,11 @@
 // Package cases chooses the number and the seed of the cases that a test tries.
 //
 // `make test` gates each change. It runs few cases and the same ones every time, so that no change fails by chance. `make
-// nightly` runs many cases, different ones every night, and the tests that take minutes or measure time. It sets [Variable] to
-// the seed:
+// nightly` runs many cases, different ones every night. It also runs the tests that take minutes or measure time. It sets
+// [Variable] to the seed:
 //
-//	go test ./allocator                      # what lands
-//	CELSET_NIGHTLY=4711 go test ./allocator  # what the night with this seed had
+//	go test ./allocator                      # the cases of `make test`
+//	CELSET_NIGHTLY=4711 go test ./allocator  # the cases of the nightly run with this seed
 //
 // A test with random input passes the number of cases for both:
 //

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugintest has a scheduler's handle on a fake API for tests of the plugin and of its parts, and the objects that they
-// allocate: devices with an index, and claims for some of them.
+// Package plugintest provides a scheduler's handle on a fake API, for tests of the plugin and of its parts. It also provides
+// objects for these tests: devices with an index, and claims for some of them.
 package plugintest
 
 import (
@@ -52,15 +52,15 @@ const (
 	NodeName  = "node-1"
 )
 
-// Handle is as much of a scheduler as the plugin uses, with the scheduler's own
-// Claim tracker and listers on top of a fake API.
+// Handle has the parts of a scheduler's handle that the plugin uses. It has the scheduler's own claim tracker and listers on
+// top of a fake API.
 type Handle struct {
 	fwk.Handle
 	Client  kubernetes.Interface
 	Factory informers.SharedInformerFactory
 	Manager fwk.SharedDRAManager
-	// activated has the pods that were to be tried. The claims of each namespace are prepared in a goroutine of
-	// their own, and each activates pods.
+	// activated holds the names of the pods passed to Activate. The mutex is needed because each namespace has its own
+	// goroutine that prepares claims and activates pods.
 	mutex     sync.Mutex
 	activated []string
 }
@@ -72,7 +72,7 @@ func (h *Handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activated = append(h.activated, slices.Sorted(maps.Keys(pods))...)
 }
 
-// Tried are the pods that were activated, in this order.
+// Tried returns the names of the activated pods, in the order of activation.
 func (h *Handle) Tried() []string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -102,7 +102,7 @@ func Features() plfeature.Features {
 	return plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }
 
-// NewMetrics returns metrics of their own registry.
+// NewMetrics returns metrics with a registry of their own.
 func NewMetrics(t testing.TB) *metrics.Metrics {
 	t.Helper()
 	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
@@ -110,8 +110,7 @@ func NewMetrics(t testing.TB) *metrics.Metrics {
 	return measured
 }
 
-// NewHandle returns a handle that has not been started yet, and a context that ends
-// with the test.
+// NewHandle returns a handle that has not been started, and a context that ends with the test.
 func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handle) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
@@ -129,7 +128,7 @@ func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handl
 		factory.Shutdown()
 	})
 	manager := dynamicresources.NewDRAManager(ctx, claims, tracker, factory)
-	// As the scheduler does.
+	// The scheduler connects the resolver to the informer in the same way.
 	resolver, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler)
 	require.True(t, ok)
 	_, err = factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
@@ -137,7 +136,7 @@ func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handl
 	return ctx, &Handle{Client: client, Factory: factory, Manager: manager}
 }
 
-// Start waits until the objects are in the caches.
+// Start starts the informers and waits until the objects are in the caches.
 func (h *Handle) Start(ctx context.Context, t testing.TB, objects ...runtime.Object) {
 	t.Helper()
 	h.Factory.Start(ctx.Done())
@@ -168,7 +167,7 @@ func count[T runtime.Object](objects []runtime.Object) int {
 	return n
 }
 
-// allocated counts the devices of claims.
+// allocated returns the number of devices allocated to the claims among the objects.
 func allocated(objects []runtime.Object) int {
 	n := 0
 	for _, object := range objects {
@@ -179,12 +178,12 @@ func allocated(objects []runtime.Object) int {
 	return n
 }
 
-// Class is the class of the devices.
+// Class returns the class of the devices.
 func Class() *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: ClassName}}
 }
 
-// ClassDefining is a class that defines constraints, by default if their name says so.
+// ClassDefining returns a class that defines the constraints. The constraint named "default" applies without a reference.
 func ClassDefining(name string, constraints ...string) *resourceapi.DeviceClass {
 	c := Class()
 	c.Name = name
@@ -202,7 +201,7 @@ func ClassDefining(name string, constraints ...string) *resourceapi.DeviceClass 
 	return c
 }
 
-// Slice publishes devices with the given indices.
+// Slice returns a slice with devices with the given indices.
 func Slice(indices ...int64) *resourceapi.ResourceSlice {
 	s := &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "slice"},
@@ -221,10 +220,10 @@ func Slice(indices ...int64) *resourceapi.ResourceSlice {
 	return s
 }
 
-// DeviceName is the name of the device with an index.
+// DeviceName returns the name of the device with the index.
 func DeviceName(index int64) string { return "mla-" + string(rune('0'+index)) }
 
-// Claim wants count devices.
+// Claim returns a claim for count devices.
 func Claim(count int64) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "claim", UID: types.UID("claim")},
@@ -241,7 +240,7 @@ func Claim(count int64) *resourceapi.ResourceClaim {
 	}
 }
 
-// Asking is a claim for so many devices of a class each.
+// Asking returns a claim with a request for each of the counts, for devices of the class.
 func Asking(class string, counts ...int64) *resourceapi.ResourceClaim {
 	c := Claim(0)
 	c.Spec.Devices.Requests = nil
@@ -254,7 +253,7 @@ func Asking(class string, counts ...int64) *resourceapi.ResourceClaim {
 	return c
 }
 
-// Constrain adds a constraint, reference and definition.
+// Constrain adds the reference to a constraint and its definition.
 func Constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
@@ -282,7 +281,7 @@ func Reference(c *resourceapi.ResourceClaim, name string) *resourceapi.ResourceC
 	return c
 }
 
-// Pod uses the claim.
+// Pod returns a pod that uses the claim of [Claim].
 func Pod() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: types.UID("pod")},
@@ -292,7 +291,7 @@ func Pod() *v1.Pod {
 	}
 }
 
-// Node is a node without pods.
+// Node returns a node without pods.
 func Node(name string) fwk.NodeInfo {
 	info := framework.NewNodeInfo()
 	info.SetNode(&v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -306,15 +305,15 @@ func WithLog(ctx context.Context) (context.Context, func() ktesting.Log) {
 	return klog.NewContext(ctx, logger), buffer.Data
 }
 
-// RequireLogged expects an entry with the message.
+// RequireLogged requires a log entry with the message.
 func RequireLogged(t *testing.T, log func() ktesting.Log, message string) {
 	t.Helper()
 	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
 	require.True(t, logged, "%v has no %q", log(), message)
 }
 
-// Shown are the values that are not zero: those of counters and gauges, and of
-// histograms how many there were and, where time plays no role, their sum.
+// Shown returns the values that are not zero, by metric and labels. A histogram has its number of samples and, unless it
+// measures seconds, also their sum.
 func Shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -344,7 +343,7 @@ func Shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	return result
 }
 
-// ExtendedPod wants n of an extended resource, and has no claim.
+// ExtendedPod returns a pod without claims that requests n of an extended resource.
 func ExtendedPod[T ~string](name T, n int64) *v1.Pod {
 	p := Pod()
 	p.Spec.ResourceClaims = nil
@@ -352,7 +351,7 @@ func ExtendedPod[T ~string](name T, n int64) *v1.Pod {
 	return p
 }
 
-// Wanting is a container that wants n of an extended resource.
+// Wanting returns a container that requests n of an extended resource.
 func Wanting[T ~string](name T, n int64) v1.Container {
 	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
 	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}

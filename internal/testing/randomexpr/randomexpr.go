@@ -29,8 +29,8 @@ import (
 type Attributes struct {
 	// Domain is the domain of the attributes.
 	Domain string
-	// Ints are attributes that are mostly ints; some devices may lack them or have other types. The first attribute is read least.
-	// At least one is required.
+	// Ints are attributes that are mostly ints; some devices may lack them or have other types. Most reads are of the last
+	// attribute and few of the first. At least one attribute is required.
 	Ints []string
 	// String is an attribute that is mostly one of "a", "b", "c". It is required.
 	String string

@@ -112,7 +112,7 @@ func (s Scenario) Variants(o Occupancy, n int) []Set {
 	return result
 }
 
-// draw appends up to n occupancies with size devices of from in use in addition to base. It tries all of them only if necessary.
+// draw appends up to n occupancies: base plus size devices chosen from from. It tries all such occupancies only if necessary.
 func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size int, accepted func(Set) bool) []Set {
 	for undrawn := subsets(from.Len(), size) - drawnBefore(seen, base, from, size); undrawn > 0 && len(to) < n; {
 		occupancy := base | pick(r, from, size)

@@ -45,13 +45,13 @@ func (n greatest) Number(s *propagate.State) outcome.Number {
 type extreme struct {
 	open, fails bool
 	// certain means that at least one value is surely in the list. Then least is a lower bound of the greatest value. any means
-	// that a value may be in the list. Then most is the upper bound.
+	// that at least one value may be in the list. Then most is an upper bound.
 	certain, any bool
 	least, most  int64
 	// floor is the smallest value that may be in the list.
 	floor int64
-	// joining has the smallest values of possible devices that are in the list if chosen. others counts the other possible
-	// devices.
+	// joining has the smallest value of each possible device that is surely in the list once it is chosen. others counts the
+	// other possible devices.
 	joining []int64
 	others  int
 }
@@ -85,8 +85,8 @@ func (e *extreme) add(value outcome.Number, within outcome.Outcome, chosen bool)
 	return true
 }
 
-// result returns the bounds if left devices join the set. At least left-others of them are in joining. At worst these have the
-// smallest values.
+// result returns the bounds of the greatest value after left devices have joined the set. At least left-others of these devices
+// are in joining, and in the worst case they have the smallest values.
 func (e *extreme) result(left int) outcome.Number {
 	switch {
 	case e.open:

@@ -21,7 +21,7 @@ type Premise interface {
 	holds(s *propagate.State) bool
 }
 
-// behaves is the premise that a leaf misbehaves for none of the devices.
+// behaves is the premise that a leaf misbehaves for no chosen or possible device.
 type behaves struct {
 	leaf *propagate.Leaf
 	propagate.Against

@@ -41,7 +41,7 @@ type box struct {
 	propagate.Derivation
 }
 
-// newSpan returns a condition on one distance over the whole set. With a nil builder it belongs to one search.
+// newSpan returns a condition on one distance over the whole set. If b is nil, the condition belongs to one search.
 func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &box{list: AllDevices{}, axes: []Axis{{Leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.NewDerivation()}
 	if b != nil {
@@ -150,8 +150,8 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 	return propagate.Fix
 }
 
-// members returns the members of the list. The caller must call giveBack, because only sets of filtered lists are copied. It
-// returns false if the membership of a device is not decided or one of its coordinates is not a number.
+// members returns the members of the list. The caller must call giveBack when it no longer needs them. It returns false if the
+// membership of a device is not decided or one of its coordinates is not a number.
 func (n *box) members(s *propagate.State) (m members, ok bool) {
 	if _, all := n.list.(AllDevices); all {
 		left := min(max(0, s.Left), s.Domain.Count())
@@ -178,7 +178,8 @@ func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
 	for _, axis := range n.axes {
 		distance, ok := axis.distance(s, devices)
 		if !ok {
-			// The function is false if it can't count positions, and a list without devices has no box.
+			// An open general condition means that the box is the function of package library. The function is false for an
+			// empty list, and for coordinates that are too far apart to count positions.
 			if propagate.IsOpen(n.general) {
 				return outcome.False
 			}

@@ -17,12 +17,13 @@ import (
 type place struct {
 	// within has the devices in the place.
 	within spot
-	// edges are sets of devices. The box must have a device of each, so that it extends from one side of the place to the other.
+	// edges are sets of devices. The box must have a device of each edge, so that it extends from one side of the place to the
+	// other.
 	edges []spot
 }
 
 const (
-	// maxPlaces limits the number of places, and maxPlaceBytes their memory.
+	// maxPlaces limits the number of places. maxPlaceBytes limits their memory.
 	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
 	// MaxSides is the maximum number of coordinates. All orders of the sides are tried.
 	MaxSides = 4

@@ -5,8 +5,8 @@ package condition
 
 import "github.com/celset/celset/cel/device/bound/propagate"
 
-// A Builder combines conditions and numbers into the condition that propagates best. It is nil for conditions that belong to one
-// search.
+// A Builder combines conditions and numbers into the condition that propagates best. The Builder is nil for a condition that
+// belongs to one search.
 type Builder struct {
 	// SetSize is the number of devices in a set.
 	SetSize int

@@ -230,7 +230,7 @@ func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 		}
 	}
 	if most < s.Left {
-		// Even if the demands are disjoint, some device is left free, so they remove nothing.
+		// Even if the demands are disjoint, at least one device may be chosen freely, so no device can be removed.
 		return true
 	}
 	d := s.Demands()
@@ -303,8 +303,8 @@ func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
 	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.Yes)+s.Left-1) == n.Least
 }
 
-// isStarved reports whether too few devices are left for the possible device once it is chosen. A device in Lacking that does not
-// count it needs all the rest.
+// isStarved reports whether too few devices are left for the possible device once it is chosen. If a device in Lacking does not
+// count the chosen device, it needs all the remaining ones.
 func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
 	rest := s.Borrow(s.Domain)

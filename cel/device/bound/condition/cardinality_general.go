@@ -71,8 +71,9 @@ func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// classify counts the devices that satisfy the condition (surely) and the undecided devices (open). It puts the former into
-// certain, unless nil. ok is false if the condition may fail or the work is used up.
+// classify counts the devices that surely satisfy the condition (surely) and the undecided devices (open). It puts the devices
+// that surely satisfy the condition into certain, unless certain is nil. ok is false if the condition may fail or the work is
+// used up.
 func (n generalCardinality) classify(s *propagate.State, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
 	for i := range devices.All() {

@@ -29,7 +29,7 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 		}
 		return c
 	case arithmetic:
-		// Fewer are better: the quantity is a constant, such as zero, minus a count.
+		// The quantity is a constant minus a count, so a small count is preferred.
 		if of, constantLeft := q.left.(Constant); constantLeft && q.operation.Name == outcome.Subtraction.Name && isCount(q.right) {
 			// The constant is far enough from the smallest int64, so a difference can't overflow.
 			if most, ok := outcome.Subtract(of.Value, value); ok && of.Value > math.MinInt64/2 {

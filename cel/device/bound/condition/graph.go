@@ -47,7 +47,7 @@ func (n onGraph) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// graph returns false if the relation or a membership may fail or is not decided.
+// graph returns the graph of the list's members. It returns false if the relation or a membership may fail or is not decided.
 func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	m, ok := membersOf(s, n.list)
 	g := &graph{members: m, state: s, rows: s.Rows()}

@@ -43,7 +43,8 @@ func (b *Builder) DistancesOfAll(slot int, holds, general propagate.Condition) (
 	return assuming{near, result, general}, true
 }
 
-// distancesIn returns the distances in a condition on all devices in the slots. If negated is set, its negation must hold.
+// distancesIn returns the distances in a condition on all devices in the slots. If negated is set, the negation of the
+// condition must hold.
 func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distance, bool) {
 	switch holds := holds.(type) {
 	case *propagate.Predicate:
@@ -63,7 +64,7 @@ func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distan
 	}
 }
 
-// distancesInBoth returns the distances in two conditions. Both must hold, or one of them if either is set.
+// distancesInBoth returns the distances in two conditions. Both conditions must hold, or one of them if either is set.
 func distancesInBoth(slots []int, left, right propagate.Condition, negated, either bool) ([]distance, bool) {
 	if either && isIdentity(left, negated, slots...) {
 		// The distance of a device from itself is zero.

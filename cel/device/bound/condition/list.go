@@ -57,7 +57,8 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 		}
 		t.Fails = t.Fails || o.May(outcome.Error)
 	}
-	// s.Left possible devices join the set. The fewest count if the others join first, the most if they join last.
+	// s.Left possible devices join the set. The number is smallest if the devices that may not count join first, and greatest
+	// if the devices that may count join first.
 	surely, maybe, others := 0, 0, 0
 	for i := range s.Domain.All() {
 		o := memberThat(s, list, slot, holds, i)

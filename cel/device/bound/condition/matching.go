@@ -89,7 +89,7 @@ func (l lengths) takes(side int) int {
 	return max(1, l[1-side]/l[side])
 }
 
-// there returns the possible members of a list of the given length. No device joins a list that already has this length.
+// there returns the devices that a list of the given length may contain. No device joins a list that already has this length.
 func (c *couples) there(side int, l lengths) bitset.Set {
 	if l[side] == c.sides[side].chosen.Count() {
 		return c.sides[side].chosen

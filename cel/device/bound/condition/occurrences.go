@@ -26,7 +26,7 @@ import (
 // Each value is visited once.
 type occurrences struct {
 	leaf *propagate.Leaf
-	// Limits are for the number of devices with the value of a device, including the device.
+	// Limits bound the number of devices that have the same value as a device, including that device.
 	outcome.Limits
 	// general is the condition as written. It is used if values can't be compared.
 	general propagate.Condition

@@ -25,7 +25,7 @@ type localComparison struct {
 	whole propagate.Condition
 }
 
-// Negation does not negate the embedded Comparison, because that would lose whole.
+// Negation does not negate the embedded Comparison, because the result would lack the field whole.
 func (n localComparison) Negation() propagate.Condition { return not{n} }
 
 func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
@@ -110,7 +110,8 @@ func NewLocalComparison(c Comparison, whole propagate.Condition) propagate.Condi
 // IsListRelation reports whether a function compares the lists of two devices.
 func IsListRelation(function string) bool { return listRelations[function] != nil }
 
-// NewListRelation returns a function on the lists of two devices. It uses whole if the lists are not available.
+// NewListRelation returns the condition that a function of the lists of two devices is true. It uses whole if the lists are not
+// available.
 func NewListRelation(function string, left, right propagate.Value, whole propagate.Condition) propagate.Condition {
 	return listRelation{left, right, listRelations[function], whole}
 }

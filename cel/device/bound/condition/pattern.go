@@ -77,8 +77,8 @@ func (n *pattern) Bound(s *propagate.State) outcome.Outcome {
 	}
 }
 
-// mayFail reports whether a relation may fail for devices of the set. find does not evaluate all devices. If the set lacks the
-// devices of the pattern, nothing absorbs a failure.
+// mayFail reports whether a relation may fail for devices of the set. find does not evaluate the relations of all devices. If
+// no devices of the set form the pattern, the failure of a relation is the result.
 func (n *pattern) mayFail(s *propagate.State) bool {
 	all := s.Borrow(s.Chosen)
 	defer s.GiveBack(all)

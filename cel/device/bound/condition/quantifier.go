@@ -64,8 +64,8 @@ func (n forAll) ofChosen(s *propagate.State) outcome.Outcome {
 	return result
 }
 
-// ofDomain returns the contribution of the devices that will join the set. If fewer acceptable devices than needed are possible,
-// each completion has a device that makes the condition false.
+// ofDomain returns the outcome of the condition on the devices that will join the set. If fewer acceptable devices than needed
+// are possible, each completion has a device that makes the condition false.
 func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	acceptable := 0
 	var any outcome.Outcome
@@ -82,7 +82,8 @@ func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	return any
 }
 
-// of returns the contribution of the device if it is in the set. It is true if the device is not in the list.
+// of returns the outcome of the condition on the device if it is in the set. The outcome is true if the device is not in the
+// list.
 func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	if !s.Spend() {
 		return outcome.Open

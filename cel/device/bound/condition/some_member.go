@@ -20,7 +20,7 @@ type SomeMember struct {
 	Size  int
 	// Sorted means that the candidates for the position can be determined.
 	Sorted bool
-	// Others are other members. Members in the same order are different devices.
+	// Others are the other members in the condition. Two members with the same order are different devices.
 	Others []SomeMember
 	Holds  propagate.Condition
 }
@@ -124,7 +124,7 @@ func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
 // room counts the chosen and the possible devices on one side.
 type room struct{ chosen, possible int }
 
-// holds reports whether count devices can be there if left devices are added to the set.
+// holds reports whether count devices can be on this side after left devices are added to the set.
 func (r room) holds(count, left int) bool {
 	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// maxPlacesOfSet is the maximum number of devices in a set for this search.
+// maxPlacesOfSet is the maximum number of devices in a set whose positions are computed.
 const maxPlacesOfSet = 256
 
 // A placeSet is a set of positions in a sorted list.
@@ -38,13 +38,13 @@ func (p *placeSet) keep(other placeSet) {
 	}
 }
 
-// next returns the positions after these.
+// next returns the positions shifted by one towards the end of the list.
 func (p placeSet) next() (result placeSet) {
 	joinShifted(result[:], p[:], 1)
 	return result
 }
 
-// last returns the positions before these.
+// last returns the positions shifted by one towards the beginning of the list.
 func (p placeSet) last() (result placeSet) {
 	for w := range p {
 		result[w] = p[w] >> 1

@@ -43,7 +43,7 @@ func (g *successors) narrowCircle(p path) bool {
 	return true
 }
 
-// openGap counts the gaps that have at least without devices, and returns the last of them.
+// openGap counts the gaps that are long enough to leave out the given number of devices, and returns the last of them.
 func (g *successors) openGap(p path, without int) (open gap, count int) {
 	current := gap{}
 	end := func() {

@@ -38,7 +38,8 @@ type sum struct {
 	general propagate.Condition
 }
 
-// newSum returns false unless each term sums a number of each device. With a nil builder the condition belongs to one search.
+// newSum returns the condition on a sum of terms. It returns false unless each term sums a number of each device. If b is nil,
+// the condition belongs to one search.
 func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)

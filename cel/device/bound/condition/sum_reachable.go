@@ -14,7 +14,8 @@ import (
 // residues are the possible sums of a partial set: first plus multiples of unit. With unit 0 there is one sum.
 type residues struct{ unit, first int64 }
 
-// residues computes the greatest common divisor of the differences of the possible devices' weights.
+// residues returns the possible sums of the partial set. unit is the greatest common divisor of the differences between the
+// weights of the possible devices.
 func (b sumBounds) residues(s *propagate.State) residues {
 	r := residues{first: b.chosen + int64(s.Left)*b.smallest}
 	for i := range s.Domain.All() {
@@ -46,7 +47,8 @@ func (r residues) meet(least, most int64, m modulus) bool {
 // maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.
 const maxReached = 1 << 16
 
-// reachable enumerates the sums of n devices from the sums of n-1 devices. Bit i is the sum base + i*step.
+// reachable holds the sums that 0, 1, 2, … devices can have, a set of bits for each number of devices. Bit i is the sum base +
+// i*step.
 type reachable struct {
 	words      int
 	sums       []uint64
@@ -110,7 +112,7 @@ func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	}
 }
 
-// begin allocates sums of up to width steps, and enters the sum of no devices.
+// begin allocates the sets for up to s.Left devices, with bits for up to width steps. It enters base as the sum of no devices.
 func (r *reachable) begin(s *propagate.State, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words
@@ -120,14 +122,15 @@ func (r *reachable) begin(s *propagate.State, width int) {
 	s.AddWork(count)
 }
 
-// add adds sums with one more device, for sums of up to the number of devices.
+// add adds a device: each sum of j-1 devices, shifted by its weight, becomes a sum of j devices. It does so for each j up to
+// devices.
 func (r *reachable) add(shift int64, devices int) {
 	for j := devices; j > 0; j-- {
 		joinShifted(r.sums[j*r.words:(j+1)*r.words], r.sums[(j-1)*r.words:j*r.words], int(shift))
 	}
 }
 
-// of returns the sums of the number of devices.
+// of yields the sums that this number of devices can have.
 func (r *reachable) of(devices int) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for w, word := range r.sums[devices*r.words : (devices+1)*r.words] {
@@ -148,8 +151,8 @@ type sumBounds struct {
 	*weights
 	// chosen is the sum of the chosen devices.
 	chosen int64
-	// least and most bound the sum. smallest is the smallest weight that most includes for a possible device, and greatest the
-	// greatest weight that least includes.
+	// least is the sum with the lightest possible devices, and greatest is the weight of the heaviest of these. most is the sum
+	// with the heaviest possible devices, and smallest is the weight of the lightest of these.
 	least, most        int64
 	smallest, greatest int64
 }

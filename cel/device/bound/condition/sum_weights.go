@@ -23,7 +23,7 @@ type weights struct {
 	order []int32
 }
 
-// running is the sum of the devices that were chosen at the last call.
+// running holds the devices that were chosen at the last call, and their sum.
 type running struct {
 	chosen bitset.Set
 	sum    int64

@@ -19,13 +19,14 @@ type Variable struct {
 	Slot int
 }
 
-// A meaning of an identifier is the device in a slot, or anything else.
+// A meaning is the value that an identifier has: the device of an iteration variable, or anything else. slot is the number of the
+// iteration variable.
 type meaning struct {
 	isDevice bool
 	slot     int
 }
 
-// DeviceIn returns the meaning of an identifier for the device in a slot.
+// DeviceIn returns the meaning of an iteration variable with the slot.
 func DeviceIn(slot int) meaning { return meaning{true, slot} }
 
 // A Scope maps identifiers to their meanings. Other identifiers are declared by the environment.

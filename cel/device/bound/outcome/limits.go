@@ -42,8 +42,8 @@ func (l Limits) Verdict(fewest, most int64) Outcome {
 	}
 }
 
-// Opposite returns the numbers outside of the limits. It returns false if they have a gap. It ignores negative numbers, because
-// the numbers are counts.
+// Opposite returns limits for the numbers outside of l. It returns false if these numbers are not one range. It ignores
+// negative numbers, because the numbers are counts.
 func (l Limits) Opposite() (Limits, bool) {
 	switch {
 	case l.Most == Unlimited && l.Least > UnlimitedBelow:

@@ -54,7 +54,8 @@ func Either(a, b Number) Number {
 type Operation struct {
 	Name  string
 	apply func(x, y int64) (int64, bool)
-	// monotonic means that the operation is monotonic in each operand, so the extremes are at the corners.
+	// monotonic means that the result only grows or only falls with each operand. So the extreme results come from extreme
+	// operands.
 	monotonic bool
 }
 
@@ -106,7 +107,7 @@ func Combine(a, b Number, o Operation) Number {
 		for _, y := range [2]int64{b.Least, b.Most} {
 			value, ok := o.apply(x, y)
 			if !ok {
-				// Some values overflow, others may not.
+				// Some operands overflow, and others may not.
 				return AnyNumber
 			}
 			result.Least, result.Most = min(result.Least, value), max(result.Most, value)

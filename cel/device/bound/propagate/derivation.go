@@ -36,7 +36,8 @@ func (d Derivation) Derived(s *State) any {
 	return s.tables.derived[d.index].Load()
 }
 
-// Derive stores derived data of the given size in bytes. If two searches call it at the same time, both derived the same data.
+// Derive stores derived data of the given size in bytes. Two searches may call it at the same time, because they derive equal
+// data.
 func (d Derivation) Derive(s *State, what any, bytes int) {
 	if d.IsOwned() {
 		d.own.derived.Store(what)
@@ -47,7 +48,7 @@ func (d Derivation) Derive(s *State, what any, bytes int) {
 	}
 }
 
-// Memory returns where the condition keeps data between calls of one search.
+// Memory returns the data that the condition keeps between calls of one search. The caller may replace it.
 func (d Derivation) Memory(s *State) *any {
 	if d.IsOwned() {
 		return &d.own.memory

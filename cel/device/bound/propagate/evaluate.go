@@ -135,7 +135,7 @@ func isTransient(err error) bool {
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
 }
 
-// Entry returns the value of the leaf for the devices in its slots, and records whether it aborts the evaluation.
+// Entry returns the value of the leaf for the current devices of its variables, and records whether it aborts the evaluation.
 func (v Value) Entry(s *State) *Entry {
 	e := s.entry(v)
 	s.aborted = s.aborted || e.aborts

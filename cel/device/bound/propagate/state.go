@@ -120,7 +120,8 @@ func (p *Problem) Fits(devices int) bool {
 type State struct {
 	// Partial is the partial set. Propagation changes it.
 	Partial
-	// Slots maps the index of an iteration variable to its current device.
+	// Iteration variables over devices are numbered. Slots maps the number of a variable, its slot, to the variable's current
+	// device.
 	Slots []int
 
 	search
@@ -144,7 +145,7 @@ type search struct {
 type call struct {
 	// work counts the devices that this call has visited.
 	work int
-	// aborted means that a part was met that ends the whole evaluation in CEL. No other part absorbs its error.
+	// aborted means that this call met a part that ends the whole evaluation in CEL. No other part absorbs its error.
 	aborted bool
 	// fixpoint is the number of chosen and possible devices at the last fixpoint, or -1 if there was none.
 	fixpoint int
@@ -175,7 +176,7 @@ type evaluation struct {
 	Exhausted bool
 }
 
-// memory is scratch memory that conditions use in turn.
+// memory is scratch memory that conditions use one after the other.
 type memory struct {
 	// before is the domain at the start of a call.
 	before bitset.Set
@@ -190,7 +191,7 @@ type memory struct {
 	spareWords []uint64
 	// SpareGraph is the memory of the constraint that links devices with their successors.
 	SpareGraph any
-	// settled maps Predicate.Index to a set of devices. For any two of them the predicate is either true or false.
+	// settled maps Predicate.Index to a set of devices. For any two devices of the set, the predicate is either true or false.
 	settled []bitset.Set
 	// ofConditions holds the memory of conditions, by Derivation.index.
 	ofConditions []any

@@ -19,7 +19,8 @@ import (
 // of one device with a value of the other. CEL computes these values once for each device, and the comparison is made here. CEL
 // compares pairs only if the values are not ints, strings or bools.
 
-// local reads parts that refer to single devices. They have no quantifiers. A part without a better reading becomes a leaf.
+// local reads parts that refer to single devices. They have no quantifiers. If a part can't be split further, it becomes a
+// leaf.
 type local struct{ analyzer *analyzer }
 
 func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {

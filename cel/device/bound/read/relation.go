@@ -62,7 +62,7 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 	if !single {
 		return m, false
 	}
-	// The element may refer to only one of the devices, or to neither. It is evaluated for pairs all the same.
+	// The element may refer to only one of the devices, or to neither. It is still evaluated for each pair.
 	holds := local{a}.condition(expr, second.scope)
 	of := []normal.Variable{first.Variable, second.Variable}
 	m.joins = a.tabulated("joins", expr, of, holds, propagate.Tabulated{Slots: slotsOf(of), Pairwise: true})

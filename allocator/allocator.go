@@ -120,9 +120,9 @@ func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
-// Knowing returns an allocator with additional prepared claims.
-func (a *Allocator) Knowing(more Prepared) *Allocator {
-	return &Allocator{planner: a.planner.Knowing(more)}
+// WithPrepared returns an allocator with additional prepared claims.
+func (a *Allocator) WithPrepared(more Prepared) *Allocator {
+	return &Allocator{planner: a.planner.WithPrepared(more)}
 }
 
 // CheckConstraints returns an error if a CEL constraint of the claims is not defined, or if a constraint or preference is

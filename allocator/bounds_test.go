@@ -132,15 +132,15 @@ func TestPlentyIsEnough(t *testing.T) {
 		}
 		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
 		case 1:
-			s.Lookahead.Look(r)
+			s.Lookahead.EvaluateSelectors(r)
 		case 2:
-			s.Lookahead.Look(r)
+			s.Lookahead.EvaluateSelectors(r)
 			r.Group.LookedAhead = false
 		}
 		from := rapid.IntRange(0, len(s.Inventory.Candidates)).Draw(rt, "from")
-		p := search.Place{Device: len(s.Solution.Choices), From: from}
+		p := search.Point{Device: len(s.Solution.Choices), From: from}
 		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
-		plenty, known := s.Lookahead.HasPlenty(p, r, wanted), slices.Clone(r.Group.Selectors.Known())
+		plenty, known := s.Lookahead.HasPlenty(p, r, wanted), slices.Clone(r.Group.Selectors.Judged())
 		left, _ := s.Lookahead.DevicesLeft(p, r)
 		enough, ordinary := s.Lookahead.IsEnough(r, left, wanted), 0
 		for _, c := range left {
@@ -152,8 +152,8 @@ func TestPlentyIsEnough(t *testing.T) {
 		case plenty:
 			seen["plenty"]++
 			require.True(rt, enough)
-			require.Equal(rt, known, r.Group.Selectors.Known())
-		case ordinary >= wanted && len(r.Bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.Group.Selectors.Known()):
+			require.Equal(rt, known, r.Group.Selectors.Judged())
+		case ordinary >= wanted && len(r.Bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.Group.Selectors.Judged()):
 			rt.Fatal("there are plenty")
 		case enough:
 			seen["enough"]++
@@ -330,7 +330,7 @@ func nested(loops int, text string) string {
 
 // An evaluation that exceeds its cost limit fails, even if the bounds could prove the result. So the bounds are used only if no
 // evaluation can exceed the limit.
-func TestPruningKnowsTheCostLimit(t *testing.T) {
+func TestPruningRespectsTheCostLimit(t *testing.T) {
 	const small, none = indices + ".min() > 0", indices + ".sum() < 0"
 	const contains = "d0.attributes['mla.example.com'].text.contains(d1.attributes['mla.example.com'].text)"
 	every := nested(2, strings.Repeat(contains+" && ", 100)+"true")

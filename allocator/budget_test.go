@@ -71,7 +71,7 @@ func TestBudgetsArePerCall(t *testing.T) {
 }
 
 // If an exhaustive search is stopped at any point, the sets left are exactly the sets that it has not evaluated.
-func TestSetsLeftAreThoseNotEvaluated(t *testing.T) {
+func TestSetsLeftAreNotEvaluated(t *testing.T) {
 	const odd, even = index + " % 2 == 1", index + " % 2 == 0"
 	for name, test := range map[string]struct {
 		claim *claimBuilder

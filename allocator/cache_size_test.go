@@ -20,7 +20,7 @@ import (
 )
 
 // The reported size of a cache with many nodes, claims and sets is close to the memory that it takes.
-func TestCacheTakesWhatIsSaid(t *testing.T) {
+func TestReportedCacheSize(t *testing.T) {
 	for name, fill := range map[string]func(*fleet){
 		"hardware with few attributes":  func(f *fleet) { f.addDifferentNodes(100, 2) },
 		"hardware with many attributes": func(f *fleet) { f.addDifferentNodes(40, 28) },
@@ -79,7 +79,7 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 				}
 			}
 			ask(NewCache()) // create the results that the process creates only once
-			definition.Readings.Forget()
+			definition.Analyses.Forget()
 			// Inventories of nodes are not in the memory of the cache.
 			cache := NewCache()
 			for _, node := range f.nodes {
@@ -88,11 +88,11 @@ func TestCacheTakesWhatIsSaid(t *testing.T) {
 			}
 			before := heap()
 			ask(cache)
-			taken, said := heap()-before, cache.Used()+definition.Readings.Used()
-			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Readings.Used(), taken)
+			taken, said := heap()-before, cache.Used()+definition.Analyses.Used()
+			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Analyses.Used(), taken)
 			require.Less(t, taken, 2*said)
 			// The cache and the process-wide memory of analyses both count an analysis, because each may keep it alive.
-			require.Greater(t, 2*taken, said-definition.Readings.Used())
+			require.Greater(t, 2*taken, said-definition.Analyses.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)
 		})
@@ -209,14 +209,14 @@ func TestFloodOfClaims(t *testing.T) {
 		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))
-		require.LessOrEqual(t, definition.Readings.Used(), int64(definition.ReadingBytes))
+		require.LessOrEqual(t, definition.Analyses.Used(), int64(definition.AnalysisBytes))
 		said = max(said, cache.Used())
 	}
 	taken := heap() - before
 	t.Logf("%d bytes are taken, %d are said", taken, said)
 	require.Greater(t, said, int64(limit/2), "it is a flood")
-	require.Less(t, taken, int64(limit+compiled+definition.ReadingBytes)+64<<20)
-	require.Less(t, taken, 2*(cache.Used()+definition.Readings.Used())+2*compiled)
+	require.Less(t, taken, int64(limit+compiled+definition.AnalysisBytes)+64<<20)
+	require.Less(t, taken, 2*(cache.Used()+definition.Analyses.Used())+2*compiled)
 	askAll(func(i int, got response) { quiet.requireSame(t, questions[i], want[i], got) })
 	runtime.KeepAlive(hostile)
 }

@@ -187,7 +187,7 @@ func TestCacheIsBounded(t *testing.T) {
 
 // Refusals.Has is true if and only if Allocate refuses without a search. It is false at first, and always for claims without CEL
 // constraints.
-func TestRefusalsAreThoseThatAreKnown(t *testing.T) {
+func TestRefusalsAreCachedRefusals(t *testing.T) {
 	f := mixedFleet()
 	a := f.allocator(t, 0, WithCache(NewCache()))
 	requireKnown := func(forMany bool) (known int) {

@@ -199,15 +199,15 @@ func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want a 2; first b; sub x 2; sub y 1; cel two a = devices.all(d, $at.index < 7); cel all = $indices.sum() > 9")
 	c := s.claims[0]
 	c.UID = "u"
-	definition.Readings.Forget()
+	definition.Analyses.Forget()
 	prepared, err := preparer.Prepare(t.Context(), c.ResourceClaim, classes{driver: classOf(driver)}, true)
 	require.NoError(t, err)
-	known := definition.Readings.Used()
+	known := definition.Analyses.Used()
 	require.Positive(t, known)
 	results, err := s.with(WithEnvironment(environment), WithPrepared(Prepared{"u": prepared})).allocate(t)
 	require.NoError(t, err)
 	require.Len(t, devicesOf(results), 4)
-	require.Equal(t, known, definition.Readings.Used())
+	require.Equal(t, known, definition.Analyses.Used())
 }
 
 func environmentWith(t *testing.T, config cel.Config) *device.Environment {

@@ -67,7 +67,7 @@ func randomFleet(t *rapid.T) *fleet {
 	}
 	kind := rapid.SampledFrom([]string{"plain", "plain", "plain", "anything", "twins"}).Draw(t, "kind")
 	if kind == "twins" {
-		expressions = []string{rapid.SampledFrom(tellingTwinsApart).Draw(t, "expression")}
+		expressions = []string{rapid.SampledFrom(twinExpressions).Draw(t, "expression")}
 		addTwins(t, f)
 	} else {
 		addRandomNodes(t, f, kind == "plain")
@@ -84,8 +84,8 @@ func randomFleet(t *rapid.T) *fleet {
 	return f
 }
 
-// tellingTwinsApart holds expressions that read the properties that [alter] changes.
-var tellingTwinsApart = []string{
+// twinExpressions holds expressions that read the properties that [alter] changes.
+var twinExpressions = []string{
 	"devices.map(d, d.capacity['mla.example.com'].size.asInteger() / 1073741824).sum() % 3 == 0",
 	"devices.all(d, devices.exists(o, d != o && d.capacity['mla.example.com'].size == o.capacity['mla.example.com'].size))",
 	"devices.filter(d, d.allowMultipleAllocations).size() % 2 == 0",

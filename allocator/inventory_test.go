@@ -168,7 +168,7 @@ func TestInventoriesThatFail(t *testing.T) {
 }
 
 // Nodes of one hardware type share a view, regardless of the names of nodes and devices.
-func TestHardwareIsWhatExpressionsSee(t *testing.T) {
+func TestViewsIgnoreNames(t *testing.T) {
 	const original = "slice 1; device a x=1 memory:1Gi; device b x=2"
 	cache := NewCache()
 	viewOfNode := func(statements string) *view.View {
@@ -263,7 +263,7 @@ func TestReadSetsOfClaims(t *testing.T) {
 
 // Nodes share a view and devices look the same to selectors if the attributes that are read are equal. Other attributes matter
 // only if upstream's selectors fail because of them.
-func TestHardwareIsWhatIsRead(t *testing.T) {
+func TestViewsHoldReadAttributes(t *testing.T) {
 	version := func(text string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValue: &text}
 	}

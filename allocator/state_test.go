@@ -232,11 +232,11 @@ type prunerState struct {
 
 func stateOf(c *search.CELConstraint) prunerState {
 	p := c.Pruner
-	s := prunerState{Begun: p.Begun, Chosen: slices.Clone(p.Chosen)}
+	s := prunerState{Begun: p.Active, Chosen: slices.Clone(p.Chosen)}
 	for _, member := range c.Members {
 		s.Members = append(s.Members, member.Position)
 	}
-	if p.Begun {
+	if p.Active {
 		for i := range len(c.Members) + 1 {
 			s.Domain = append(s.Domain, slices.Clone(p.Domain.At(i)))
 			s.Forced = append(s.Forced, slices.Clone(p.Forced.At(i)))
@@ -337,7 +337,7 @@ func TestPrunerIsAStack(t *testing.T) {
 			}
 			take(r, 0, requests[1:], r.Count)
 			r.Undecide(len(r.Decides))
-			if !c.Pruner.Begun {
+			if !c.Pruner.Active {
 				reset++
 				require.Empty(rt, cmp.Diff(before.Members, stateOf(c).Members))
 				requireEmpty(rt, c)
@@ -350,7 +350,7 @@ func TestPrunerIsAStack(t *testing.T) {
 		if c.Pruner.Chosen != nil {
 			require.True(rt, c.Pruner.Chosen.IsEmpty())
 		}
-		require.False(rt, c.Pruner.Begun)
+		require.False(rt, c.Pruner.Active)
 	})
 	require.Positive(t, refused)
 	require.Positive(t, undone)

@@ -103,7 +103,7 @@ func TestVerdictsAreShared(t *testing.T) {
 }
 
 // The exhaustive search uses no cached verdicts.
-func TestExhaustiveSearchKnowsNothing(t *testing.T) {
+func TestExhaustiveSearchUsesNoCache(t *testing.T) {
 	s := rowOfThree()
 	cache := NewCache()
 	for range 2 {

@@ -277,7 +277,7 @@ func (e *Environment) check(to resultType, expression string, variables []Variab
 		if err != nil {
 			return nil, err
 		}
-		if failure := written.writeOut(expression, parsed, false); failure != nil {
+		if failure := written.substitute(expression, parsed, false); failure != nil {
 			return nil, failure
 		}
 	}

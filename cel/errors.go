@@ -100,7 +100,7 @@ func (e *Environment) compileError(expression string, issues *cel.Issues) *Error
 		Message:    shortened(all[0].Message),
 		display:    func() string { return text },
 	}
-	result.Line, result.Column = place(all[0].Location)
+	result.Line, result.Column = lineAndColumn(all[0].Location)
 	return result
 }
 
@@ -130,7 +130,7 @@ func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.I
 
 // positioned returns an error that prints message with the line of the expression and a caret below it.
 func positioned(reason Reason, expression string, at common.Location, message string) *Error {
-	line, column := place(at)
+	line, column := lineAndColumn(at)
 	return &Error{
 		Reason:     reason,
 		Expression: expression,
@@ -141,9 +141,9 @@ func positioned(reason Reason, expression string, at common.Location, message st
 	}
 }
 
-// place returns the position counted from 1. CEL counts columns from 0. It uses column -1 for an empty expression, and a negative
+// lineAndColumn returns the position counted from 1. CEL counts columns from 0. It uses column -1 for an empty expression, and a negative
 // line for a mistake without a position.
-func place(at common.Location) (line, column int) {
+func lineAndColumn(at common.Location) (line, column int) {
 	if at.Line() <= 0 {
 		return 0, 0
 	}

@@ -112,7 +112,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 			fmt.Sprintf("a variable is about one %s and can't read %s: compare variables in the expression", e.element.Name, e.element.List))
 	}
 	rename(syntax.Expr(), e.element.Name, boundElement)
-	if err := w.writeOut(v.Expression, parsed, true); err != nil {
+	if err := w.substitute(v.Expression, parsed, true); err != nil {
 		return err
 	}
 	written := ast.NewExprFactory().CopyExpr(syntax.Expr())

@@ -43,21 +43,21 @@ func (w *writer) add(name string, value ast.Expr) {
 	w.values[name] = value
 }
 
-// read is a subexpression that reads a variable: at is the subexpression, and of is the element with the variable.
-type read struct {
+// variableRead is a subexpression that reads a variable: at is the subexpression, and of is the element with the variable.
+type variableRead struct {
 	at, of ast.Expr
 	name   string
 }
 
-// writeOut replaces each read of a variable by the variable's expression, in place. An expression reads a variable of an
+// substitute replaces each read of a variable by the variable's expression, in place. An expression reads a variable of an
 // element e as e.variables.x. A variable itself reads the variables of its own element as variables.x.
-func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error {
+func (w *writer) substitute(text string, parsed *cel.Ast, isVariable bool) *Error {
 	syntax := parsed.NativeRep()
 	info, next := syntax.SourceInfo(), ast.MaxID(syntax)
 	refuse := func(reason Reason, at ast.Expr, format string, args ...any) *Error {
 		return positioned(reason, text, info.GetStartLocation(at.ID()), fmt.Sprintf(format, args...))
 	}
-	var reads []read
+	var reads []variableRead
 	tree.Visit(syntax.Expr(), func(part ast.Expr, hidden tree.Names) {
 		w.parts++
 		if r, ok := w.readOf(part, hidden); ok {
@@ -94,18 +94,18 @@ func (w *writer) writeOut(text string, parsed *cel.Ast, isVariable bool) *Error 
 	return nil
 }
 
-func (w *writer) readOf(part ast.Expr, hidden tree.Names) (read, bool) {
+func (w *writer) readOf(part ast.Expr, hidden tree.Names) (variableRead, bool) {
 	if part.Kind() != ast.SelectKind {
-		return read{}, false
+		return variableRead{}, false
 	}
 	from := part.AsSelect().Operand()
 	switch {
 	case tree.IsIdent(from, variablesField) && !hidden.Has(variablesField):
-		return read{part, w.factory.NewIdent(0, boundElement), part.AsSelect().FieldName()}, true
+		return variableRead{part, w.factory.NewIdent(0, boundElement), part.AsSelect().FieldName()}, true
 	case from.Kind() == ast.SelectKind && from.AsSelect().FieldName() == variablesField && !from.AsSelect().IsTestOnly():
-		return read{part, from.AsSelect().Operand(), part.AsSelect().FieldName()}, true
+		return variableRead{part, from.AsSelect().Operand(), part.AsSelect().FieldName()}, true
 	default:
-		return read{}, false
+		return variableRead{}, false
 	}
 }
 

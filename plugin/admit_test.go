@@ -72,7 +72,7 @@ func startAdmissionWith(t *testing.T, args runtime.Object, enabled bool, objects
 
 func (a *admission) pass(d time.Duration) { a.clock.SetTime(a.clock.Now().Add(d)) }
 
-func (a *admission) activated() []string { return a.handle.Tried() }
+func (a *admission) activated() []string { return a.handle.Activated() }
 
 // refuse requires that PreFilter refuses the pod.
 func (a *admission) refuse(t *testing.T) string {
@@ -317,7 +317,7 @@ func TestUpstreamIgnoresConstraints(t *testing.T) {
 				require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 				require.Equal(t, "cannot allocate all claims", status.Message())
 				require.Empty(t, fail(a.ctx, t, a.DynamicResourcesCEL, nodeName).Message(), "there is nothing to explain")
-				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, plugintest.Shown(t, a.registry)))
+				require.Empty(t, cmp.Diff(map[string]float64{"claims cel pending": 1}, plugintest.MetricValues(t, a.registry)))
 			})
 		}
 	}

@@ -79,21 +79,27 @@ func TestMistakesInDefaultsAreReportedByPreFilter(t *testing.T) {
 
 // TestExtendedRequestsAreUpstreams checks that explanations use the same claim that upstream's plugin passes to the allocator.
 func TestExtendedRequestsAreUpstreams(t *testing.T) {
-	sidecar := plugintest.Wanting(extendedResource, 1)
+	sidecar := plugintest.ExtendedContainer(extendedResource, 1)
 	sidecar.RestartPolicy = ptr.To(v1.ContainerRestartPolicyAlways)
 	for name, edit := range map[string]func(*v1.PodSpec){
-		"one container":  func(*v1.PodSpec) {},
-		"two containers": func(s *v1.PodSpec) { s.Containers = append(s.Containers, plugintest.Wanting(extendedResource, 3)) },
-		"two names": func(s *v1.PodSpec) {
-			s.Containers = append(s.Containers, plugintest.Wanting(resourceapi.ResourceDeviceClassPrefix+className, 2))
+		"one container": func(*v1.PodSpec) {},
+		"two containers": func(s *v1.PodSpec) {
+			s.Containers = append(s.Containers, plugintest.ExtendedContainer(extendedResource, 3))
 		},
-		"init with less": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 1)} },
-		"init with more": func(s *v1.PodSpec) { s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 4)} },
+		"two names": func(s *v1.PodSpec) {
+			s.Containers = append(s.Containers, plugintest.ExtendedContainer(resourceapi.ResourceDeviceClassPrefix+className, 2))
+		},
+		"init with less": func(s *v1.PodSpec) {
+			s.InitContainers = []v1.Container{plugintest.ExtendedContainer(extendedResource, 1)}
+		},
+		"init with more": func(s *v1.PodSpec) {
+			s.InitContainers = []v1.Container{plugintest.ExtendedContainer(extendedResource, 4)}
+		},
 		"two init with more": func(s *v1.PodSpec) {
-			s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 3), plugintest.Wanting(extendedResource, 5)}
+			s.InitContainers = []v1.Container{plugintest.ExtendedContainer(extendedResource, 3), plugintest.ExtendedContainer(extendedResource, 5)}
 		},
 		"init before and after one": func(s *v1.PodSpec) {
-			s.InitContainers = []v1.Container{plugintest.Wanting(extendedResource, 4), sidecar, plugintest.Wanting(extendedResource, 4)}
+			s.InitContainers = []v1.Container{plugintest.ExtendedContainer(extendedResource, 4), sidecar, plugintest.ExtendedContainer(extendedResource, 4)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -64,7 +64,7 @@ func TestMetricsOfSearches(t *testing.T) {
 			}
 		}
 		var lines []string
-		for name, value := range plugintest.Shown(t, registry) {
+		for name, value := range plugintest.MetricValues(t, registry) {
 			lines = append(lines, fmt.Sprint(name, " ", value))
 		}
 		slices.Sort(lines)
@@ -87,7 +87,7 @@ func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 		cancel()
 		pl.Filter(ended, state, pod(), node(nodeName))
 	}
-	values := plugintest.Shown(t, registry)
+	values := plugintest.MetricValues(t, registry)
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel cancelled"])
 	require.EqualValues(t, 1, values["allocation_duration_seconds cel timeout"])
 }
@@ -112,7 +112,7 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 		require.NoError(t, err)
 	}
 	h.Start(ctx, t, objects...)
-	values := plugintest.Shown(t, legacyregistry.DefaultGatherer)
+	values := plugintest.MetricValues(t, legacyregistry.DefaultGatherer)
 	require.EqualValues(t, 1, values["claims none pending"])
 }
 

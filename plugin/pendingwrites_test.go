@@ -179,7 +179,7 @@ func TestLostRequest(t *testing.T) {
 	require.Equal(t, []string{deviceName(0)}, got)
 	require.True(t, status.IsSuccess(), status)
 	require.EqualValues(t, 1, f.writes.(*pendingwrites.Writes).Ends())
-	require.Contains(t, f.handle.Tried(), "default/second")
+	require.Contains(t, f.handle.Activated(), "default/second")
 	got, _ = f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got, "it is in use")
 }

@@ -137,7 +137,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 			_, status := pl.PreFilter(ctx, state, test.pod, nil)
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 			require.Contains(t, status.Message(), test.want)
-			require.EqualValues(t, 1, plugintest.Shown(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
+			require.EqualValues(t, 1, plugintest.MetricValues(t, registry)["refused_scheduling_attempts_total invalid_constraint"])
 			require.Nil(t, cycle.NodeValuesIn(state))
 		})
 	}
@@ -180,7 +180,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 	} {
 		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
-		values := plugintest.Shown(t, a.registry)
+		values := plugintest.MetricValues(t, a.registry)
 		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
 		require.EqualValues(t, 1, values["allocation_duration_seconds none allocated"])
 		require.EqualValues(t, 1, values["allocation_cost allocated"])
@@ -264,7 +264,7 @@ func TestNodesAreScored(t *testing.T) {
 			ctx, pl := startMeasured(t, registry, true, append(onNodes(indices), class(), test.claim)...)
 			scorer := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager})
 			require.Empty(t, cmp.Diff(test.want, scored(ctx, t, pl, scorer, framework.NewCycleState(), infos)))
-			searches := plugintest.Shown(t, registry)["allocation_duration_seconds none allocated"]
+			searches := plugintest.MetricValues(t, registry)["allocation_duration_seconds none allocated"]
 			require.LessOrEqual(t, searches, 4.0)
 		})
 	}

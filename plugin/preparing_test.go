@@ -69,14 +69,14 @@ func startPreparingSlowly(t *testing.T, args runtime.Object, release chan struct
 
 func (b *preparingBench) compilations(t *testing.T) float64 {
 	t.Helper()
-	values := plugintest.Shown(t, b.registry)
+	values := plugintest.MetricValues(t, b.registry)
 	return values["constraint_compilations_total compiled"] + values["constraint_compilations_total refused"]
 }
 
 // awaitActivated waits until pods were activated the given number of times.
 func (b *preparingBench) awaitActivated(t *testing.T, times int) {
 	t.Helper()
-	require.Eventually(t, func() bool { return len(b.handle.Tried()) >= times }, waitFor, tick)
+	require.Eventually(t, func() bool { return len(b.handle.Activated()) >= times }, waitFor, tick)
 }
 
 func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.ResourceClaim {
@@ -118,7 +118,7 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
 	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
-	require.EqualValues(t, 1, plugintest.Shown(t, b.registry)["refused_scheduling_attempts_total preparing"])
+	require.EqualValues(t, 1, plugintest.MetricValues(t, b.registry)["refused_scheduling_attempts_total preparing"])
 	b.awaitActivated(t, 1)
 	state := framework.NewCycleState()
 	_, status = b.PreFilter(b.ctx, state, pod(), nil)
@@ -206,8 +206,8 @@ func TestNamespacesArePreparedInTurns(t *testing.T) {
 	}
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	b.awaitActivated(t, many+1)
-	require.Less(t, slices.Index(b.handle.Tried(), "default/pod"), many/2)
-	require.Contains(t, b.handle.Tried(), "default/pod")
+	require.Less(t, slices.Index(b.handle.Activated(), "default/pod"), many/2)
+	require.Contains(t, b.handle.Activated(), "default/pod")
 }
 
 // TestDevicesOfOtherDriversWakeNobody checks that freed devices of other drivers do not queue a waiting pod.

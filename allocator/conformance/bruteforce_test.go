@@ -46,7 +46,7 @@ func TestBruteForceSameAsUpstream(t *testing.T) {
 		if stripRefusals(c, theirs) {
 			theirs = upstream(experimental, c)
 		}
-		requireSolution(t, c, mended(c, theirs), "upstream's allocator")
+		requireSolution(t, c, translated(c, theirs), "upstream's allocator")
 	})
 }
 

@@ -26,8 +26,8 @@ var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit
 
 var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
 
-// mended returns upstream's outcome with our errors: errors about a node's slices only exclude the node.
-func mended(c *scenario.Case, o outcome) outcome {
+// translated returns upstream's outcome with our errors: errors about a node's slices only exclude the node.
+func translated(c *scenario.Case, o outcome) outcome {
 	if o.kind == fatal && overLimit.MatchString(o.err.Error()) && !slices.ContainsFunc(c.Claims, allocator.AsksForTooMany) {
 		return outcome{kind: none}
 	}
@@ -50,7 +50,7 @@ func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, opti
 		requireEqual(t, c, want, got, "experimental is right, ours is not")
 		return
 	}
-	requireEqual(t, without, mended(without, upstream(experimental, without)), ours(without, options...),
+	requireEqual(t, without, translated(without, upstream(experimental, without)), ours(without, options...),
 		"experimental is right, ours is not, in a case without what is listed")
 }
 

@@ -48,7 +48,7 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 		c := drawCase(t, scenario.Hopeless)
 		want, theirs := upstreamWithSteps(experimental, c)
 		got, stats := oursWithStats(c)
-		if want = mended(c, want); !want.equal(got) {
+		if want = translated(c, want); !want.equal(got) {
 			requireListed(t, c, want, got)
 			return
 		}
@@ -102,12 +102,12 @@ func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 // sameAsUpstream compares our allocator with upstream's in all modes, and returns the outcome.
 func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.Option) outcome {
 	before := c.Clone()
-	want, got := mended(c, upstream(experimental, c)), ours(c, options...)
+	want, got := translated(c, upstream(experimental, c)), ours(c, options...)
 	if !want.equal(got) {
 		requireListed(t, c, want, got, options...)
 	}
 	if incubatingComparable(c) {
-		requireEqual(t, c, mended(c, upstream(incubating, c)), want, "incubating is right, experimental is not")
+		requireEqual(t, c, translated(c, upstream(incubating, c)), want, "incubating is right, experimental is not")
 	}
 	requireSameWithReasons(t, c, got, options...)
 	requireUnmodified(t, before, c)

@@ -23,8 +23,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// thing is a device of a world.
-type thing struct {
+// worldDevice is a device of a world.
+type worldDevice struct {
 	tainted, binds, shared bool
 	consumes               int64
 	owner                  int
@@ -33,7 +33,7 @@ type thing struct {
 // world is a node with two pools. Each kind of cause may keep their devices from being allocated.
 type world struct {
 	pools [2]struct {
-		things                        []thing
+		things                        []worldDevice
 		missing, duplicate, elsewhere bool
 		slots                         int64
 	}
@@ -51,7 +51,7 @@ func drawWorld(t *rapid.T) (w world) {
 		p.slots = rapid.Int64Range(3, 6).Draw(t, "slots")
 		consumed := int64(0)
 		for range rapid.IntRange(1, 3).Draw(t, "devices") {
-			d := thing{
+			d := worldDevice{
 				tainted: rarely.Draw(t, "tainted"), binds: rarely.Draw(t, "binds"), shared: w.asks > 0,
 				consumes: rapid.SampledFrom([]int64{0, 0, 1, 2, 3}).Draw(t, "consumes"), owner: rapid.IntRange(0, 3).Draw(t, "owner"),
 			}
@@ -131,7 +131,7 @@ func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim 
 
 // The named causes must be removed, and the others make no difference. The test removes causes at their origin, one by one.
 func TestCausesAreTrue(t *testing.T) {
-	said := map[string]int{}
+	seen := map[string]int{}
 	cases.Check(t, func(rt *rapid.T) {
 		w := drawWorld(rt)
 		none := func(string) bool { return false }
@@ -168,20 +168,20 @@ func TestCausesAreTrue(t *testing.T) {
 		}
 		switch everything := sets.New(explain.CauseFeature, explain.CausePool, explain.CauseTaint, explain.CauseCapacity, explain.CauseCounters); {
 		case len(alone) > 0:
-			said["alone"]++
+			seen["alone"]++
 			require.Equal(rt, alone, named)
 		case fits(nil, all):
-			said["in the way"]++
+			seen["in the way"]++
 			require.Empty(rt, named)
 			require.True(rt, fits(nil, inTheWay))
 		case len(named) > 1 || len(named) == 1 && fits(named, all):
-			said["together"]++
+			seen["together"]++
 			require.True(rt, fits(named, inTheWay))
 			for kind := range named {
 				require.False(rt, fits(named.Difference(sets.New(kind)), all), "%s need not be named", kind)
 			}
 		default:
-			said["never"]++
+			seen["never"]++
 			require.False(rt, fits(everything, all))
 			require.Equal(rt, len(named) == 0, e.Never)
 		}
@@ -189,11 +189,11 @@ func TestCausesAreTrue(t *testing.T) {
 			require.False(rt, len(alone) == 0 && fits(named, func(claim string) bool { return claim != o.Claim && inTheWay(claim) }), "%s need not be named", e.InTheWay[i].Claim)
 		}
 		for kind := range named {
-			said[kind]++
+			seen[kind]++
 		}
 	})
-	t.Log(said)
-	require.Len(t, said, 10, "the generator has lost a case: %v", said)
+	t.Log(seen)
+	require.Len(t, seen, 10, "the generator has lost a case: %v", seen)
 }
 
 // TestCausesInWords has one cause each on a node with two pools.
@@ -215,7 +215,7 @@ func TestCausesInWords(t *testing.T) {
 	} {
 		w := world{count: 1}
 		w.pools[0].slots, w.pools[1].slots = 6, 6
-		w.pools[0].things = []thing{{}}
+		w.pools[0].things = []worldDevice{{}}
 		change(&w)
 		e, err := w.problem(t, nil, func(string) bool { return false }).Node(t.Context(), node)
 		require.NoError(t, err)
@@ -227,7 +227,7 @@ func TestCausesInWords(t *testing.T) {
 // some slices with node selectors for other nodes are left out.
 func TestExplanationsLookAtOneNode(t *testing.T) {
 	w := world{count: 1}
-	w.pools[0].things, w.pools[1].things = []thing{{owner: 1}}, []thing{{owner: 1}}
+	w.pools[0].things, w.pools[1].things = []worldDevice{{owner: 1}}, []worldDevice{{owner: 1}}
 	p := w.problem(t, nil, func(string) bool { return false })
 	for i := range 1000 {
 		other := p.Slices[0].DeepCopy()

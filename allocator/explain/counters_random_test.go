@@ -184,7 +184,7 @@ func (w *partitioned) problem(t testing.TB) *explain.Problem {
 	case "profile":
 		claim = matching(claim, driver+"/profile")
 	case "sum":
-		claim = such(claim, "sum", fmt.Sprintf("devices.map(d, d.attributes['%s'].x).sum() <= %d", driver, w.most))
+		claim = withConstraint(claim, "sum", fmt.Sprintf("devices.map(d, d.attributes['%s'].x).sum() <= %d", driver, w.most))
 	}
 	p := problem(t, topology.Topology{}, claim)
 	p.Features, p.NamesAll = structured.Features{PartitionableDevices: true, AdminAccess: true}, true

@@ -12,16 +12,16 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// place is the position of a constraint: the indexes of the claim and of its constraint.
-type place struct{ claim, constraint int }
+// constraintPosition is the position of a constraint: the indexes of the claim and of its constraint.
+type constraintPosition struct{ claim, constraint int }
 
-// writtenOut returns the problem with default constraints of classes written into the claims, so that conditions can be left out
+// withDefaults returns the problem with default constraints of classes written into the claims, so that conditions can be left out
 // one by one. labels are their names in messages.
-func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error) {
+func (p *Problem) withDefaults() (out *Problem, labels map[constraintPosition]string, err error) {
 	out = p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutDefaultConstraints())
 	out.Claims = slices.Clone(p.Claims)
-	labels = map[place]string{}
+	labels = map[constraintPosition]string{}
 	for i, claim := range p.Claims {
 		resolved, err := v1alpha1.Resolve(claim, p.Classes)
 		if err != nil {
@@ -35,7 +35,7 @@ func (p *Problem) writtenOut() (out *Problem, labels map[place]string, err error
 				out.Claims[i] = claim.DeepCopy()
 			}
 			devices := &out.Claims[i].Spec.Devices
-			labels[place{i, len(devices.Constraints)}] = resolved[j].Label()
+			labels[constraintPosition{i, len(devices.Constraints)}] = resolved[j].Label()
 			if err := writeOut(devices, &resolved[j]); err != nil {
 				return nil, nil, err
 			}

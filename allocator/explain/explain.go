@@ -107,7 +107,7 @@ func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) er
 
 // unmet returns the first condition that leaves no solution.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
-	p, labels, err := p.writtenOut()
+	p, labels, err := p.withDefaults()
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,7 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 		return nil, err
 	}
 	unmet := &conditions[first-1]
-	if label, isDefault := labels[place{unmet.claim, unmet.constraint}]; isDefault {
+	if label, isDefault := labels[constraintPosition{unmet.claim, unmet.constraint}]; isDefault {
 		unmet.Constraint = label
 	}
 	return unmet, nil

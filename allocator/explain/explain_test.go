@@ -75,7 +75,7 @@ func explained(t *testing.T, statements string) string {
 		case "match":
 			p.Claims[last] = matching(p.Claims[last], words[0])
 		case "such":
-			p.Claims[last] = such(p.Claims[last], words[0], expression)
+			p.Claims[last] = withConstraint(p.Claims[last], words[0], expression)
 		case "default":
 			class, err := p.Classes.Get(driver)
 			require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestOwners(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
-	p := problem(t, ring(t, 4), such(wanting("c", 2), "ring", contiguous))
+	p := problem(t, ring(t, 4), withConstraint(wanting("c", 2), "ring", contiguous))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := p.Node(ctx, node)
@@ -129,7 +129,7 @@ func TestContextEnds(t *testing.T) {
 // Messages are short for any number of owners, and the data is complete.
 func TestBounded(t *testing.T) {
 	long := "devices.all(d, " + strings.Repeat("d.driver != 'a' && ", 200) + index + " > 30) && true"
-	p := problem(t, ring(t, 40), such(wanting("c", 4), "long", long))
+	p := problem(t, ring(t, 40), withConstraint(wanting("c", 4), "long", long))
 	for i := range 36 {
 		p.Allocated = append(p.Allocated, owning(strings.Repeat("x", 30)+string(rune('a'+i%26))+strings.Repeat("y", i/26), i+4))
 	}
@@ -191,8 +191,8 @@ func wanting(name string, count int64) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// such adds a CEL constraint to a claim.
-func such(claim *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
+// withConstraint adds a CEL constraint to a claim.
+func withConstraint(claim *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	raw, err := json.Marshal(&v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind}, Name: name, Expression: expression,
 	})

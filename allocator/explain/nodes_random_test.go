@@ -121,7 +121,7 @@ func (w *fabric) fits(node int, without sets.Set[string], gone func(owner int) b
 func (w *fabric) problem(t testing.TB) *explain.Problem {
 	claim := wanting("c", w.count)
 	if w.most >= 0 {
-		claim = such(claim, "sum", fmt.Sprintf("devices.map(d, d.attributes['%s'].x).sum() <= %d", driver, w.most))
+		claim = withConstraint(claim, "sum", fmt.Sprintf("devices.map(d, d.attributes['%s'].x).sum() <= %d", driver, w.most))
 	}
 	if w.tolerates {
 		claim.Spec.Devices.Requests[0].Exactly.Tolerations = []resourceapi.DeviceToleration{{Key: "broken", Operator: resourceapi.DeviceTolerationOpExists}}

@@ -109,7 +109,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 	if err != nil || results == nil {
 		return nil, false, err
 	}
-	few = p.having(owners, results)
+	few = p.ownersOf(owners, results)
 	if len(few) > maxOwners {
 		return few, true, nil
 	}
@@ -123,7 +123,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 			i++
 		default:
 			// Earlier owners are still needed: freeing the devices of fewer owners never makes more sets possible.
-			few = p.having(others, results)
+			few = p.ownersOf(others, results)
 			i = min(i, len(few))
 		}
 	}
@@ -144,8 +144,8 @@ func (p *Problem) without(owners []Owner) *Problem {
 	})
 }
 
-// having returns the owners of devices in a solution, or of devices that consume the same counters.
-func (p *Problem) having(owners []Owner, results []resourceapi.AllocationResult) []Owner {
+// ownersOf returns the owners of devices in a solution, or of devices that consume the same counters.
+func (p *Problem) ownersOf(owners []Owner, results []resourceapi.AllocationResult) []Owner {
 	needed := sets.New[structured.DeviceID]()
 	for _, result := range results {
 		for _, d := range result.Devices.Results {

@@ -120,7 +120,7 @@ func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.
 		value, err := Value{Name: preferences[i].Label()}, failure
 		switch {
 		case len(policies) > 0 && policies[0].Preference == i:
-			value, policies = valueTold(&policies[0]), policies[1:]
+			value, policies = newValue(&policies[0]), policies[1:]
 		case len(devices) == 0 || preferences[i].Policy != "" && failure == nil:
 			continue
 		case preferences[i].Policy == "":
@@ -133,7 +133,7 @@ func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.
 	}
 	for i := range policies {
 		// The default policy for requests that no preference covers.
-		values = append(values, valueTold(&policies[i]))
+		values = append(values, newValue(&policies[i]))
 	}
 	return values, ctx.Err()
 }
@@ -149,8 +149,8 @@ func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceap
 	return a.PolicyValues(ctx, node, claim)
 }
 
-// valueTold converts a value of the allocator.
-func valueTold(value *allocator.PreferenceValue) Value {
+// newValue converts a value of the allocator.
+func newValue(value *allocator.PreferenceValue) Value {
 	return Value{Name: value.Name, Value: value.Value, Losses: value.Losses}
 }
 
@@ -224,7 +224,7 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 	}
 	best := Best{Outcome: details.Outcome}
 	for i := range details.Preferences {
-		best.Values = append(best.Values, valueTold(&details.Preferences[i]))
+		best.Values = append(best.Values, newValue(&details.Preferences[i]))
 	}
 	for _, r := range results[0].Devices.Results {
 		best.Devices = append(best.Devices, structured.MakeDeviceID(r.Driver, r.Pool, r.Device).String())

@@ -86,11 +86,11 @@ func TestScoreOfWhatHasChanged(t *testing.T) {
 	require.ErrorContains(t, err, "ResourceClaim default/mine: spec.devices.config[0].opaque.parameters.expression: Required value")
 }
 
-// TestPreferencesHaveNoPartInWhatCannotBeMet has preferences that fail on any set. The obstacle is explained anyway.
-func TestPreferencesHaveNoPartInWhatCannotBeMet(t *testing.T) {
+// TestPreferencesDoNotAffectObstacles has preferences that fail on any set. The obstacle is explained anyway.
+func TestPreferencesDoNotAffectObstacles(t *testing.T) {
 	const fails = "devices.map(d, d.attributes['" + driver + "'].unknown).sum()"
-	own := problem(t, ring(t, 8), preferring(such(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"), "p", fails))
-	ofClass := problem(t, ring(t, 8), such(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"))
+	own := problem(t, ring(t, 8), preferring(withConstraint(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"), "p", fails))
+	ofClass := problem(t, ring(t, 8), withConstraint(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"))
 	class, err := ofClass.Classes.Get(driver)
 	require.NoError(t, err)
 	class.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preferenceOf("p", fails)}}
@@ -113,7 +113,7 @@ func TestScoreOfAPolicy(t *testing.T) {
 	class, err := p.Classes.Get(driver)
 	require.NoError(t, err)
 	class.Spec.Config = []resourceapi.DeviceClassConfiguration{
-		{DeviceConfiguration: such(wanting("any", 2), "pair", pair).Spec.Devices.Config[0].DeviceConfiguration},
+		{DeviceConfiguration: withConstraint(wanting("any", 2), "pair", pair).Spec.Devices.Config[0].DeviceConfiguration},
 	}
 	shape := allocator.Shape{Class: driver, Constraint: "pair", Count: 2}
 	p.Options = append(p.Options, allocator.WithShapes([]allocator.Shape{shape}))

@@ -38,7 +38,7 @@ type Problem struct {
 // from the context or concerns the claim.
 func Prepare(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	p := &Problem{Problem: allocator.Problem{Claims: []*resourceapi.ResourceClaim{claim}, Classes: classes}, Environment: environment}
-	p, _, err := p.writtenOut()
+	p, _, err := p.withDefaults()
 	if err != nil {
 		return err
 	}

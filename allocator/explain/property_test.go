@@ -33,14 +33,14 @@ func TestExplanationsAreTrue(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		parts := rapid.SliceOfN(rapid.SampledFrom(conjuncts), 1, 4).Draw(rt, "conjuncts")
 		count := rapid.Int64Range(1, 3).Draw(rt, "count")
-		p := problem(t, ring(t, 7), such(wanting("c", count), "c", strings.Join(parts, " && ")))
+		p := problem(t, ring(t, 7), withConstraint(wanting("c", count), "c", strings.Join(parts, " && ")))
 		p.Allocated = drawOwners(rt)
 		e, err := p.Node(t.Context(), node)
 		require.NoError(rt, err)
 		solvable := func(allocated []*resourceapi.ResourceClaim, parts ...string) bool {
 			q := problem(t, ring(t, 7), wanting("c", count))
 			if len(parts) > 0 {
-				q.Claims[0] = such(q.Claims[0], "c", strings.Join(parts, " && "))
+				q.Claims[0] = withConstraint(q.Claims[0], "c", strings.Join(parts, " && "))
 			}
 			q.Allocated, q.Options = allocated, []allocator.Option{allocator.WithExhaustiveSearch()}
 			e, err := q.Node(t.Context(), node)
@@ -112,12 +112,12 @@ func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceap
 	}
 }
 
-// TestNothingIsSaidOfOtherNamespaces checks that text and data never name claims of other namespaces, and that their number is
+// TestOtherNamespacesAreNotNamed checks that text and data never name claims of other namespaces, and that their number is
 // right.
-func TestNothingIsSaidOfOtherNamespaces(t *testing.T) {
-	told := 0
+func TestOtherNamespacesAreNotNamed(t *testing.T) {
+	hidden := 0
 	cases.Check(t, func(rt *rapid.T) {
-		p := problem(t, ring(t, 8), such(wanting("c", rapid.Int64Range(2, 5).Draw(rt, "count")), "shape", contiguous))
+		p := problem(t, ring(t, 8), withConstraint(wanting("c", rapid.Int64Range(2, 5).Draw(rt, "count")), "shape", contiguous))
 		p.Allocated = drawOwners(rt)
 		foreign := map[string]bool{}
 		for i, claim := range p.Allocated {
@@ -156,10 +156,10 @@ func TestNothingIsSaidOfOtherNamespaces(t *testing.T) {
 			require.Nil(rt, e.OthersInTheWay)
 			return
 		}
-		told++
+		hidden++
 		require.Equal(rt, others.Claims, e.OthersInTheWay.Claims)
 		require.ElementsMatch(rt, others.Devices, e.OthersInTheWay.Devices)
 		require.IsIncreasing(rt, append([]string{""}, e.OthersInTheWay.Devices...))
 	})
-	require.Positive(t, told, "the generator has lost a case")
+	require.Positive(t, hidden, "the generator has lost a case")
 }

@@ -26,8 +26,8 @@ type group struct {
 	pinned bool
 }
 
-// places maps pools to their nodes; "" means several nodes.
-type places struct {
+// poolNodes maps pools to their nodes; "" means several nodes.
+type poolNodes struct {
 	nodes map[poolID]string
 	// devices counts the devices of each node, everywhere the devices for several nodes.
 	devices    map[string]int
@@ -36,9 +36,9 @@ type places struct {
 
 type poolID struct{ driver, pool string }
 
-// placesOf examines the nodes that claims may be moved to.
-func placesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) places {
-	p := places{nodes: map[poolID]string{}, devices: map[string]int{}}
+// poolNodesOf examines the nodes that claims may be moved to.
+func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNodes {
+	p := poolNodes{nodes: map[poolID]string{}, devices: map[string]int{}}
 	known := make(map[string]bool, len(nodes))
 	for _, node := range nodes {
 		known[node.Name] = true

@@ -91,7 +91,7 @@ type cluster struct {
 	shapes  []Shape
 	groups  []*group
 	// places has the nodes of pools.
-	places places
+	places poolNodes
 }
 
 // New returns a report. It ignores the claims of the problem. Its Allocated claims with devices have the devices in use. All its
@@ -102,8 +102,8 @@ type cluster struct {
 func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, options Options) (*Report, error) {
 	c := &cluster{ctx: ctx, problem: problem, nodes: nodes, shapes: shapesOf(&problem, options)}
 	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),
-		allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(c.known()))
-	c.places = placesOf(problem.Slices, nodes)
+		allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(c.decisiveShapes()))
+	c.places = poolNodesOf(problem.Slices, nodes)
 	c.groups = c.groupsOf(options.Stays)
 	report := &Report{Nodes: len(nodes)}
 	for _, g := range c.groups {
@@ -136,8 +136,8 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// known returns the shapes that affect the choice of devices, the largest first. It leaves out shapes with onlyUsual set.
-func (c *cluster) known() []allocator.Shape {
+// decisiveShapes returns the shapes that affect the choice of devices, the largest first. It leaves out shapes with onlyUsual set.
+func (c *cluster) decisiveShapes() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
 		if !c.shapes[i].onlyUsual {
@@ -166,7 +166,7 @@ func (c *cluster) count(wanted bool) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.inTurn() {
+	for _, s := range c.countingOrder() {
 		s.Idle, err = c.sum(idle, s.shape(), c.nodes)
 		if err == nil {
 			s.Now, err = c.sum(now, s.shape(), c.nodes)
@@ -183,9 +183,9 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// inTurn returns the shapes in the order of counting. Shapes with onlyUsual set are last, so that an exhausted budget leaves
+// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual set are last, so that an exhausted budget leaves
 // them out first.
-func (c *cluster) inTurn() []*Shape {
+func (c *cluster) countingOrder() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {
 		if s := &c.shapes[i]; s.onlyUsual {
@@ -214,7 +214,7 @@ func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	if err != nil {
 		return err
 	}
-	for _, s := range c.inTurn() {
+	for _, s := range c.countingOrder() {
 		if s.Error != "" {
 			continue
 		}

@@ -41,7 +41,7 @@ func TestGroups(t *testing.T) {
 	problem, nodes := clusterOf(2,
 		of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x", "y"), of(has("c", "node-1", 2), "y"), has("d", "node-1", 3),
 		of(has("elsewhere", "node-9", 0), "z"), wants("waits", 8))
-	c := &cluster{problem: problem, nodes: nodes, places: placesOf(problem.Slices, nodes)}
+	c := &cluster{problem: problem, nodes: nodes, places: poolNodesOf(problem.Slices, nodes)}
 	groups := c.groupsOf(nil)
 	require.Len(t, groups, 3)
 	require.Len(t, groups[0].claims, 3)
@@ -62,7 +62,7 @@ func TestAdminAccessTakesNothing(t *testing.T) {
 }
 
 // If no claim asks for a shape, the usual counts are reported if a node allows them.
-func TestShapesThatNobodyAsksFor(t *testing.T) {
+func TestShapesWithoutRequests(t *testing.T) {
 	problem, nodes := clusterOf(1, has("a", "node-1", 0))
 	require.Equal(t, []Shape{block(8, 0, 0, 0, 1), block(4, 0, 1, 1, 2), block(2, 0, 3, 3, 4)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }

@@ -34,7 +34,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 			ofNamespaces[claim.Namespace][shape]++
 		}
 	}
-	turns := turnsOf(ofNamespaces)
+	turns := roundsOf(ofNamespaces)
 	classes, err := problem.Classes.List()
 	if err != nil {
 		return nil
@@ -53,8 +53,8 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// turnsOf returns the round for each shape. In round 0 each namespace gives the shape that it asks for most.
-func turnsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
+// roundsOf returns the round for each shape. In round 0 each namespace gives the shape that it asks for most.
+func roundsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {
 		inOrder := slices.SortedFunc(maps.Keys(asked), func(a, b allocator.Shape) int {

@@ -28,8 +28,8 @@ type oracle struct {
 	members    [][]int
 }
 
-// mayBe reports whether a complete set exists whose verdict is not false.
-func (o *oracle) mayBe() bool {
+// mayBeSatisfied reports whether a complete set exists whose verdict is not false.
+func (o *oracle) mayBeSatisfied() bool {
 	for r := range o.requests {
 		if len(o.members[r]) == o.requests[r].Count {
 			continue
@@ -37,7 +37,7 @@ func (o *oracle) mayBe() bool {
 		for i := range o.devices {
 			if o.mayTake(r, i) {
 				o.members[r] = append(o.members[r], i)
-				is := o.mayBe()
+				is := o.mayBeSatisfied()
 				o.members[r] = o.members[r][:len(o.members[r])-1]
 				if is {
 					return true
@@ -120,10 +120,10 @@ func TestAnyOrder(t *testing.T) {
 				return
 			case o.isComplete():
 				complete++
-				require.Equal(t, o.mayBe(), added, text)
+				require.Equal(t, o.mayBeSatisfied(), added, text)
 			case !added:
 				refused++
-				require.False(t, o.mayBe(), text)
+				require.False(t, o.mayBeSatisfied(), text)
 			}
 			if !added {
 				o.members[r] = o.members[r][:len(o.members[r])-1]

@@ -205,7 +205,7 @@ func (s *Set) Add(request string, position int) bool {
 		return false
 	}
 	s.take(r, position)
-	if s.mayBe() {
+	if s.mayBeSatisfied() {
 		return true
 	}
 	s.giveBack(r)
@@ -231,8 +231,8 @@ func (s *Set) giveBack(r *members) {
 	s.pool.free.Add(position)
 }
 
-// mayBe reports whether some completion of the set may satisfy the constraint.
-func (s *Set) mayBe() bool {
+// mayBeSatisfied reports whether some completion of the set may satisfy the constraint.
+func (s *Set) mayBeSatisfied() bool {
 	if s.ctx.Err() != nil {
 		return s.fails(context.Cause(s.ctx))
 	}

@@ -66,15 +66,15 @@ func constraintOf(t require.TestingT, expression string, requests ...string) (*i
 	return all[0], nil
 }
 
-// constraintAsked holds the methods that the search of the tests calls. [incremental.Set] and exhaustive have them.
-type constraintAsked interface {
+// testedConstraint holds the methods that the search of the tests calls. [incremental.Set] and exhaustive have them.
+type testedConstraint interface {
 	Add(request string, device int) bool
 	Remove(request string, device int)
 	Err() error
 }
 
 // search takes devices in order, as a simple allocator does. It returns the first set.
-func search(s constraintAsked, requests []incremental.Request, devices int) (found [][]int, asked int) {
+func search(s testedConstraint, requests []incremental.Request, devices int) (found [][]int, asked int) {
 	found = make([][]int, len(requests))
 	var visit func(request, from int) bool
 	visit = func(request, from int) bool {

@@ -27,8 +27,8 @@ type branches struct {
 	positions []int
 	// removed is the current set of removed victims. Victims outside positions are in it from the beginning, or never.
 	removed bitset.Set
-	// left is the value of questions at which the search ends. A question is a call of Fits.
-	left int
+	// endAt is the value of questions at which the search ends. A question is a call of Fits.
+	endAt int
 }
 
 // from decides on the positions from next on. The caller must have checked that removing all of them is sufficient. all reports
@@ -46,7 +46,7 @@ func (b *branches) from(next int) (all bool, err error) {
 		b.keep(b.removed)
 		return true, nil
 	}
-	if b.questions >= b.left {
+	if b.questions >= b.endAt {
 		return false, nil
 	}
 	fits, err := b.fits(b.withRest(next + 1))

@@ -101,8 +101,8 @@ func TestWhatKeepsItsDevices(t *testing.T) {
 	require.Empty(t, given(r, user("a", "c")))
 }
 
-// TestWhatIsBeingAllocated checks that the pod's own claim gives back an allocation in progress.
-func TestWhatIsBeingAllocated(t *testing.T) {
+// TestAllocationInProgress checks that the pod's own claim gives back an allocation in progress.
+func TestAllocationInProgress(t *testing.T) {
 	claim := having("c", nil)
 	pod := user("a", "c")
 	claim.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(pod, v1.SchemeGroupVersion.WithKind("Pod"))}

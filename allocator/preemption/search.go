@@ -117,7 +117,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	for _, i := range positions {
 		removed.Remove(i)
 	}
-	b := &branches{search: s, positions: positions, removed: removed, left: s.questions + s.MaxQuestions}
+	b := &branches{search: s, positions: positions, removed: removed, endAt: s.questions + s.MaxQuestions}
 	exact, err := b.from(0)
 	// The search may replace found, so Exact must be set after the search.
 	s.found.Exact = exact

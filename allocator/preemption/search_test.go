@@ -97,8 +97,8 @@ func TestErrorsEndIt(t *testing.T) {
 	require.ErrorIs(t, err, over)
 }
 
-// TestWhatIsFoundByThen checks the limit of questions. kube-scheduler's set needs one question for each victim.
-func TestWhatIsFoundByThen(t *testing.T) {
+// TestMaxQuestions checks the limit of questions. kube-scheduler's set needs one question for each victim.
+func TestMaxQuestions(t *testing.T) {
 	problem := Problem{Victims: single(5, 5, 5, 5), Fits: anyOf([]int{0}, []int{1, 2, 3}), MaxQuestions: 1}
 	found := searched(t, problem)
 	require.Equal(t, []int{1, 2, 3}, found.Removed)

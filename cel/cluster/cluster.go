@@ -162,19 +162,19 @@ type input struct {
 	// managed is the Mapper if the cluster is a ManagedCluster.
 	managed mapping[object]
 	// seen is nil until an expression reads the time or scores, which most expressions don't.
-	seen *seen
+	seen *readData
 }
 
-// seen holds the data that expressions have read besides the cluster, so that all expressions read the same data.
-type seen struct {
+// readData holds the data that expressions have read besides the cluster, so that all expressions read the same data.
+type readData struct {
 	// now is true if now() was read.
 	now    bool
 	scores scoresSeen
 }
 
-func (i *input) looks() *seen {
+func (i *input) looks() *readData {
 	if i.seen == nil {
-		i.seen = &seen{}
+		i.seen = &readData{}
 	}
 	return i.seen
 }

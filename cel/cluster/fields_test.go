@@ -18,7 +18,7 @@ func TestUnknownFields(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "fields.txt"), func(t *testing.T, expression string) string {
 		selector, err := environment.Compile(t.Context(), expressions(expression), nil)
 		if err != nil {
-			return "does not compile: " + toldOf(err)
+			return "does not compile: " + describeError(err)
 		}
 		var all []string
 		for _, unknown := range selector.UnknownFields() {

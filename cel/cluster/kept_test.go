@@ -63,8 +63,8 @@ func plainParse(text string) (ref.Val, uint64) {
 	return untypedValue(value), traversal(uint64(len([]rune(text)))) + containers(value)
 }
 
-// TestKeptTextsSayTheSame tests that values, errors and costs of parseJSON are the same with and without a cached text.
-func TestKeptTextsSayTheSame(t *testing.T) {
+// TestCachedTextsHaveEqualResults tests that values, errors and costs of parseJSON are the same with and without a cached text.
+func TestCachedTextsHaveEqualResults(t *testing.T) {
 	seen := map[string]int{}
 	c := newCosts()
 	check := func(t *rapid.T) {
@@ -113,8 +113,8 @@ func TestKeptTextsSayTheSame(t *testing.T) {
 	require.Positive(t, seen["failed kept"])
 }
 
-// TestKeptTextsAreBounded tests the limit of the cache, with concurrent callers.
-func TestKeptTextsAreBounded(t *testing.T) {
+// TestCachedTextsAreBounded tests the limit of the cache, with concurrent callers.
+func TestCachedTextsAreBounded(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 4 {
 		wait.Go(func() {

@@ -26,7 +26,7 @@ func (s *Selector) Releases() sets.Set[string] {
 			}
 			left, right := part.AsCall().Target(), part.AsCall().Args()[0]
 			for _, sides := range [][2]ast.Expr{{left, right}, {right, left}} {
-				if release, ok := releaseOf(sides[0]); ok && asItStands(sides[1]) {
+				if release, ok := releaseOf(sides[0]); ok && isUnchangedVersion(sides[1]) {
 					result.Insert(release)
 				}
 			}
@@ -51,8 +51,8 @@ func releaseOf(expr ast.Expr) (release string, ok bool) {
 // cutting are the functions that an expression may use to remove a suffix.
 var cutting = []string{"split", "substring", "replace", "find", "findAll"}
 
-// asItStands reports whether expr is the version of a cluster without a function that may remove the suffix.
-func asItStands(expr ast.Expr) bool {
+// isUnchangedVersion reports whether expr is the version of a cluster without a function that may remove the suffix.
+func isUnchangedVersion(expr ast.Expr) bool {
 	isRead, isCut := false, !tree.IsCall(expr, "semver")
 	tree.Visit(expr, func(part ast.Expr, _ tree.Names) {
 		isRead = isRead || tree.QualifiedName(part) == clusterVariable+".status.version.kubernetes"

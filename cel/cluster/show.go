@@ -15,21 +15,21 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// show converts a Go value of one type to the CEL value of its JSON.
-type show func(reflect.Value) ref.Val
+// converter converts a Go value of one type to the CEL value of its JSON.
+type converter func(reflect.Value) ref.Val
 
-// shows caches the show of each type, by reflect.Type.
-var shows sync.Map
+// converters caches the show of each type, by reflect.Type.
+var converters sync.Map
 
-func showOf(t reflect.Type) show {
-	if found, ok := shows.Load(t); ok {
-		return found.(show)
+func showOf(t reflect.Type) converter {
+	if found, ok := converters.Load(t); ok {
+		return found.(converter)
 	}
-	found, _ := shows.LoadOrStore(t, newShow(t))
-	return found.(show)
+	found, _ := converters.LoadOrStore(t, newShow(t))
+	return found.(converter)
 }
 
-func newShow(t reflect.Type) show {
+func newShow(t reflect.Type) converter {
 	if entry := value.TypeReflectEntryOf(t); entry.CanConvertToUnstructured() {
 		return showConverted(entry)
 	}
@@ -53,7 +53,7 @@ func newShow(t reflect.Type) show {
 	}
 }
 
-func newShowNumber(t reflect.Type) show {
+func newShowNumber(t reflect.Type) converter {
 	switch {
 	case reflect.Zero(t).CanInt():
 		return func(v reflect.Value) ref.Val { return types.Int(v.Int()) }
@@ -65,7 +65,7 @@ func newShowNumber(t reflect.Type) show {
 }
 
 // showConverted handles types with their own JSON encoding, such as quantities and times.
-func showConverted(entry *value.TypeReflectCacheEntry) show {
+func showConverted(entry *value.TypeReflectCacheEntry) converter {
 	return func(v reflect.Value) ref.Val {
 		if !v.CanAddr() {
 			v = addressable(v)
@@ -92,12 +92,12 @@ func showElement(v reflect.Value) ref.Val {
 	return showOf(v.Elem().Type())(v.Elem())
 }
 
-func showStruct(t reflect.Type) show {
+func showStruct(t reflect.Type) converter {
 	plan := sync.OnceValue(func() *plan { return planOf(t) })
 	return func(v reflect.Value) ref.Val { return &mapping[object]{object{v, plan()}} }
 }
 
-func newShowList(t reflect.Type) show {
+func newShowList(t reflect.Type) converter {
 	switch {
 	case t.Elem().Kind() == reflect.Uint8 && t.Kind() == reflect.Slice:
 		return orNull(func(v reflect.Value) ref.Val { return types.String(base64.StdEncoding.EncodeToString(v.Bytes())) })
@@ -118,7 +118,7 @@ func newShowList(t reflect.Type) show {
 
 // showStructs allocates all elements at once, which is cheaper than one by one. It converts no field of an element before an
 // expression reads the field.
-func showStructs(element reflect.Type) show {
+func showStructs(element reflect.Type) converter {
 	plan := sync.OnceValue(func() *plan { return planOf(element) })
 	return func(v reflect.Value) ref.Val {
 		elements, values := make([]mapping[object], v.Len()), make([]ref.Val, v.Len())
@@ -130,7 +130,7 @@ func showStructs(element reflect.Type) show {
 	}
 }
 
-func newShowMap(t reflect.Type) show {
+func newShowMap(t reflect.Type) converter {
 	switch {
 	case t.Key().Kind() != reflect.String:
 		return func(v reflect.Value) ref.Val {
@@ -144,7 +144,7 @@ func newShowMap(t reflect.Type) show {
 }
 
 // orNull shows nil slices and maps as null, as JSON does.
-func orNull(f show) show {
+func orNull(f converter) converter {
 	return func(v reflect.Value) ref.Val {
 		if v.Kind() != reflect.Array && v.IsNil() {
 			return types.NullValue

@@ -93,7 +93,7 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	}
 	selector, err := environment.Compile(t.Context(), said, nil)
 	if err != nil {
-		return "does not compile: " + toldOf(err)
+		return "does not compile: " + describeError(err)
 	}
 	content, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 		result := fmt.Sprint(verdict.Matches)
 		if err != nil {
 			require.False(t, verdict.Matches)
-			result = toldOf(err)
+			result = describeError(err)
 		}
 		if verdict.Timed {
 			result += ", at this time"
@@ -119,8 +119,8 @@ func selected(t *testing.T, expression string, object metav1.Object, on cluster.
 	return results[0]
 }
 
-// toldOf returns the reason, the position and the first line of the message of a CEL error, and the text of any other error.
-func toldOf(err error) string {
+// describeError returns the reason, the position and the first line of the message of a CEL error, and the text of any other error.
+func describeError(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok {
 		return err.Error()

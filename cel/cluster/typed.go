@@ -30,7 +30,7 @@ type plan struct {
 
 type property struct {
 	*value.FieldCacheEntry
-	show show
+	show converter
 	// text is the index of the field if it is a plain string of the struct itself, or -1. Most fields that are read for each element
 	// of a list are plain strings, and reading them needs no cache. omitsEmpty is true if the JSON omits an empty string.
 	text       int

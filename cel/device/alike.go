@@ -27,8 +27,8 @@ func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
 	return tree.Conjuncts(holds)
 }
 
-// isAlike reports whether an equality compares an expression of the loop's device with the same expression of devices[n].
-func isAlike(expr ast.Expr, device string) bool {
+// comparesWithIndexed reports whether an equality compares an expression of the loop's device with the same expression of devices[n].
+func comparesWithIndexed(expr ast.Expr, device string) bool {
 	if !tree.IsCall(expr, operators.Equals) {
 		return false
 	}
@@ -39,7 +39,7 @@ func isAlike(expr ast.Expr, device string) bool {
 // isSameOf reports whether indexed is expr with devices[n] in place of the loop's device.
 func isSameOf(expr, indexed ast.Expr, device string) bool {
 	if tree.IsIdent(expr, device) {
-		return isPlace(indexed)
+		return isElementAt(indexed)
 	}
 	if expr.Kind() != indexed.Kind() {
 		return false
@@ -63,8 +63,8 @@ func isSameCall(call, indexed ast.CallExpr, device string) bool {
 		slices.EqualFunc(tree.Operands(call), tree.Operands(indexed), func(one, other ast.Expr) bool { return isSameOf(one, other, device) })
 }
 
-// isPlace reports whether an expression is devices[n] or nodes[n] with a literal n.
-func isPlace(expr ast.Expr) bool {
+// isElementAt reports whether an expression is devices[n] or nodes[n] with a literal n.
+func isElementAt(expr ast.Expr) bool {
 	if !tree.IsCall(expr, operators.Index) {
 		return false
 	}

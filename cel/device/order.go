@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Place is a position in the text of an expression, counted from 1. It is zero if the position is unknown.
-type Place struct{ Line, Column int }
+// Position is a position in the text of an expression, counted from 1. It is zero if the position is unknown.
+type Position struct{ Line, Column int }
 
 // OrderDependence returns the first position where an expression uses the order of the devices:
 //
@@ -24,24 +24,24 @@ type Place struct{ Line, Column int }
 //
 // The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the
 // order doesn't matter. One use is recognized as harmless: a comparison of every device with the first one (alike.go).
-func (e *Expression) OrderDependence() (Place, bool) {
-	o := orderReader{scope: tree.Scope[meaning]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
+func (e *Expression) OrderDependence() (Position, bool) {
+	o := orderReader{scope: tree.Scope[orderRole]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())
 	if o.found == nil {
-		return Place{}, false
+		return Position{}, false
 	}
 	at := e.AST().SourceInfo().GetStartLocation(o.found.ID())
 	if at.Line() <= 0 {
-		return Place{}, true
+		return Position{}, true
 	}
-	return Place{at.Line(), at.Column() + 1}, true
+	return Position{at.Line(), at.Column() + 1}, true
 }
 
-// meaning classifies a variable or an expression by its relation to the order of the devices.
-type meaning int
+// orderRole classifies a variable or an expression by its relation to the order of the devices.
+type orderRole int
 
 const (
-	noOrder meaning = iota
+	noOrder orderRole = iota
 	// deviceOrder marks a list in the order of the devices.
 	deviceOrder
 	// deviceIndex marks the index of an element of such a list.
@@ -51,7 +51,7 @@ const (
 // orderReader finds the first subexpression whose result depends on the order of the devices.
 type orderReader struct {
 	// scope holds the variables of the expression. A variable of the environment that is not in scope is noOrder.
-	scope tree.Scope[meaning]
+	scope tree.Scope[orderRole]
 	found ast.Expr
 }
 
@@ -62,7 +62,7 @@ func (o *orderReader) report(expr ast.Expr) {
 }
 
 // visit returns the meaning of an expression.
-func (o *orderReader) visit(expr ast.Expr) meaning {
+func (o *orderReader) visit(expr ast.Expr) orderRole {
 	switch expr.Kind() {
 	case ast.IdentKind:
 		is, _ := o.scope.Lookup(expr.AsIdent())
@@ -82,7 +82,7 @@ func (o *orderReader) visit(expr ast.Expr) meaning {
 }
 
 // value visits an expression whose result is used as a value. It reports the expression if that value is the index of a device.
-func (o *orderReader) value(expr ast.Expr) meaning {
+func (o *orderReader) value(expr ast.Expr) orderRole {
 	is := o.visit(expr)
 	if is == deviceIndex {
 		o.report(expr)
@@ -97,7 +97,7 @@ var (
 	asksOrder  = []string{operators.Index, operators.OptIndex, "first", "last", "slice", "indexOf", "lastIndexOf", "isSorted", "join"}
 )
 
-func (o *orderReader) call(expr ast.Expr) meaning {
+func (o *orderReader) call(expr ast.Expr) orderRole {
 	call := expr.AsCall()
 	function := call.FunctionName()
 	if tree.IsCall(expr, operators.Equals, operators.NotEquals) {
@@ -133,7 +133,7 @@ func (o *orderReader) equality(expr ast.Expr) {
 
 // comprehension visits an expanded macro: a loop with an accumulator. If the accumulator is a list, the result is in the order of
 // the loop's range.
-func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
+func (o *orderReader) comprehension(c ast.ComprehensionExpr) orderRole {
 	over := o.value(c.IterRange())
 	if over == deviceOrder && c.IterRange().Kind() == ast.IdentKind && IsSet(c.IterRange().AsIdent()) && !IsSet(c.IterVar()) {
 		if demanded := conjunctsOfAll(c); demanded != nil {
@@ -166,7 +166,7 @@ func (o *orderReader) comprehension(c ast.ComprehensionExpr) meaning {
 func (o *orderReader) all(conjuncts []ast.Expr, device string) {
 	o.scope.Declare(device, noOrder)
 	for _, conjunct := range conjuncts {
-		if !isAlike(conjunct, device) {
+		if !comparesWithIndexed(conjunct, device) {
 			o.value(conjunct)
 		}
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestExpressionsTakeWhatIsSaid checks that the reported size of an expression is about its real size, for usual expressions and
+// TestReportedExpressionSize checks that the reported size of an expression is about its real size, for usual expressions and
 // for very large ones.
-func TestExpressionsTakeWhatIsSaid(t *testing.T) {
+func TestReportedExpressionSize(t *testing.T) {
 	tests := map[string]string{
 		"constant":    "true",
 		"short":       "devices.size() > 0",

@@ -19,7 +19,7 @@ const maxSuspicions = 5
 
 // A Suspicion is a valid part of an expression whose result does not depend on the devices, although it seems to.
 type Suspicion struct {
-	Place
+	Position
 	Message string
 }
 
@@ -65,7 +65,7 @@ func (s *suspicions) reportAt(id int64, message string) {
 	}
 	found := Suspicion{Message: message}
 	if start := s.checked.SourceInfo().GetStartLocation(id); start.Line() > 0 {
-		found.Place = Place{start.Line(), start.Column() + 1}
+		found.Position = Position{start.Line(), start.Column() + 1}
 	}
 	s.found = append(s.found, found)
 }
@@ -133,7 +133,7 @@ func (s *suspicions) itself(expr ast.Expr) {
 		return
 	}
 	operands := tree.Operands(expr.AsCall())
-	if len(operands) != 2 || !tree.Alike(operands[0], operands[1]) {
+	if len(operands) != 2 || !tree.Equivalent(operands[0], operands[1]) {
 		return
 	}
 	always := tree.IsCall(expr, trueOfItself...)

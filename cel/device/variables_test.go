@@ -27,9 +27,9 @@ var oneNUMANode = variables{
 		{'0008': 0, '0009': 0, '0018': 1, '0019': 1}[device.attributes['resource.kubernetes.io'].pcieRoot.substring(3, 7)]`},
 }
 
-// TestVariablesMeanWhatTheyStandFor compares expressions with variables to the same expressions without variables: values,
+// TestVariablesEqualTheirTexts compares expressions with variables to the same expressions without variables: values,
 // failures and costs.
-func TestVariablesMeanWhatTheyStandFor(t *testing.T) {
+func TestVariablesEqualTheirTexts(t *testing.T) {
 	for name, test := range map[string]struct {
 		variables
 		with, without string
@@ -193,9 +193,9 @@ func TestVariablesThatCompileTo(t *testing.T) {
 	}
 }
 
-// TestTextsAndVariablesAreToldApart checks that expressions with different variables don't share a cache key because their
+// TestVariablesAreInTheCacheKey checks that expressions with different variables don't share a cache key because their
 // concatenated texts are equal.
-func TestTextsAndVariablesAreToldApart(t *testing.T) {
+func TestVariablesAreInTheCacheKey(t *testing.T) {
 	reads := "devices.all(d, d.variables.a == '')"
 	for _, test := range []variables{nil, {{Name: "a", Expression: "device.driver"}}, {{Name: "a", Expression: "'x'"}}, {{Name: "b", Expression: "''"}, {Name: "a", Expression: "''"}}} {
 		expression, err := environment.Compile(t.Context(), reads, test...)

@@ -17,18 +17,18 @@ type Entry[K comparable, V any] struct {
 	element
 	memo *Memo[K, V]
 	key  K
-	// isKnown is set after value. Both never change again.
-	isKnown atomic.Bool
-	value   V
-	// isBeingFound is true while a caller computes the value. The other callers wait until done is closed, and then compete again.
+	// hasValue is set after value. Both never change again.
+	hasValue atomic.Bool
+	value    V
+	// isComputing is true while a caller computes the value. The other callers wait until done is closed, and then compete again.
 	// The first waiting caller creates done. The mutex of the memory guards both.
-	isBeingFound bool
-	done         chan struct{}
+	isComputing bool
+	done        chan struct{}
 }
 
 // Look returns the value, or nil if it is missing.
 func (e *Entry[K, V]) Look() *V {
-	if e.isKnown.Load() {
+	if e.hasValue.Load() {
 		return &e.value
 	}
 	return nil
@@ -57,7 +57,7 @@ func (e *Entry[K, V]) Find(ctx context.Context, find func() (V, error)) (value V
 	}
 	if value, err = find(); err == nil {
 		e.value = value
-		e.isKnown.Store(true)
+		e.hasValue.Store(true)
 		e.count()
 	}
 	return value, false, err
@@ -84,8 +84,8 @@ func (e *Entry[K, V]) begin() (busy <-chan struct{}) {
 	m := e.memo.memory
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	if !e.isBeingFound {
-		e.isBeingFound = true
+	if !e.isComputing {
+		e.isComputing = true
 		return nil
 	}
 	if e.done == nil {
@@ -99,7 +99,7 @@ func (e *Entry[K, V]) end() {
 	m := e.memo.memory
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	e.isBeingFound = false
+	e.isComputing = false
 	if e.done != nil {
 		close(e.done)
 		e.done = nil

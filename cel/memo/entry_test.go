@@ -88,8 +88,8 @@ func TestFindAsksOnce(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsIsToldWhatIsNotKept tests that waiting callers get a value that is too large to be stored.
-func TestWhoWaitsIsToldWhatIsNotKept(t *testing.T) {
+// TestWaitingCallersGetLargeValues tests that waiting callers get a value that is too large to be stored.
+func TestWaitingCallersGetLargeValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := New(1 << 20)
 		large := In(memory, func(string, *int) Size { return Size{Bytes: 1 << 20} })
@@ -117,9 +117,9 @@ func TestWhoWaitsIsToldWhatIsNotKept(t *testing.T) {
 	})
 }
 
-// TestFindPassesTheTurnOn tests that the next caller computes if the first one fails, and that other callers do not get its
+// TestNextCallerComputesAfterAFailure tests that the next caller computes if the first one fails, and that other callers do not get its
 // error.
-func TestFindPassesTheTurnOn(t *testing.T) {
+func TestNextCallerComputesAfterAFailure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEntry()
 		release := make(chan struct{})
@@ -150,8 +150,8 @@ func TestFindPassesTheTurnOn(t *testing.T) {
 	})
 }
 
-// TestFindWaitsAsLongAsTheContextPermits tests that a caller stops waiting when its context ends.
-func TestFindWaitsAsLongAsTheContextPermits(t *testing.T) {
+// TestFindEndsWithTheContext tests that a caller stops waiting when its context ends.
+func TestFindEndsWithTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newEntry()
 		release := make(chan struct{})

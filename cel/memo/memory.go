@@ -79,7 +79,7 @@ type element struct {
 // owner is notified when its element is dropped. The memory is locked then.
 type owner interface{ dropped() }
 
-func (e *element) isKept() bool { return e.next != nil }
+func (e *element) isStored() bool { return e.next != nil }
 
 // insert makes an element the newest.
 func (m *Memory) insert(e *element) {
@@ -94,7 +94,7 @@ func (e *element) unlink() {
 
 // use makes an element the newest, unless it was dropped.
 func (m *Memory) use(e *element) {
-	if m.ends.next == e || !e.isKept() {
+	if m.ends.next == e || !e.isStored() {
 		return
 	}
 	e.unlink()
@@ -103,7 +103,7 @@ func (m *Memory) use(e *element) {
 
 // charge adds bytes and parts to an element. It may then drop this element or others.
 func (m *Memory) charge(e *element, bytes int, parts []Part) {
-	if !e.isKept() {
+	if !e.isStored() {
 		return
 	}
 	e.bytes += int64(bytes)

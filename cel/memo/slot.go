@@ -38,7 +38,7 @@ func (s *Slot[V]) Look() *V {
 func (s *Slot[V]) Keep(value *V, size Size) {
 	s.memory.mutex.Lock()
 	defer s.memory.mutex.Unlock()
-	if s.isKept() {
+	if s.isStored() {
 		s.memory.drop(&s.element)
 	}
 	s.value.Store(value)
@@ -50,7 +50,7 @@ func (s *Slot[V]) Keep(value *V, size Size) {
 func (s *Slot[V]) Forget() {
 	s.memory.mutex.Lock()
 	defer s.memory.mutex.Unlock()
-	if s.isKept() {
+	if s.isStored() {
 		s.memory.drop(&s.element)
 	}
 }

@@ -95,7 +95,7 @@ func insteadOf(function string) func(*call, []ref.Val) ref.Val {
 	case function == "quantity" || function == "isQuantity":
 		return clampQuantity
 	case loads[function].zoned:
-		return inKeptZone
+		return inCachedZone
 	default:
 		return nil
 	}

@@ -56,8 +56,8 @@ func unknownLoad(c *Call) Load {
 	return Load{100 + 50*all + 20*texts, 64*all + 4*texts}
 }
 
-// known is a function with a load. Free functions are listed as well: they take no longer than their CEL cost.
-type known struct {
+// functionLoad is a function with a load. Free functions are listed as well: they take no longer than their CEL cost.
+type functionLoad struct {
 	load func(*Call) Load
 	// deep marks the operands whose nested values are all counted.
 	deep [2]bool
@@ -68,24 +68,24 @@ type known struct {
 }
 
 // loads are the loads of all functions in the environments of devices and of clusters.
-var loads = func() map[string]known {
-	result := map[string]known{}
-	add := func(is known, functions ...string) {
+var loads = func() map[string]functionLoad {
+	result := map[string]functionLoad{}
+	add := func(is functionLoad, functions ...string) {
 		for _, function := range functions {
 			result[function] = is
 		}
 	}
-	constant := func(nanoseconds float64) known {
-		return known{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
+	constant := func(nanoseconds float64) functionLoad {
+		return functionLoad{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
 	}
 	// reading is the load of reading a text: nanoseconds per byte, and bytes made per byte.
-	reading := func(base, each, makes float64) known {
-		return known{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
+	reading := func(base, each, makes float64) functionLoad {
+		return functionLoad{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
 	}
 	first, second, both := [2]bool{true, false}, [2]bool{false, true}, [2]bool{true, true}
 
 	// Free functions.
-	add(known{}, operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+	add(functionLoad{}, operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, "__not_strictly_false__",
 		"dyn", "type", "first", "last", "hasValue", "value", "or", "orValue",
@@ -96,15 +96,15 @@ var loads = func() map[string]known {
 		"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc")
 
 	// Functions of values.
-	add(known{load: equalling}, operators.Equals, operators.NotEquals)
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8} }},
+	add(functionLoad{load: equalling}, operators.Equals, operators.NotEquals)
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8} }},
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, "startsWith", "endsWith")
-	add(known{load: func(c *Call) Load { return appending(c.First.Size + c.Second.Size) }}, operators.Add)
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size} }}, "size")
-	add(known{deep: both, load: func(c *Call) Load {
+	add(functionLoad{load: func(c *Call) Load { return appending(c.First.Size + c.Second.Size) }}, operators.Add)
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 10 + c.First.Size} }}, "size")
+	add(functionLoad{deep: both, load: func(c *Call) Load {
 		return Load{Nanoseconds: 20 + 25*min(c.Second.Size*c.First.Deep, c.Second.Deep+c.Second.Size)}
 	}}, operators.In)
-	add(known{deep: second, load: func(c *Call) Load {
+	add(functionLoad{deep: second, load: func(c *Call) Load {
 		return Load{100 + 60*c.First.Size + 60*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 	}}, "cel.@mapInsert")
 
@@ -120,66 +120,66 @@ var loads = func() map[string]known {
 	add(reading(300, 60, 12), "getQuery")
 	add(reading(60, 6, 2), "getEscapedPath")
 	add(reading(60, 6, 1), "getHost", "getHostname", "getPort")
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 2*(c.First.Size+c.Second.Size)} }}, "contains")
-	add(known{result: replacedSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + c.Result, c.Result} }}, "replace")
-	add(known{result: splitSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + 30*c.Result, 16 * c.Result} }}, "split")
-	add(known{result: joinedSize, load: func(c *Call) Load { return Load{60 + 30*c.First.Size + c.Result, 2 * c.Result} }}, "join")
-	add(known{deep: second, result: formattedSize, load: func(c *Call) Load {
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 20 + 2*(c.First.Size+c.Second.Size)} }}, "contains")
+	add(functionLoad{result: replacedSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + c.Result, c.Result} }}, "replace")
+	add(functionLoad{result: splitSize, load: func(c *Call) Load { return Load{60 + 4*c.First.Size + 30*c.Result, 16 * c.Result} }}, "split")
+	add(functionLoad{result: joinedSize, load: func(c *Call) Load { return Load{60 + 30*c.First.Size + c.Result, 2 * c.Result} }}, "join")
+	add(functionLoad{deep: second, result: formattedSize, load: func(c *Call) Load {
 		return Load{300 + 50*c.First.Size + 100*c.Second.Deep + c.Result/2, 4 * c.Result}
 	}}, "format")
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 100 + c.First.Size} }}, "format.named")
-	add(known{load: func(c *Call) Load { return Load{1_000 + 300*c.Second.Size, 8 * c.Second.Size} }}, "validate")
-	add(known{load: matching}, "matches", "find")
-	add(known{load: func(c *Call) Load {
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 100 + c.First.Size} }}, "format.named")
+	add(functionLoad{load: func(c *Call) Load { return Load{1_000 + 300*c.Second.Size, 8 * c.Second.Size} }}, "validate")
+	add(functionLoad{load: matching}, "matches", "find")
+	add(functionLoad{load: func(c *Call) Load {
 		result := executing(c)
 		// Each match may scan the rest of the text, and stores the positions of all groups.
 		result.Nanoseconds += c.Steps * (c.First.Size + 1) * (2.5 + c.Groups + c.First.Size/2)
 		result.Bytes += 24*c.First.Size + 24
 		return result
 	}}, "findAll")
-	add(known{zoned: true, load: zoning}, "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
+	add(functionLoad{zoned: true, load: zoning}, "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
 		"getHours", "getMinutes", "getSeconds", "getMilliseconds")
 
 	// Functions of lists, and of texts if a function accepts both.
-	add(known{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}, "slice", "reverse")
+	add(functionLoad{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}, "slice", "reverse")
 	// Each value of the list is unwrapped.
-	add(known{load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }}, "unwrapOpt", "optional.unwrap")
-	add(known{load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }}, "lists.range")
-	add(known{result: flattenedSize, load: func(c *Call) Load { return Load{40 + 100*c.Result, 32 * c.Result} }}, "flatten")
-	add(known{load: func(c *Call) Load {
+	add(functionLoad{load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }}, "unwrapOpt", "optional.unwrap")
+	add(functionLoad{load: func(c *Call) Load { return Load{40 + 20*c.First.Value, 24 * c.First.Value} }}, "lists.range")
+	add(functionLoad{result: flattenedSize, load: func(c *Call) Load { return Load{40 + 100*c.Result, 32 * c.Result} }}, "flatten")
+	add(functionLoad{load: func(c *Call) Load {
 		n := max(c.First.Size, c.Second.Size)
 		return Load{100 + 60*n*math.Log2(n+2), 48 * n}
 	}}, "sort", "@sortByAssociatedKeys")
-	add(known{deep: first, load: func(c *Call) Load { return Load{Nanoseconds: 40 + 30*c.First.Deep} }},
+	add(functionLoad{deep: first, load: func(c *Call) Load { return Load{Nanoseconds: 40 + 30*c.First.Deep} }},
 		"isSorted", "sum", "min", "max", "math.@min", "math.@max")
-	add(known{deep: first, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }}, "distinct")
+	add(functionLoad{deep: first, load: func(c *Call) Load { return Load{40 + 30*c.First.Size*c.First.Deep, 16 * c.First.Size} }}, "distinct")
 	// Functions that search for a value in a list, or for a text in a text.
-	add(known{deep: both, load: func(c *Call) Load {
+	add(functionLoad{deep: both, load: func(c *Call) Load {
 		return Load{50 + 12*(c.First.Size+c.Second.Size) + max(30*c.First.Deep, c.First.Size*c.Second.Size), 0}
 	}}, "indexOf", "lastIndexOf")
-	add(known{deep: second, load: func(c *Call) Load { return Load{Nanoseconds: 50 + 30*c.First.Size*c.Second.Deep} }}, "includes")
-	add(known{deep: both, load: crossing}, "sets.contains", "sets.intersects")
-	add(known{deep: both, load: func(c *Call) Load { return Load{Nanoseconds: 2 * crossing(c).Nanoseconds} }}, "sets.equivalent")
-	add(known{deep: both, load: func(c *Call) Load {
+	add(functionLoad{deep: second, load: func(c *Call) Load { return Load{Nanoseconds: 50 + 30*c.First.Size*c.Second.Deep} }}, "includes")
+	add(functionLoad{deep: both, load: crossing}, "sets.contains", "sets.intersects")
+	add(functionLoad{deep: both, load: func(c *Call) Load { return Load{Nanoseconds: 2 * crossing(c).Nanoseconds} }}, "sets.equivalent")
+	add(functionLoad{deep: both, load: func(c *Call) Load {
 		return Load{60 + 60*c.First.Deep*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 	}}, "sameOrIncludes")
 
 	// Functions of sets of devices.
-	add(known{deep: first, load: relating}, "@connected", "@clique")
-	add(known{deep: first, load: circling}, "@ring", "@path")
-	add(known{deep: first, load: pairing}, "@paired")
-	add(known{deep: both, load: boxing}, "@box")
+	add(functionLoad{deep: first, load: relating}, "@connected", "@clique")
+	add(functionLoad{deep: first, load: circling}, "@ring", "@path")
+	add(functionLoad{deep: first, load: pairing}, "@paired")
+	add(functionLoad{deep: both, load: boxing}, "@box")
 
 	// Functions of Kubernetes' types.
-	add(known{result: decimals, load: func(c *Call) Load {
+	add(functionLoad{result: decimals, load: func(c *Call) Load {
 		return Load{200 + 10*c.First.Size + c.First.Size*c.First.Size/600 + 1_500*c.Result, 2*c.First.Size + 800*c.Result}
 	}}, "quantity", "isQuantity")
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 100 + min(c.First.Size, c.Second.Size)} }},
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 100 + min(c.First.Size, c.Second.Size)} }},
 		"compareTo", "isGreaterThan", "isLessThan")
 	add(constant(600), "add", "sub")
 	add(constant(150), "asApproximateFloat")
 	add(constant(100), "asInteger", "isInteger")
-	add(known{load: func(c *Call) Load { return Load{Nanoseconds: 200 + 10*c.Second.Size} }}, "containsIP", "containsCIDR")
+	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 200 + 10*c.Second.Size} }}, "containsIP", "containsCIDR")
 	return result
 }()
 

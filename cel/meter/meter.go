@@ -101,8 +101,8 @@ type account struct {
 	// charges and since are the charges and nanoseconds since the context was last checked.
 	charges int
 	since   float64
-	// heavy is true if the evaluation holds a permit to make more than lightBytes.
-	heavy bool
+	// hasPermit is true if the evaluation holds a permit to make more than lightBytes.
+	hasPermit bool
 	// values is the stack of call arguments. Values must not be used after their call. call is the call that is being charged. Both
 	// are fields because allocating them for each call would take longer than most calls.
 	values []ref.Val
@@ -121,7 +121,7 @@ func (a *account) charge(cost uint64) {
 		panic(&LimitError{Limit: a.limits.Cost, Unit: UnitCost})
 	}
 	if a.charges++; a.charges >= chargesPerLook {
-		a.look()
+		a.checkContext()
 	}
 }
 
@@ -140,15 +140,15 @@ func (a *account) load(of Load, by *call) {
 		panic(by.exceeds(a.limits.Bytes, UnitBytes))
 	}
 	if a.since += of.Nanoseconds; a.since >= nanosecondsPerLook {
-		a.look()
+		a.checkContext()
 	}
-	if a.bytes > lightBytes && !a.heavy {
-		a.heavy = wait(a.ctx)
+	if a.bytes > lightBytes && !a.hasPermit {
+		a.hasPermit = acquirePermit(a.ctx)
 	}
 }
 
-// look ends the evaluation if its context has ended.
-func (a *account) look() {
+// checkContext ends the evaluation if its context has ended.
+func (a *account) checkContext() {
 	a.charges, a.since = 0, 0
 	if a.ctx == nil {
 		return
@@ -164,8 +164,8 @@ func (a *account) look() {
 type scope struct {
 	interpreter.Activation
 	account account
-	// room is the initial memory of the argument stack. It is enough for most expressions.
-	room [16]ref.Val
+	// initialValues is the initial memory of the argument stack. It is enough for most expressions.
+	initialValues [16]ref.Val
 }
 
 // scopes are unused scopes. A scope is not reused after a panic, because other values may still refer to it.
@@ -213,8 +213,8 @@ const (
 
 var heavy = semaphore.NewWeighted(heavyAtOnce)
 
-// wait waits for a permit. An evaluation that holds a permit never waits for another one.
-func wait(ctx context.Context) bool {
+// acquirePermit waits for a permit. An evaluation that holds a permit never waits for another one.
+func acquirePermit(ctx context.Context) bool {
 	if ctx == nil {
 		return false
 	}

@@ -147,10 +147,10 @@ func (b *builder) loaderOf(function string) loader {
 	}
 }
 
-var everything = known{deep: [2]bool{true, true}}
+var everything = functionLoad{deep: [2]bool{true, true}}
 
 // callOf returns the properties of a call with its operands.
-func callOf(a *account, c *call, values []ref.Val, is known) *Call {
+func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 	result := &a.call
 	*result = Call{}
 	if len(values) > 0 {
@@ -161,7 +161,7 @@ func callOf(a *account, c *call, values []ref.Val, is known) *Call {
 	}
 	if len(values) > 1 {
 		if zone, ok := values[1].(types.String); ok && is.zoned {
-			result.NoZone = isKept(string(zone))
+			result.NoZone = isCachedZone(string(zone))
 		}
 		// A plain value is compared without traversing the elements of the list.
 		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))

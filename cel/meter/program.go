@@ -129,13 +129,13 @@ type Program struct {
 // an [*InterruptedError]. With an error of cel-go, value holds its position.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
 	s := scopes.Get().(*scope)
-	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.room[:0]}
+	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.initialValues[:0]}
 	frame, err := interpreter.NewExecutionFrame(s)
 	if err != nil {
 		return nil, Expense{}, err
 	}
 	defer func() {
-		if s.account.heavy {
+		if s.account.hasPermit {
 			endTurn()
 		}
 		expense = s.account.expense()

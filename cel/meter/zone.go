@@ -55,8 +55,8 @@ func isPlainZone(name string) bool {
 	}) < 0
 }
 
-// isKept reports whether a zone lookup is free. It loads a zone that is not cached yet.
-func isKept(name string) bool {
+// isCachedZone reports whether a zone lookup is free. It loads a zone that is not cached yet.
+func isCachedZone(name string) bool {
 	if name == "" || name == "UTC" || strings.Contains(name, ":") {
 		return true // These zones need no file.
 	}
@@ -67,8 +67,8 @@ func isKept(name string) bool {
 	return err == nil
 }
 
-// inKeptZone returns a part of a timestamp in a cached zone. It returns nil if the call has no plain zone.
-func inKeptZone(of *call, values []ref.Val) ref.Val {
+// inCachedZone returns a part of a timestamp in a cached zone. It returns nil if the call has no plain zone.
+func inCachedZone(of *call, values []ref.Val) ref.Val {
 	if len(values) < 2 {
 		return nil
 	}

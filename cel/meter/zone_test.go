@@ -63,8 +63,8 @@ func TestKeptZones(t *testing.T) {
 	}
 }
 
-// TestOnlyPlainZonesAreKept tests that the variants of a zone's name are not cached.
-func TestOnlyPlainZonesAreKept(t *testing.T) {
+// TestOnlyPlainZonesAreCached tests that the variants of a zone's name are not cached.
+func TestOnlyPlainZonesAreCached(t *testing.T) {
 	for _, name := range []string{"Europe//Berlin", "./Europe/Berlin", "Europe/./Berlin", "No/Where", ""} {
 		_, _ = loadZone(name)
 		require.NotContains(t, zones.known, name)

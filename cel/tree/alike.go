@@ -11,13 +11,13 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Alike reports whether two expressions are equal up to the names of loop variables and the parentheses in chains of && or ||.
-func Alike(a, b ast.Expr) bool { return (&comparison{}).alike(a, b) }
+// Equivalent reports whether two expressions are equal up to the names of loop variables and the parentheses in chains of && or ||.
+func Equivalent(a, b ast.Expr) bool { return (&comparison{}).equivalent(a, b) }
 
 // comparison holds the pairs of loop variables around two parts, the innermost last.
 type comparison struct{ names [][2]string }
 
-func (c *comparison) alike(a, b ast.Expr) bool {
+func (c *comparison) equivalent(a, b ast.Expr) bool {
 	if a.Kind() != b.Kind() {
 		return false
 	}
@@ -29,14 +29,14 @@ func (c *comparison) alike(a, b ast.Expr) bool {
 		return x.Type() == y.Type() && x.Equal(y) == types.True
 	case ast.SelectKind:
 		x, y := a.AsSelect(), b.AsSelect()
-		return x.FieldName() == y.FieldName() && x.IsTestOnly() == y.IsTestOnly() && c.alike(x.Operand(), y.Operand())
+		return x.FieldName() == y.FieldName() && x.IsTestOnly() == y.IsTestOnly() && c.equivalent(x.Operand(), y.Operand())
 	case ast.ListKind:
 		x, y := a.AsList(), b.AsList()
 		return slices.Equal(x.OptionalIndices(), y.OptionalIndices()) && c.allAlike(x.Elements(), y.Elements())
 	case ast.MapKind:
 		return slices.EqualFunc(a.AsMap().Entries(), b.AsMap().Entries(), func(x, y ast.EntryExpr) bool {
 			p, q := x.AsMapEntry(), y.AsMapEntry()
-			return p.IsOptional() == q.IsOptional() && c.alike(p.Key(), q.Key()) && c.alike(p.Value(), q.Value())
+			return p.IsOptional() == q.IsOptional() && c.equivalent(p.Key(), q.Key()) && c.equivalent(p.Value(), q.Value())
 		})
 	case ast.CallKind:
 		return c.callsAlike(a, b)
@@ -57,7 +57,7 @@ func (c *comparison) sameName(a, b string) bool {
 	return a == b
 }
 
-func (c *comparison) allAlike(a, b []ast.Expr) bool { return slices.EqualFunc(a, b, c.alike) }
+func (c *comparison) allAlike(a, b []ast.Expr) bool { return slices.EqualFunc(a, b, c.equivalent) }
 
 func (c *comparison) callsAlike(a, b ast.Expr) bool {
 	x, y := a.AsCall(), b.AsCall()
@@ -68,7 +68,7 @@ func (c *comparison) callsAlike(a, b ast.Expr) bool {
 	case operators.LogicalAnd, operators.LogicalOr:
 		return c.allAlike(chain(a, x.FunctionName()), chain(b, x.FunctionName()))
 	}
-	if x.IsMemberFunction() && !c.alike(x.Target(), y.Target()) {
+	if x.IsMemberFunction() && !c.equivalent(x.Target(), y.Target()) {
 		return false
 	}
 	return c.allAlike(x.Args(), y.Args())
@@ -87,15 +87,15 @@ func chain(expr ast.Expr, operator string) []ast.Expr {
 }
 
 func (c *comparison) loopsAlike(a, b ast.ComprehensionExpr) bool {
-	if !c.alike(a.IterRange(), b.IterRange()) || !c.alike(a.AccuInit(), b.AccuInit()) || a.HasIterVar2() != b.HasIterVar2() {
+	if !c.equivalent(a.IterRange(), b.IterRange()) || !c.equivalent(a.AccuInit(), b.AccuInit()) || a.HasIterVar2() != b.HasIterVar2() {
 		return false
 	}
 	outside := len(c.names)
 	defer func() { c.names = c.names[:outside] }()
 	c.names = append(c.names, [2]string{a.AccuVar(), b.AccuVar()})
-	if !c.alike(a.Result(), b.Result()) {
+	if !c.equivalent(a.Result(), b.Result()) {
 		return false
 	}
 	c.names = append(c.names, [2]string{a.IterVar(), b.IterVar()}, [2]string{a.IterVar2(), b.IterVar2()})
-	return c.alike(a.LoopCondition(), b.LoopCondition()) && c.alike(a.LoopStep(), b.LoopStep())
+	return c.equivalent(a.LoopCondition(), b.LoopCondition()) && c.equivalent(a.LoopStep(), b.LoopStep())
 }

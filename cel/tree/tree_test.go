@@ -135,7 +135,7 @@ func TestAlike(t *testing.T) {
 		{"x.?y.orValue([?x.?z, {'a': 1}])", "x.?y.orValue([?x.?z, {'a': 1}])"},
 		{"x.all(i, v, i < v)", "x.all(v, i, v < i)"},
 	} {
-		require.True(t, tree.Alike(parsed(t, pair[0]), parsed(t, pair[1])), "%v", pair)
+		require.True(t, tree.Equivalent(parsed(t, pair[0]), parsed(t, pair[1])), "%v", pair)
 	}
 	for _, pair := range [][2]string{
 		{"a.b", "a.c"},
@@ -161,7 +161,7 @@ func TestAlike(t *testing.T) {
 		{"{'a': 1}", "{?'a': x}"},
 		{"a", "1"},
 	} {
-		require.False(t, tree.Alike(parsed(t, pair[0]), parsed(t, pair[1])), "%v", pair)
+		require.False(t, tree.Equivalent(parsed(t, pair[0]), parsed(t, pair[1])), "%v", pair)
 	}
 }
 

@@ -122,7 +122,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	kind := document.Object.GroupVersionKind()
 	passedOver := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s", document.Source, kind.Kind, document.Object.GetName())), " ")
 	if !scheme.Recognizes(kind) {
-		o.PassedOver = append(o.PassedOver, passedOver)
+		o.Ignored = append(o.Ignored, passedOver)
 		if warning := misspelt(document); warning != "" {
 			o.Warnings = append(o.Warnings, warning)
 		}
@@ -139,7 +139,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	}
 	setDefaults(object)
 	if !o.add(object, namespace) {
-		o.PassedOver = append(o.PassedOver, passedOver)
+		o.Ignored = append(o.Ignored, passedOver)
 	}
 	return nil
 }

@@ -34,24 +34,24 @@ type Objects struct {
 	// Running holds the pods of all namespaces that have a node. Only the fields that their resources depend on are set.
 	Running []*corev1.Pod
 	Unread
-	// above holds the objects from files that replace or complete the cluster's objects. It is nil without such files.
-	above *Objects
+	// fromFiles holds the objects from files that replace or complete the cluster's objects. It is nil without such files.
+	fromFiles *Objects
 }
 
 // Unread describes objects that were not read.
 type Unread struct {
 	// RunningUnknown is the reason why Objects.Running was not read. It is empty if Running was read.
 	RunningUnknown string
-	// PassedOver names the documents in files that have an unused kind.
-	PassedOver []string
+	// Ignored names the documents in files that have an unused kind.
+	Ignored []string
 	// Warnings names objects that could not be read and that only some questions need.
 	Warnings []string
 }
 
 // Asked returns the objects from files if files were read, and otherwise all objects. A question without a name is about these.
 func (o *Objects) Asked() *Objects {
-	if o.above != nil {
-		return o.above
+	if o.fromFiles != nil {
+		return o.fromFiles
 	}
 	return o
 }
@@ -81,10 +81,10 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		Running:    overlay(o.Running, other.Running),
 		Unread: Unread{
 			RunningUnknown: o.RunningUnknown,
-			PassedOver:     slices.Concat(o.PassedOver, other.PassedOver),
+			Ignored:        slices.Concat(o.Ignored, other.Ignored),
 			Warnings:       slices.Concat(o.Warnings, other.Warnings),
 		},
-		above: other,
+		fromFiles: other,
 	}
 }
 

@@ -44,8 +44,8 @@ func (s *Subject) Pending() []*resourceapi.ResourceClaim {
 	})
 }
 
-// KeptFrom returns the reason why an allocated claim keeps the pod from a node, or "".
-func (s *Subject) KeptFrom(node *corev1.Node) (string, error) {
+// ExclusionFrom returns the reason why an allocated claim keeps the pod from a node, or "".
+func (s *Subject) ExclusionFrom(node *corev1.Node) (string, error) {
 	for _, claim := range s.Claims {
 		allocation := claim.Status.Allocation
 		if allocation == nil || allocation.NodeSelector == nil {

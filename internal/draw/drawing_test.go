@@ -225,7 +225,7 @@ func TestLayoutProperties(t *testing.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
 		layout := draw.NewLayout(topo)
 		at := map[draw.Point]string{}
-		for i, place := range layout.Places {
+		for i, place := range layout.Positions {
 			require.Equal(t, topo.Devices[i].Name, place.Device)
 			require.NotContains(t, at, place.At, "two devices at one point")
 			at[place.At] = place.Device

@@ -25,7 +25,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 		}
 	}
 	// Boxes are drawn over the ends of links.
-	for _, place := range layout.Places {
+	for _, place := range layout.Positions {
 		text := cell(place.Device, m.symbol(place.Device), g.nameWidth)
 		g.text(g.left(place.At), g.line(place.At), text, m.style(place.Device))
 	}
@@ -35,7 +35,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 // symbolCanvas draws the symbols only.
 func symbolCanvas(layout Layout, m marking) *canvas {
 	c := newCanvas(2*layout.Cols-1, layout.Rows)
-	for _, place := range layout.Places {
+	for _, place := range layout.Positions {
 		c.text(2*place.At.Col, place.At.Row, string(m.symbol(place.Device)), m.style(place.Device))
 	}
 	return c
@@ -43,7 +43,7 @@ func symbolCanvas(layout Layout, m marking) *canvas {
 
 func newGrid(layout Layout, m marking) *grid {
 	g := &grid{marking: m, lineHeight: 1}
-	for _, place := range layout.Places {
+	for _, place := range layout.Positions {
 		g.nameWidth = max(g.nameWidth, width(place.Device))
 	}
 	g.cellWidth = g.nameWidth + cellFrame

@@ -13,14 +13,14 @@ import (
 type Layout struct {
 	// Rows and Cols are the size of the grid. It contains all places and paths.
 	Rows, Cols int
-	// Places has an entry for each device, in the order of Devices.
-	Places []Place
+	// Positions has an entry for each device, in the order of Devices.
+	Positions []Position
 	// Links has an entry for each edge, in the order of [topology.Topology.Edges].
 	Links []Link
 }
 
-// Place is the position of a device. No two devices share a point.
-type Place struct {
+// Position is the position of a device. No two devices share a point.
+type Position struct {
 	Device string
 	At     Point
 }
@@ -49,7 +49,7 @@ type Point struct {
 func NewLayout(t topology.Topology) Layout {
 	places := placesOf(t)
 	at := make(map[string]Point, len(places))
-	layout := Layout{Places: places}
+	layout := Layout{Positions: places}
 	for _, place := range places {
 		at[place.Device] = place.At
 		layout.include(place.At)
@@ -70,12 +70,12 @@ func (l *Layout) include(points ...Point) {
 	}
 }
 
-func placesOf(t topology.Topology) []Place {
+func placesOf(t topology.Topology) []Position {
 	if t.Kind == topology.Machine {
-		return machinePlaces(t)
+		return machinePositions(t)
 	}
 	circuit := ringCircuit(len(t.Devices))
-	places := make([]Place, len(t.Devices))
+	places := make([]Position, len(t.Devices))
 	for i, d := range t.Devices {
 		at := Point(d.Coordinates)
 		switch t.Kind {
@@ -84,7 +84,7 @@ func placesOf(t topology.Topology) []Place {
 		case topology.HybridCubeMesh:
 			at = cubeMeshPoint(d.Coordinates)
 		}
-		places[i] = Place{Device: d.Name, At: at}
+		places[i] = Position{Device: d.Name, At: at}
 	}
 	return places
 }

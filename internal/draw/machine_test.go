@@ -179,13 +179,13 @@ func TestMachineLayout(t *testing.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")
 		layout := draw.NewLayout(topo)
 		at := map[draw.Point]bool{}
-		for i, place := range layout.Places {
+		for i, place := range layout.Positions {
 			require.Equal(t, topo.Devices[i].Name, place.Device)
 			require.False(t, at[place.At])
 			at[place.At] = true
 			requireInside(t, layout, place.At)
 		}
-		require.Len(t, layout.Places, len(topo.Devices))
+		require.Len(t, layout.Positions, len(topo.Devices))
 		require.Len(t, layout.Links, len(topo.Edges()))
 	})
 }

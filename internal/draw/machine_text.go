@@ -114,9 +114,9 @@ func machineCanvases(t topology.Topology, m marking) []*canvas {
 	return append(pages, tiesCanvas(t.Devices, m))
 }
 
-// machinePlaces returns the places of a Layout. Parts are below each other. A board has a row for each PCIe root, and a row for
+// machinePositions returns the places of a Layout. Parts are below each other. A board has a row for each PCIe root, and a row for
 // the devices of a NUMA node without a root.
-func machinePlaces(t topology.Topology) []Place {
+func machinePositions(t topology.Topology) []Position {
 	at := map[string]Point{}
 	top := 0
 	row := func(devices []topology.Device) {
@@ -143,9 +143,9 @@ func machinePlaces(t topology.Topology) []Place {
 		}
 		row(part.board.Others)
 	}
-	places := make([]Place, len(t.Devices))
+	places := make([]Position, len(t.Devices))
 	for i, d := range t.Devices {
-		places[i] = Place{Device: d.Name, At: at[d.Name]}
+		places[i] = Position{Device: d.Name, At: at[d.Name]}
 	}
 	return places
 }

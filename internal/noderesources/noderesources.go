@@ -36,8 +36,8 @@ type Need struct {
 // Requests returns the need of a pod that has no node.
 func Requests(pod *corev1.Pod) Need { return needOf(pod, false) }
 
-// Room holds the free resources of a node.
-type Room struct {
+// FreeResources holds the free resources of a node.
+type FreeResources struct {
 	left map[corev1.ResourceName]int64
 	// allocatable holds the amounts of the empty node.
 	allocatable map[corev1.ResourceName]int64
@@ -49,8 +49,8 @@ type Room struct {
 }
 
 // Free returns the free resources of a node that runs the pods. Pods that have ended need nothing.
-func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
-	r := &Room{left: map[corev1.ResourceName]int64{}, allocatable: map[corev1.ResourceName]int64{}}
+func Free(node *corev1.Node, pods []*corev1.Pod) *FreeResources {
+	r := &FreeResources{left: map[corev1.ResourceName]int64{}, allocatable: map[corev1.ResourceName]int64{}}
 	for name, quantity := range node.Status.Allocatable {
 		r.allocatable[name] = amountOf(name, quantity)
 	}
@@ -66,17 +66,17 @@ func Free(node *corev1.Node, pods []*corev1.Pod) *Room {
 
 // Delegate leaves extended resources that have a DeviceClass to the allocator of devices. A resource that the node has from a
 // device plugin still counts here. hasClass reports whether a class provides a resource.
-func (r *Room) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
+func (r *FreeResources) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
 
 // Clone returns an independent copy.
-func (r *Room) Clone() *Room {
+func (r *FreeResources) Clone() *FreeResources {
 	c := *r
 	c.left, c.ports = maps.Clone(r.left), slices.Clone(r.ports)
 	return &c
 }
 
 // Take subtracts the need of a pod. Amounts may become negative.
-func (r *Room) Take(need Need) {
+func (r *FreeResources) Take(need Need) {
 	r.pods--
 	for name, amount := range need.amounts {
 		r.left[name] -= amount
@@ -85,7 +85,7 @@ func (r *Room) Take(need Need) {
 }
 
 // Lacks returns the reasons why a pod does not fit, in the scheduler's words. It is empty if the pod fits.
-func (r *Room) Lacks(need Need) (reasons []string) {
+func (r *FreeResources) Lacks(need Need) (reasons []string) {
 	if r.pods < 1 {
 		reasons = append(reasons, TooManyPods)
 	}
@@ -104,7 +104,7 @@ func (r *Room) Lacks(need Need) (reasons []string) {
 }
 
 // Pods returns how many pods with the same need fit together, at most limit.
-func (r *Room) Pods(need Need, limit int) int {
+func (r *FreeResources) Pods(need Need, limit int) int {
 	left := r.Clone()
 	for n := range limit {
 		if len(left.Lacks(need)) > 0 {
@@ -115,7 +115,7 @@ func (r *Room) Pods(need Need, limit int) int {
 	return limit
 }
 
-func (r *Room) isDelegated(name corev1.ResourceName) bool {
+func (r *FreeResources) isDelegated(name corev1.ResourceName) bool {
 	return r.delegated != nil && r.allocatable[name] == 0 && r.delegated(name)
 }
 

@@ -51,12 +51,12 @@ func Locate(devices []Device) []Location {
 	byRoot := numaNodes[string]{}
 	for _, l := range locations {
 		for _, root := range l.Roots {
-			byRoot.learn(root, l)
+			byRoot.add(root, l)
 		}
 	}
 	for i := range locations {
 		if len(locations[i].Roots) == 1 {
-			byRoot.tell(locations[i].Roots[0], &locations[i], ByRoot)
+			byRoot.complete(locations[i].Roots[0], &locations[i], ByRoot)
 		}
 	}
 	locateByDomain(locations)
@@ -99,7 +99,7 @@ func numaNodeOf(d Device) (int64, bool) {
 // numaNodes maps a common property of devices to the NUMA nodes that they publish.
 type numaNodes[K comparable] map[K]map[int64]bool
 
-func (n numaNodes[K]) learn(key K, l Location) {
+func (n numaNodes[K]) add(key K, l Location) {
 	if l.Source == Unknown {
 		return
 	}
@@ -109,8 +109,8 @@ func (n numaNodes[K]) learn(key K, l Location) {
 	n[key][l.NUMANode] = true
 }
 
-// tell completes a location if the devices with this key publish exactly one NUMA node.
-func (n numaNodes[K]) tell(key K, l *Location, source Source) {
+// complete completes a location if the devices with this key publish exactly one NUMA node.
+func (n numaNodes[K]) complete(key K, l *Location, source Source) {
 	if l.Source != Unknown || len(n[key]) != 1 {
 		return
 	}
@@ -128,7 +128,7 @@ func locateByDomain(locations []Location) {
 	byCPU, cpus := numaNodes[int64]{}, map[int64]bool{}
 	for _, l := range locations {
 		if cpu, found := l.cpu(); found {
-			byCPU.learn(cpu, l)
+			byCPU.add(cpu, l)
 		}
 	}
 	for _, nodes := range byCPU {
@@ -144,7 +144,7 @@ func locateByDomain(locations []Location) {
 	}
 	for i := range locations {
 		if cpu, found := locations[i].cpu(); found {
-			byCPU.tell(cpu, &locations[i], ByDomain)
+			byCPU.complete(cpu, &locations[i], ByDomain)
 		}
 	}
 }

@@ -43,12 +43,12 @@ func TestShapesOfClaims(t *testing.T) {
 		claim *resourceapi.ResourceClaim
 		want  []allocator.Shape
 	}{
-		"twice the same": {about(plugintest.Reference(about(plugintest.Reference(plugintest.Asking("gpu", 4, 4), "ring"), "r0"), "ring"), "r1"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 4}}},
-		"at most four":   {plugintest.Asking("held", 2, 3, 4, 5, 6, 7), []allocator.Shape{held(2), held(3), held(4), held(5)}},
-		"no class":       {plugintest.Reference(plugintest.Asking("nowhere", 4), "ring"), nil},
-		"malformed":      {plugintest.Reference(plugintest.Asking("broken", 4), "ring"), nil},
-		"far too many":   {plugintest.Reference(plugintest.Asking("gpu", 1<<62, 1<<62), "ring"), nil},
-		"negative":       {plugintest.Reference(plugintest.Asking("gpu", -4), "ring"), nil},
+		"twice the same": {about(plugintest.Reference(about(plugintest.Reference(plugintest.ClaimForClass("gpu", 4, 4), "ring"), "r0"), "ring"), "r1"), []allocator.Shape{{Class: "gpu", Constraint: "ring", Count: 4}}},
+		"at most four":   {plugintest.ClaimForClass("held", 2, 3, 4, 5, 6, 7), []allocator.Shape{held(2), held(3), held(4), held(5)}},
+		"no class":       {plugintest.Reference(plugintest.ClaimForClass("nowhere", 4), "ring"), nil},
+		"malformed":      {plugintest.Reference(plugintest.ClaimForClass("broken", 4), "ring"), nil},
+		"far too many":   {plugintest.Reference(plugintest.ClaimForClass("gpu", 1<<62, 1<<62), "ring"), nil},
+		"negative":       {plugintest.Reference(plugintest.ClaimForClass("gpu", -4), "ring"), nil},
 	} {
 		t.Run(name, func(t *testing.T) { require.Equal(t, test.want, allocator.ShapesOf(test.claim, known)) })
 	}
@@ -110,13 +110,13 @@ func TestOldShapesAreForgotten(t *testing.T) {
 // TestClaimsOfTheClusterAreAsked checks claims that exist at the start and later ones. The classes may come after the claims.
 func TestClaimsOfTheClusterAreAsked(t *testing.T) {
 	c := plugintest.ClassDefining("gpu", "ring")
-	first := plugintest.Reference(plugintest.Asking("gpu", 4), "ring")
+	first := plugintest.Reference(plugintest.ClaimForClass("gpu", 4), "ring")
 	ctx, h := plugintest.NewHandle(t, c, first)
 	asked := New()
 	require.NoError(t, asked.Watch(ctx, h.Factory))
 	h.Start(ctx, t, c, first)
 	require.Eventually(t, func() bool { return len(asked.Most()) == 1 }, time.Minute, time.Millisecond)
-	second := plugintest.Reference(plugintest.Asking("gpu", 2), "ring")
+	second := plugintest.Reference(plugintest.ClaimForClass("gpu", 2), "ring")
 	second.Name = "second"
 	_, err := h.Client.ResourceV1().ResourceClaims(second.Namespace).Create(ctx, second, metav1.CreateOptions{})
 	require.NoError(t, err)

@@ -185,7 +185,7 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 			}
 		}
 		if h.all != nil && len(h.kinds) > 1 {
-			h.all = h.all.Knowing(prepared)
+			h.all = h.all.WithPrepared(prepared)
 		}
 	})
 	return h.all

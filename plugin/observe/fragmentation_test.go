@@ -348,7 +348,7 @@ func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 
 // TestCountingIsNoScheduling checks that unschedulable nodes are ignored, and that evaluations don't count as the scheduler's.
 func TestCountingIsNoScheduling(t *testing.T) {
-	waits := plugintest.Reference(plugintest.Asking(plugintest.ClassName, 8), "block")
+	waits := plugintest.Reference(plugintest.ClaimForClass(plugintest.ClassName, 8), "block")
 	waits.Name = "waits"
 	objects := []runtime.Object{blocks(), owning("a", "node-1", 0), owning("b", "node-2", 5), waits}
 	for i := 1; i <= 4; i++ {
@@ -386,7 +386,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 		}
 	}
 	require.Empty(t, cmp.Diff(want, values))
-	for name, value := range plugintest.Shown(t, registry) {
+	for name, value := range plugintest.MetricValues(t, registry) {
 		require.True(t, strings.HasPrefix(name, "device_set"), "%s is %v", name, value)
 	}
 }
@@ -399,7 +399,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 		cheap:   {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 2}, Idle: fragmentation.Count{Sets: 3}},
 		endless: {Now: fragmentation.Count{Sets: 1}, Packed: fragmentation.Count{Sets: 1}, Idle: fragmentation.Count{Sets: 3}},
 	} {
-		waits := plugintest.Reference(plugintest.Asking(plugintest.ClassName, 8), "block")
+		waits := plugintest.Reference(plugintest.ClaimForClass(plugintest.ClassName, 8), "block")
 		waits.Name = "waits"
 		objects := []runtime.Object{blocks(), owning("a", "node-1", 0), owning("b", "node-2", 5), waits}
 		for _, object := range objects[1:3] {

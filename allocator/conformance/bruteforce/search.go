@@ -41,7 +41,7 @@ func (s *solver) tryClaim(index int) (bool, error) {
 		return true, nil
 	}
 	found := false
-	err := s.claims[index].assignments(s.begun(s.claims[index]), func(assignment []choice) (bool, error) {
+	err := s.claims[index].assignments(s.evaluatePartial(s.claims[index]), func(assignment []choice) (bool, error) {
 		if !s.available(assignment) {
 			return true, nil
 		}
@@ -302,17 +302,17 @@ type stage struct {
 	complete bool
 }
 
-// begun evaluates expressions on assignments to the first requests of a claim, only for their errors.
+// evaluatePartial evaluates expressions on assignments to the first requests of a claim, only for their errors.
 //
 // A search that serves one request after the other evaluates a set before it finds that a later request can't be served. If the
 // expression fails then, the search returns this error.
-func (s *solver) begun(c *claim) func(stage) error {
+func (s *solver) evaluatePartial(c *claim) func(stage) error {
 	return func(at stage) error {
 		if !s.Eager || !s.isReached(at) {
 			return nil
 		}
 		for i, constraint := range c.constraints {
-			if constraint.program == nil || !c.isDecidedAt(constraint, at) || !s.comesTo(c, i, at) {
+			if constraint.program == nil || !c.isDecidedAt(constraint, at) || !s.passesEarlierConstraints(c, i, at) {
 				continue
 			}
 			covered := constraint.covered(at.chosen)
@@ -349,9 +349,9 @@ func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	return at.complete == (constraint.covers(at.last) && at.last.count > 0)
 }
 
-// comesTo reports whether the constraints that compare attributes accept the assignment before the constraint at index is
+// passesEarlierConstraints reports whether the constraints that compare attributes accept the assignment before the constraint at index is
 // evaluated. For the last device, only constraints listed before it have been checked.
-func (s *solver) comesTo(c *claim, index int, at stage) bool {
+func (s *solver) passesEarlierConstraints(c *claim, index int, at stage) bool {
 	for i, constraint := range c.constraints {
 		seen := at.chosen
 		if at.complete && i > index {

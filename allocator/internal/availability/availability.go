@@ -46,8 +46,8 @@ type Availability struct {
 	// counters and groups hold the pools that were needed so far.
 	counters map[*inventory.Pool]*counter.Counters
 	groups   map[*inventory.Pool]*counter.Groups
-	// left reports, for each pool, whether a device is in use that is no longer published.
-	left map[*inventory.Pool]bool
+	// unpublished reports, for each pool, whether a device is in use that is no longer published.
+	unpublished map[*inventory.Pool]bool
 }
 
 // owner is a claim that has taken a device.
@@ -56,16 +56,16 @@ type owner struct{ position, claim int }
 // New returns the availability of devices on a node. allocated holds the positions of allocated devices.
 func New(features structured.Features, node *v1.Node, state *State, allocated bitset.Set, devices int) *Availability {
 	return &Availability{
-		features:  features,
-		node:      node,
-		state:     state,
-		allocated: allocated,
-		taken:     bitset.New(devices),
-		shares:    make(map[int][]capacity.Amounts),
-		charged:   make(map[int]bool),
-		counters:  make(map[*inventory.Pool]*counter.Counters),
-		groups:    make(map[*inventory.Pool]*counter.Groups),
-		left:      make(map[*inventory.Pool]bool),
+		features:    features,
+		node:        node,
+		state:       state,
+		allocated:   allocated,
+		taken:       bitset.New(devices),
+		shares:      make(map[int][]capacity.Amounts),
+		charged:     make(map[int]bool),
+		counters:    make(map[*inventory.Pool]*counter.Counters),
+		groups:      make(map[*inventory.Pool]*counter.Groups),
+		unpublished: make(map[*inventory.Pool]bool),
 	}
 }
 
@@ -83,7 +83,7 @@ func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) 
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
 		return true, nil
 	}
-	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&a.features), a.shares[c.Position], a.state.AggregatedCapacity[c.ID])
+	enough, err := capacity.CanServe(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&a.features), a.shares[c.Position], a.state.AggregatedCapacity[c.ID])
 	if err != nil {
 		return false, r.Errorf("checking capacity for device %s: %w", c.ID, err)
 	}
@@ -107,7 +107,7 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 	if a.isCharged(c) {
 		return Reservation{}, true
 	}
-	if a.hasLeft(c.Pool) {
+	if a.hasUnpublished(c.Pool) {
 		return Reservation{}, false
 	}
 	return a.reserve(c)
@@ -183,12 +183,12 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 }
 
-// hasLeft reports whether a device of the pool is in use that is no longer published.
-func (a *Availability) hasLeft(p *inventory.Pool) bool {
-	left, known := a.left[p]
+// hasUnpublished reports whether a device of the pool is in use that is no longer published.
+func (a *Availability) hasUnpublished(p *inventory.Pool) bool {
+	left, known := a.unpublished[p]
 	if !known {
-		left = a.state.hasLeft(p)
-		a.left[p] = left
+		left = a.state.hasUnpublished(p)
+		a.unpublished[p] = left
 	}
 	return left
 }
@@ -288,7 +288,7 @@ func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts)
 	}
 	if c.Device != nil {
 		if c.Shared {
-			if name, overdrawn := capacity.Overdrawn(c.Device, consumed, a.shares[c.Position], a.state.AggregatedCapacity[c.ID]); overdrawn {
+			if name, overdrawn := capacity.Exceeded(c.Device, consumed, a.shares[c.Position], a.state.AggregatedCapacity[c.ID]); overdrawn {
 				return NoCapacity, name
 			}
 		}

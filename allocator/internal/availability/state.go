@@ -56,8 +56,8 @@ func NewState(state structured.AllocatedState) *State {
 	return s
 }
 
-// hasLeft reports whether a device of the pool is in use that is no longer published.
-func (s *State) hasLeft(p *inventory.Pool) bool {
+// hasUnpublished reports whether a device of the pool is in use that is no longer published.
+func (s *State) hasUnpublished(p *inventory.Pool) bool {
 	inUse := s.pools().inUse(poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)})
 	if len(inUse) == 0 {
 		return false
@@ -158,7 +158,7 @@ type Pools struct {
 	state *State
 	// devices holds the devices in use, one pool after the other. places holds the range of each pool.
 	devices []draapi.UniqueString
-	places  map[poolID]*stretch
+	ranges  map[poolID]*stretch
 }
 
 type poolID struct{ driver, name draapi.UniqueString }
@@ -173,13 +173,13 @@ func (s *State) sortByPool() *Pools {
 		pool   *stretch
 		device draapi.UniqueString
 	}
-	p := &Pools{state: s, places: make(map[poolID]*stretch)}
+	p := &Pools{state: s, ranges: make(map[poolID]*stretch)}
 	all := make([]inUse, 0, len(s.AllocatedDevices))
 	add := func(id structured.DeviceID) {
-		pool := p.places[poolID{id.Driver, id.Pool}]
+		pool := p.ranges[poolID{id.Driver, id.Pool}]
 		if pool == nil {
 			pool = &stretch{}
-			p.places[poolID{id.Driver, id.Pool}] = pool
+			p.ranges[poolID{id.Driver, id.Pool}] = pool
 		}
 		pool.to++
 		all = append(all, inUse{pool, id.Device})
@@ -195,7 +195,7 @@ func (s *State) sortByPool() *Pools {
 		}
 	}
 	from := int32(0)
-	for _, pool := range p.places {
+	for _, pool := range p.ranges {
 		pool.from, from = from, from+pool.to
 		pool.to = pool.from
 	}
@@ -209,7 +209,7 @@ func (s *State) sortByPool() *Pools {
 
 // inUse returns the devices in use of a pool.
 func (p *Pools) inUse(id poolID) []draapi.UniqueString {
-	if pool := p.places[id]; pool != nil {
+	if pool := p.ranges[id]; pool != nil {
 		return p.devices[pool.from:pool.to]
 	}
 	return nil
@@ -225,7 +225,7 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 		first := has.Candidates[from]
 		to := from + first.Pool.Len()
 		if p.state.HasShared() {
-			p.look(allocated, has.Candidates[from:to])
+			p.lookUp(allocated, has.Candidates[from:to])
 		} else {
 			p.join(allocated, has.Candidates[from:to], p.inUse(poolID{first.ID.Driver, first.ID.Pool}))
 		}
@@ -236,7 +236,7 @@ func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 
 func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, inUse []draapi.UniqueString) {
 	if len(candidates)*len(inUse) > manyComparisons {
-		p.look(allocated, candidates)
+		p.lookUp(allocated, candidates)
 		return
 	}
 	for _, c := range candidates {
@@ -249,8 +249,8 @@ func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, in
 	}
 }
 
-// look looks up each device.
-func (p *Pools) look(allocated bitset.Set, candidates []*inventory.Candidate) {
+// lookUp looks up each device.
+func (p *Pools) lookUp(allocated bitset.Set, candidates []*inventory.Candidate) {
 	for _, c := range candidates {
 		if p.state.isTaken(c) {
 			allocated.Add(c.Position)

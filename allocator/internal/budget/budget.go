@@ -290,9 +290,9 @@ type Combination struct {
 // sets returns the number of ways to meet the request.
 func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
 
-// behind returns the number of ways to meet the request that precede the first way with the chosen devices, in the order of the
+// preceding returns the number of ways to meet the request that precede the first way with the chosen devices, in the order of the
 // search.
-func (c Combination) behind() *big.Int {
+func (c Combination) preceding() *big.Int {
 	sum, from := new(big.Int), 0
 	for i, index := range c.Chosen {
 		sum.Add(sum, binomial(c.Free-from, c.Count-i))
@@ -308,7 +308,7 @@ func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(
 func Undecided(combinations []Combination) (left, all *big.Int) {
 	behind, all := new(big.Int), big.NewInt(1)
 	for _, c := range slices.Backward(combinations) {
-		behind.Add(behind, new(big.Int).Mul(c.behind(), all))
+		behind.Add(behind, new(big.Int).Mul(c.preceding(), all))
 		all.Mul(all, c.sets())
 	}
 	return new(big.Int).Sub(all, behind), all

@@ -58,7 +58,7 @@ func beginsWith(choice [][]int, combinations []Combination) bool {
 }
 
 // An enumeration gives the same numbers, for every position of a search.
-func TestUndecidedIsWhatEnumerationFinds(t *testing.T) {
+func TestUndecidedEqualsEnumeration(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		combinations := make([]Combination, rapid.IntRange(0, 3).Draw(t, "requests"))
 		for i := range combinations {

@@ -43,19 +43,19 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// HasRoom reports whether the device can serve the request in addition to other consumption. shares holds other consumption one
+// CanServe reports whether the device can serve the request in addition to other consumption. shares holds other consumption one
 // by one. rest holds all further consumption in total, and may be nil.
-func HasRoom(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
+func CanServe(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
-		fits = fits && isLeft(device, name, amount, shares, rest)
+		fits = fits && isAvailable(device, name, amount, shares, rest)
 	})
 	return ok && fits, err
 }
 
-// isLeft reports whether the amount of a capacity is available in addition to other consumption. amount must be a deep copy,
-// because isLeft adds to it.
-func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
+// isAvailable reports whether the amount of a capacity is available in addition to other consumption. amount must be a deep copy,
+// because isAvailable adds to it.
+func isAvailable(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
 	for _, share := range shares {
 		amount.Add(share[name])
 	}
@@ -65,15 +65,15 @@ func isLeft(device *resourceapi.Device, name resourceapi.QualifiedName, amount r
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Overdrawn returns the first capacity where a share consumes more than is available. shares hold other consumption one by one,
+// Exceeded returns the first capacity where a share consumes more than is available. shares hold other consumption one by one,
 // and rest holds the other consumption in total. Capacities that the device lacks are ignored, unless the amount is negative.
-func Overdrawn(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
+func Exceeded(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]
 		if amount.Sign() < 0 {
 			return name, true
 		}
-		if _, found := device.Capacity[name]; found && !isLeft(device, name, amount.DeepCopy(), shares, rest) {
+		if _, found := device.Capacity[name]; found && !isAvailable(device, name, amount.DeepCopy(), shares, rest) {
 			return name, true
 		}
 	}

@@ -179,7 +179,7 @@ func TestHasRoom(t *testing.T) {
 			together[name] = &amount
 		}
 		request := policy.Requesting(policy.Requesting(nil, "memory", memory), "cores", cores)
-		enough, err := HasRoom(&d, request, false, shares, together)
+		enough, err := CanServe(&d, request, false, shares, together)
 		require.NoError(t, err)
 		for name, amount := range rest {
 			require.Zero(t, amount.Cmp(*together[name]), "nothing is added to what others consume")
@@ -223,7 +223,7 @@ func TestOverdrawn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.consumed["a"]
-			got, overdrawn := Overdrawn(device, test.consumed, test.shares, rest)
+			got, overdrawn := Exceeded(device, test.consumed, test.shares, rest)
 			require.Equal(t, test.want, got)
 			require.Equal(t, test.want != "", overdrawn)
 			require.Equal(t, before, test.consumed["a"], "what is given is not changed")

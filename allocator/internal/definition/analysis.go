@@ -42,18 +42,18 @@ type SetShape struct {
 	Ascending bool
 }
 
-// ReadingBytes is the limit in bytes for analyses of expressions, which hold for all devices.
-const ReadingBytes = 32 << 20
+// AnalysisBytes is the limit in bytes for analyses of expressions, which hold for all devices.
+const AnalysisBytes = 32 << 20
 
 // All allocators of the process share the analyses, like the environment that compiles expressions. An analysis depends only on
 // the text.
 var (
-	Readings = memo.New(ReadingBytes)
-	analyses = memo.In(Readings, func(_ analysisKey, r *finding) memo.Size { return memo.Size{Bytes: r.bytes} })
+	Analyses = memo.New(AnalysisBytes)
+	analyses = memo.In(Analyses, func(_ analysisKey, r *sizedResult) memo.Size { return memo.Size{Bytes: r.bytes} })
 )
 
-// finding is a property of a text with its estimated size in bytes.
-type finding struct {
+// sizedResult is a property of a text with its estimated size in bytes.
+type sizedResult struct {
 	value any
 	bytes int
 }
@@ -61,9 +61,9 @@ type finding struct {
 // ReadBySelector returns the attributes that a selector reads. It calls find if they are not cached.
 func ReadBySelector(selector string, find func() view.ReadSet) view.ReadSet {
 	key := analysisKey{expression: Key{Text: fingerprint.Of([]byte(selector))}}
-	return analyses.Get(key, func() finding {
+	return analyses.Get(key, func() sizedResult {
 		read := find()
-		return finding{value: read, bytes: read.Bytes()}
+		return sizedResult{value: read, bytes: read.Bytes()}
 	}).value.(view.ReadSet)
 }
 
@@ -78,8 +78,8 @@ func AnalysisOf(d *Definition, shape SetShape) *bound.Analysis {
 	case shape.Ascending:
 		analyze = bound.AnalyzeAscending
 	}
-	return analyses.Get(analysisKey{d.Key, shape}, func() finding {
+	return analyses.Get(analysisKey{d.Key, shape}, func() sizedResult {
 		analysis := analyze(d.Expression, shape.Size)
-		return finding{value: analysis, bytes: analysis.Size() + d.Expression.Size()}
+		return sizedResult{value: analysis, bytes: analysis.Size() + d.Expression.Size()}
 	}).value.(*bound.Analysis)
 }

@@ -62,10 +62,10 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 // one version, too.
 type Classes struct {
 	structured.DeviceClassLister
-	// keepsErrors is true if missing classes are remembered, too.
-	keepsErrors bool
-	mutex       sync.RWMutex
-	byName      map[string]*seenClass
+	// cachesErrors is true if missing classes are remembered, too.
+	cachesErrors bool
+	mutex        sync.RWMutex
+	byName       map[string]*seenClass
 }
 
 type seenClass struct {
@@ -96,17 +96,17 @@ func (s *Classes) see(name string) *seenClass {
 	class, err := s.DeviceClassLister.Get(name)
 	if err != nil {
 		seen = &seenClass{err: err}
-		if !s.keepsErrors {
+		if !s.cachesErrors {
 			return seen
 		}
 	} else {
 		seen = &seenClass{class, nil, v1alpha1.HasDefaults(class), v1alpha1.HasPreferences(class)}
 	}
-	return s.keep(name, seen)
+	return s.store(name, seen)
 }
 
-// keep stores the class unless there is one of that name, and returns the stored class.
-func (s *Classes) keep(name string, seen *seenClass) *seenClass {
+// store stores the class unless there is one of that name, and returns the stored class.
+func (s *Classes) store(name string, seen *seenClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if first := s.byName[name]; first != nil {
@@ -119,13 +119,13 @@ func (s *Classes) keep(name string, seen *seenClass) *seenClass {
 	return seen
 }
 
-// Seed adds the classes that the claims were prepared with.
-func (s *Classes) Seed(prepared Prepared) {
+// AddPrepared adds the classes that the claims were prepared with.
+func (s *Classes) AddPrepared(prepared Prepared) {
 	for _, c := range prepared {
 		c.classes.mutex.RLock()
 		for name, seen := range c.classes.byName {
 			if seen.err == nil {
-				s.keep(name, seen)
+				s.store(name, seen)
 			}
 		}
 		c.classes.mutex.RUnlock()

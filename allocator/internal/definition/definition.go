@@ -41,9 +41,9 @@ type Definition struct {
 	Mistake error
 }
 
-// Meaning holds the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
+// ClaimDefinitions holds the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
 // and is not modified.
-type Meaning struct {
+type ClaimDefinitions struct {
 	Constraints, Preferences []*Definition
 	// Defined holds the preferences as written.
 	Defined []v1alpha1.Preference
@@ -58,10 +58,10 @@ type compiler struct {
 	claim       *resourceapi.ResourceClaim
 }
 
-// MeaningOf compiles the definitions of a claim for the tenant of the context. The only error is the end of the context.
+// CompileClaim compiles the definitions of a claim for the tenant of the context. The only error is the end of the context.
 // Preferences are left out if preferences is false.
-func MeaningOf(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*Meaning, error) {
-	m, compile := &Meaning{}, compiler{ctx, environment, claim}
+func CompileClaim(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*ClaimDefinitions, error) {
+	m, compile := &ClaimDefinitions{}, compiler{ctx, environment, claim}
 	var constraints []v1alpha1.Constraint
 	constraints, m.ConstraintsErr = v1alpha1.Resolve(claim, classes)
 	for i := range constraints {
@@ -109,7 +109,7 @@ func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v
 
 // analyze analyzes the expressions for the shapes of sets that the claim asks for, for the tenant of the context. The only error
 // is the end of the context. Other shapes are analyzed when a search needs them.
-func (m *Meaning) analyze(ctx context.Context, claim *resourceapi.ResourceClaim) error {
+func (m *ClaimDefinitions) analyze(ctx context.Context, claim *resourceapi.ResourceClaim) error {
 	for _, d := range slices.Concat(m.Constraints, m.Preferences) {
 		if d.Expression == nil {
 			continue

@@ -103,7 +103,7 @@ func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
 
 // PreparedClaim is a claim with decoded and compiled texts. It is not modified.
 type PreparedClaim struct {
-	meaning *Meaning
+	definitions *ClaimDefinitions
 	// prefers is true if a preference covers requests of the claim.
 	prefers bool
 	// classes holds the classes that the claim was prepared with.
@@ -185,7 +185,7 @@ func (c *PreparedClaim) Content() (content Content, ok bool) {
 // IsFlawless reports whether the claim has no mistakes. Then other claims of the same [Content] can use it. Otherwise they can't,
 // because mistakes name the claim.
 func (c *PreparedClaim) IsFlawless() bool {
-	m := c.meaning
+	m := c.definitions
 	return cmp.Or(c.selectorsErr, m.ConstraintsErr, m.PreferencesErr) == nil &&
 		!slices.ContainsFunc(slices.Concat(m.Constraints, m.Preferences), func(d *Definition) bool { return d.Mistake != nil })
 }
@@ -198,19 +198,19 @@ func (c *PreparedClaim) ClassVersion(name string) string {
 // Prepare compiles the selectors of the claim. If constraints is true, it also compiles constraints and preferences. Mistakes in
 // the claim are part of the result. The error is the end of the context.
 func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
-	classes := &Classes{DeviceClassLister: from, keepsErrors: true}
-	c := &PreparedClaim{meaning: &Meaning{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
+	classes := &Classes{DeviceClassLister: from, cachesErrors: true}
+	c := &PreparedClaim{definitions: &ClaimDefinitions{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
 	if err := v1alpha1.ClaimCarrier(claim).CheckTexts(); err != nil {
-		c.meaning.ConstraintsErr, c.selectorsErr = err, err
+		c.definitions.ConstraintsErr, c.selectorsErr = err, err
 		return c, nil
 	}
 	if constraints {
 		c.prefers = v1alpha1.HasPreference(claim, classes.HasPreferences)
 		var err error
-		if c.meaning, err = MeaningOf(ctx, p.environment, claim, classes, c.prefers); err != nil {
+		if c.definitions, err = CompileClaim(ctx, p.environment, claim, classes, c.prefers); err != nil {
 			return nil, err
 		}
-		if err := c.meaning.analyze(ctx, claim); err != nil {
+		if err := c.definitions.analyze(ctx, claim); err != nil {
 			return nil, err
 		}
 	}
@@ -339,7 +339,7 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 // Expressions returns the expressions of constraints and preferences that compile.
 func (c *PreparedClaim) Expressions() []*device.Expression {
 	var expressions []*device.Expression
-	for _, d := range slices.Concat(c.meaning.Constraints, c.meaning.Preferences) {
+	for _, d := range slices.Concat(c.definitions.Constraints, c.definitions.Preferences) {
 		if d.Expression != nil {
 			expressions = append(expressions, d.Expression)
 		}
@@ -361,7 +361,7 @@ func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 // Size returns the estimated size of the claim without its selectors.
 func (c *PreparedClaim) Size() memo.Size {
 	size := memo.Size{Bytes: 512}
-	for _, d := range slices.Concat(c.meaning.Constraints, c.meaning.Preferences) {
+	for _, d := range slices.Concat(c.definitions.Constraints, c.definitions.Preferences) {
 		size.Bytes += 512
 		if d.Expression != nil {
 			size.Parts = append(size.Parts, memo.Part{Of: *d.Expression, Bytes: d.Expression.Size()})
@@ -370,7 +370,7 @@ func (c *PreparedClaim) Size() memo.Size {
 	for text := range c.reads {
 		size.Bytes += 128 + len(text)
 	}
-	for _, err := range []error{c.meaning.ConstraintsErr, c.meaning.PreferencesErr, c.selectorsErr} {
+	for _, err := range []error{c.definitions.ConstraintsErr, c.definitions.PreferencesErr, c.selectorsErr} {
 		if err != nil {
 			size.Bytes += 2 * len(err.Error())
 		}
@@ -421,10 +421,10 @@ func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	return view.ReadSet{}, false
 }
 
-// MeaningOfPrepared returns the meaning of a prepared claim, or nil.
-func MeaningOfPrepared(p Prepared, claim *resourceapi.ResourceClaim) *Meaning {
+// PreparedDefinitions returns the meaning of a prepared claim, or nil.
+func PreparedDefinitions(p Prepared, claim *resourceapi.ResourceClaim) *ClaimDefinitions {
 	if c := p.of(claim); c != nil {
-		return c.meaning
+		return c.definitions
 	}
 	return nil
 }

@@ -39,8 +39,8 @@ func unit(shape, shapes int) Lost { return 1 << (bitsOfShape * (shapes - 1 - sha
 
 // Sets holds sets of devices by their positions. The zero value is empty.
 type Sets struct {
-	// each holds the positions of all sets, one set after the other.
-	each []int32
+	// positions holds the positions of all sets, one set after the other.
+	positions []int32
 	// ends holds the index in each where each set ends.
 	ends []int32
 	// union holds the devices of all sets.
@@ -55,10 +55,10 @@ func (s *Sets) Add(positions []int, devices int) {
 		s.union = bitset.New(devices)
 	}
 	for _, p := range positions {
-		s.each = append(s.each, int32(p))
+		s.positions = append(s.positions, int32(p))
 		s.union.Add(p)
 	}
-	s.ends = append(s.ends, int32(len(s.each)))
+	s.ends = append(s.ends, int32(len(s.positions)))
 }
 
 // Len returns the number of sets.
@@ -66,8 +66,8 @@ func (s *Sets) Len() int { return len(s.ends) }
 
 // Positions returns the positions of each set.
 func (s *Sets) Positions() [][]int {
-	positions, each := make([][]int, s.Len()), make([]int, len(s.each))
-	for i, position := range s.each {
+	positions, each := make([][]int, s.Len()), make([]int, len(s.positions))
+	for i, position := range s.positions {
 		each[i] = int(position)
 	}
 	from := int32(0)
@@ -80,7 +80,7 @@ func (s *Sets) Positions() [][]int {
 
 // Bytes returns the approximate memory of the sets.
 func (s *Sets) Bytes() int {
-	return int(unsafe.Sizeof(*s)) + 4*(cap(s.each)+cap(s.ends)) + 8*len(s.union)
+	return int(unsafe.Sizeof(*s)) + 4*(cap(s.positions)+cap(s.ends)) + 8*len(s.union)
 }
 
 // Thin returns at most most sets, spread evenly over all sets.
@@ -91,8 +91,8 @@ func (s *Sets) Thin(most int) *Sets {
 	}
 	thinned := &Sets{union: s.union}
 	for i := 0; i < s.Len(); i += every {
-		thinned.each = append(thinned.each, s.at(i)...)
-		thinned.ends = append(thinned.ends, int32(len(thinned.each)))
+		thinned.positions = append(thinned.positions, s.at(i)...)
+		thinned.ends = append(thinned.ends, int32(len(thinned.positions)))
 	}
 	return thinned
 }
@@ -106,7 +106,7 @@ func (s *Sets) at(i int) []int32 {
 	if i > 0 {
 		from = s.ends[i-1]
 	}
-	return s.each[from:s.ends[i]]
+	return s.positions[from:s.ends[i]]
 }
 
 // Free holds the sets of some shapes that are still whole.
@@ -114,8 +114,8 @@ type Free struct {
 	shapes int
 	// left is the number of initially whole sets of each shape.
 	left [MaxShapes]int
-	// parts holds, for each device, the sets that break when it is taken.
-	parts [][]int32
+	// setsByDevice holds, for each device, the sets that break when it is taken.
+	setsByDevice [][]int32
 	// taken holds, for each set, the number of taken devices that break it. units holds the loss of each set.
 	taken []int32
 	units []Lost
@@ -127,7 +127,7 @@ type Free struct {
 // New returns the whole sets on a node, for at most [MaxShapes] shapes, the most important first. broken holds the unavailable
 // devices. conflicts returns the devices that can't be allocated together with a device, and may be nil.
 func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position int) bitset.Set) *Free {
-	f := &Free{shapes: len(shapes), parts: make([][]int32, devices)}
+	f := &Free{shapes: len(shapes), setsByDevice: make([][]int32, devices)}
 	for shape, sets := range shapes {
 		for i := range sets.Len() {
 			set := sets.at(i)
@@ -136,7 +136,7 @@ func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position
 			}
 			f.left[shape]++
 			for _, position := range set {
-				f.parts[position] = append(f.parts[position], int32(len(f.taken)))
+				f.setsByDevice[position] = append(f.setsByDevice[position], int32(len(f.taken)))
 			}
 			f.taken = append(f.taken, 0)
 			f.units = append(f.units, unit(shape, len(shapes)))
@@ -159,20 +159,20 @@ func isBroken(set []int32, broken bitset.Set) bool {
 
 // addConflicts makes a device also break the sets of devices that it conflicts with.
 func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
-	all := make([][]int32, len(f.parts))
-	for position := range f.parts {
-		all[position] = f.parts[position]
+	all := make([][]int32, len(f.setsByDevice))
+	for position := range f.setsByDevice {
+		all[position] = f.setsByDevice[position]
 		excluded := conflicts(position)
 		if excluded == nil {
 			continue
 		}
-		seen := make(map[int32]bool, len(f.parts[position]))
-		for _, set := range f.parts[position] {
+		seen := make(map[int32]bool, len(f.setsByDevice[position]))
+		for _, set := range f.setsByDevice[position] {
 			seen[set] = true
 		}
-		all[position] = append([]int32(nil), f.parts[position]...)
+		all[position] = append([]int32(nil), f.setsByDevice[position]...)
 		for other := range excluded.All() {
-			for _, set := range f.parts[other] {
+			for _, set := range f.setsByDevice[other] {
 				if !seen[set] {
 					seen[set] = true
 					all[position] = append(all[position], set)
@@ -180,12 +180,12 @@ func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
 			}
 		}
 	}
-	f.parts = all
+	f.setsByDevice = all
 }
 
 // Take takes a device.
 func (f *Free) Take(position int) {
-	for _, set := range f.parts[position] {
+	for _, set := range f.setsByDevice[position] {
 		if f.taken[set]++; f.taken[set] == 1 {
 			f.loss += f.units[set]
 		}
@@ -194,7 +194,7 @@ func (f *Free) Take(position int) {
 
 // GiveBack undoes the last Take, which must be for this device.
 func (f *Free) GiveBack(position int) {
-	for _, set := range f.parts[position] {
+	for _, set := range f.setsByDevice[position] {
 		if f.taken[set]--; f.taken[set] == 0 {
 			f.loss -= f.units[set]
 		}
@@ -207,7 +207,7 @@ func (f *Free) Lost() Lost { return f.loss }
 // of returns the additional loss by a device.
 func (f *Free) of(position int) Lost {
 	loss := Lost(0)
-	for _, set := range f.parts[position] {
+	for _, set := range f.setsByDevice[position] {
 		if f.taken[set] == 0 {
 			loss += f.units[set]
 		}

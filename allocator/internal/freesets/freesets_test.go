@@ -73,7 +73,7 @@ func TestConflictsBreakSets(t *testing.T) {
 }
 
 // Counts updated by Take and GiveBack equal a new count.
-func TestRoomIsLikeCounting(t *testing.T) {
+func TestTakeIsLikeCounting(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 70).Draw(rt, "devices")
 		broken := bitset.New(n)

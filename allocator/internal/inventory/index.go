@@ -26,8 +26,8 @@ type Index struct {
 	// local holds the slices with a node name, other the slices without.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
-	// none is for nodes without slices of their own.
-	none nodeSlices
+	// noSlices is for nodes without slices of their own.
+	noSlices nodeSlices
 	// dependent holds the inventories that depend on more than the slices of the node.
 	dependent dependentInventories
 }
@@ -38,10 +38,10 @@ type nodeSlices struct {
 	// byDevice is true if devices of some of these slices select nodes.
 	byDevice bool
 	// inventory is the inventory of the node if it depends only on these slices.
-	inventory atomic.Pointer[keptInventory]
+	inventory atomic.Pointer[cachedInventory]
 }
 
-type keptInventory struct {
+type cachedInventory struct {
 	features  structured.Features
 	inventory *Inventory
 }
@@ -113,20 +113,20 @@ func (x *Index) of(node string) *nodeSlices {
 	if found := x.local[node]; found != nil {
 		return found
 	}
-	return &x.none
+	return &x.noSlices
 }
 
-// kept returns the inventory if it was made with the same features, or nil.
-func (n *nodeSlices) kept(features structured.Features) *Inventory {
+// cached returns the inventory if it was made with the same features, or nil.
+func (n *nodeSlices) cached(features structured.Features) *Inventory {
 	if kept := n.inventory.Load(); kept != nil && kept.features == features {
 		return kept.inventory
 	}
 	return nil
 }
 
-// keep stores an inventory that depends only on the slices.
-func (n *nodeSlices) keep(features structured.Features, of *Inventory) {
-	n.inventory.Store(&keptInventory{features, of})
+// store stores an inventory that depends only on the slices.
+func (n *nodeSlices) store(features structured.Features, of *Inventory) {
+	n.inventory.Store(&cachedInventory{features, of})
 }
 
 // maxDependentDevices limits the nodes and devices in [dependentInventories], because a slice for all nodes adds its devices to
@@ -159,8 +159,8 @@ func (d *dependentInventories) get(features structured.Features, node *v1.Node) 
 	return nil
 }
 
-// keep stores an inventory and drops the one of another version of the node. It stores nothing if the limit is reached.
-func (d *dependentInventories) keep(features structured.Features, node *v1.Node, made *Inventory) {
+// store stores an inventory and drops the one of another version of the node. It stores nothing if the limit is reached.
+func (d *dependentInventories) store(features structured.Features, node *v1.Node, made *Inventory) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if before, found := d.of[node.Name]; found {

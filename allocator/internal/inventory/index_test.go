@@ -75,18 +75,18 @@ func TestDependentInventoriesAreBounded(t *testing.T) {
 	none := structured.Features{}
 	half := &Inventory{Candidates: make([]*Candidate, maxDependentDevices/2-1)}
 	one, two, three := named("node-1"), named("node-2"), named("node-3")
-	kept.keep(none, one, half)
-	kept.keep(none, two, half)
+	kept.store(none, one, half)
+	kept.store(none, two, half)
 	require.Equal(t, maxDependentDevices, kept.size)
-	kept.keep(none, three, &Inventory{})
+	kept.store(none, three, &Inventory{})
 	require.Nil(t, kept.get(none, three), "no room")
 	require.Same(t, half, kept.get(none, two))
 
 	newer := named("node-2")
-	kept.keep(none, newer, &Inventory{})
+	kept.store(none, newer, &Inventory{})
 	require.Nil(t, kept.get(none, two))
 	require.NotNil(t, kept.get(none, newer))
-	kept.keep(none, three, &Inventory{})
+	kept.store(none, three, &Inventory{})
 	require.NotNil(t, kept.get(none, three), "there is room again")
 	require.Equal(t, maxDependentDevices/2+2, kept.size)
 }

@@ -110,7 +110,7 @@ func plain(candidates []*Candidate) bitset.Set {
 // slices and the node must be the same. all holds the slices of the index.
 func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) (*Inventory, error) {
 	local, dependent := x.of(node.Name), &x.dependent
-	if kept := local.kept(features); kept != nil {
+	if kept := local.cached(features); kept != nil {
 		return kept, nil
 	}
 	if kept := dependent.get(features, node); kept != nil {
@@ -119,7 +119,7 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 	if len(x.other) > 0 || local.byDevice {
 		made, err := New(features, node, slices.Concat(local.slices, x.other), all)
 		if err == nil {
-			dependent.keep(features, node, made)
+			dependent.store(features, node, made)
 		}
 		return made, err
 	}
@@ -127,9 +127,9 @@ func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourcea
 	switch {
 	case err != nil:
 	case made.selfContained:
-		local.keep(features, made)
+		local.store(features, made)
 	default:
-		dependent.keep(features, node, made)
+		dependent.store(features, node, made)
 	}
 	return made, err
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// function is the objective function of a preference.
-type function interface {
+// objectiveFunction is the objective function of a preference.
+type objectiveFunction interface {
 	search.Objective
 	// isAbout reports whether the preference covers a chosen device.
 	isAbout(c *search.Choice) bool
@@ -31,14 +31,14 @@ type function interface {
 	raise()
 }
 
-// better is a search for solutions that one preference values higher than the incumbent.
-type better struct {
+// betterSearch is a search for solutions that one preference values higher than the incumbent.
+type betterSearch struct {
 	*search.Search
-	of function
+	of objectiveFunction
 }
 
-func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement) (*better, error) {
-	b := &better{}
+func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement) (*betterSearch, error) {
+	b := &betterSearch{}
 	improves.SetUp = b.setUp
 	s, err := search.New(ctx, on, &improves)
 	b.Search = s
@@ -47,7 +47,7 @@ func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement)
 
 // maximize searches until no better solution exists. value is the value of the incumbent, or nil if the preference covers no
 // chosen device. ended is the error that ended the search early. err is the failure of a preference or the end of the context.
-func (b *better) maximize() (value *int64, ended, err error) {
+func (b *betterSearch) maximize() (value *int64, ended, err error) {
 	members := chosenFor(b.Improves, b.of)
 	if len(members) == 0 {
 		return nil, nil, nil
@@ -76,7 +76,7 @@ func (b *better) maximize() (value *int64, ended, err error) {
 const tryShare = 5
 
 // improve searches until no better solution exists. It returns the error that ended the search early, if any.
-func (b *better) improve() error {
+func (b *betterSearch) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {
 		return nil
@@ -91,7 +91,7 @@ func (b *better) improve() error {
 // tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true
 // if it finds such a set and no error ended the search. The set is then the first of the best sets. If it finds no such set, it
 // restores the floor.
-func (b *better) tryBound(most int64) (isBest bool) {
+func (b *betterSearch) tryBound(most int64) (isBest bool) {
 	of, limit := b.of.Target(), b.Work.StepLimit
 	floor := of.Floor
 	defer func() { b.Work.StepLimit = limit }()
@@ -106,7 +106,7 @@ func (b *better) tryBound(most int64) (isBest bool) {
 }
 
 // climb goes from each solution to the next better one.
-func (b *better) climb() error {
+func (b *betterSearch) climb() error {
 	for range b.Solutions() {
 		b.Improves.Incumbent = &search.Solution{Decisions: slices.Clone(b.Solution.Decisions), Choices: slices.Clone(b.Solution.Choices)}
 		of := b.of.Target()
@@ -119,13 +119,13 @@ func (b *better) climb() error {
 }
 
 // setFloor makes the search find only sets with values above the floor.
-func (b *better) setFloor(floor int64) {
+func (b *betterSearch) setFloor(floor int64) {
 	b.of.Target().Floor = floor
 	b.of.raise()
 }
 
 // chosenFor returns the devices of the incumbent that a preference covers.
-func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
+func chosenFor(m *search.Improvement, o objectiveFunction) []*inventory.Candidate {
 	var chosen []*inventory.Candidate
 	for i := range m.Incumbent.Choices {
 		if o.isAbout(&m.Incumbent.Choices[i]) {
@@ -136,9 +136,9 @@ func chosenFor(m *search.Improvement, o function) []*inventory.Candidate {
 }
 
 // setUp adds the objectives of a claim: for preferences whose values must not fall, and for the preference to improve.
-func (b *better) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
+func (b *betterSearch) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
 	improves, index := s.Improves, len(s.Requests)-1
-	for _, known := range improves.Kept {
+	for _, known := range improves.Earlier {
 		if known.Claim != index || known.Value == math.MinInt64 {
 			// The smallest int64 can't fall, so it needs no condition.
 			continue

@@ -12,7 +12,7 @@ import (
 )
 
 // newFunction returns the objective of a preference, and adds its condition to the requests that the preference covers.
-func newFunction(s *search.Search, claim *resourceapi.ResourceClaim, p *plan.Preference, all []search.Alternatives) (function, error) {
+func newFunction(s *search.Search, claim *resourceapi.ResourceClaim, p *plan.Preference, all []search.Alternatives) (objectiveFunction, error) {
 	if p.Policy == nil {
 		c := s.NewCELConstraint(claim, p.Definition, p.API, all)
 		c.Goal = &search.Goal{}

@@ -76,7 +76,7 @@ func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alterna
 	f.mayCutAtAll = sync.OnceValue(func() bool {
 		return s.IsPredictable(f.claimIndex, f.span)
 	})
-	s.TellsApart = true
+	s.SymmetryOff = true
 	return f
 }
 
@@ -234,7 +234,7 @@ func (f *fragmentation) lost(value int64) []answer.Loss {
 }
 
 // lossesOf returns the losses of a policy, and nil for an expression.
-func lossesOf(o function, value int64) []answer.Loss {
+func lossesOf(o objectiveFunction, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)
 	}

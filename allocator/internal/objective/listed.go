@@ -23,7 +23,7 @@ func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
 	s, err := search.New(ctx, on, nil)
 	if err == nil {
-		s.TellsApart, result.All = true, true
+		s.SymmetryOff, result.All = true, true
 		var positions []int
 		for found := range s.Solutions() {
 			positions = positions[:0]

@@ -86,7 +86,7 @@ func (s *Optimization) prefer() error {
 			}
 			at, weight := search.Valued{Claim: claim, Preference: i}, preference.StepWeight()
 			n, err := newBetter(s.Ctx, s.OnNode, search.Improvement{
-				Incumbent: p.incumbent, Kept: kept, Next: at, Limits: budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight},
+				Incumbent: p.incumbent, Earlier: kept, Next: at, Limits: budget.Budget{Cost: limits.Cost, Steps: limits.Steps / weight},
 			})
 			if over, is := errors.AsType[*budget.Error](err); is && over.Attempt {
 				p.outcome, p.unrepeatable = answer.BestFound, err
@@ -122,7 +122,7 @@ func (s *Optimization) prefer() error {
 }
 
 // statsOf returns the counts of a search for better solutions.
-func statsOf(b *better) answer.Stats {
+func statsOf(b *betterSearch) answer.Stats {
 	stats := b.Stats()
 	if f, is := b.of.(*fragmentation); is {
 		stats.Cuts += f.cut

@@ -13,7 +13,7 @@ import (
 
 // newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
 // that the preference covers. The requests have one alternative each.
-func newPolicyObjective(s *search.Search, p *plan.Preference, all []search.Alternatives) (function, error) {
+func newPolicyObjective(s *search.Search, p *plan.Preference, all []search.Alternatives) (objectiveFunction, error) {
 	switch p.Policy.Name {
 	case v1alpha1.PolicyKeepWhole:
 		f := newFragmentation(s, p, all)

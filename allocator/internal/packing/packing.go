@@ -52,7 +52,7 @@ type packer struct {
 //
 // The result has at least as many sets as first fit in the given order, which is always computed, regardless of the limit.
 func Most(sets [][]int, devices int, reservations Reservations, work *Work) (chosen []int, isMost bool) {
-	sets, places := withoutRepeats(sets)
+	sets, places := withoutDuplicates(sets)
 	if len(sets) == 0 {
 		return nil, true
 	}
@@ -70,8 +70,8 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 	return chosen, isMost
 }
 
-// withoutRepeats drops empty sets and the repetitions of a device in a set. places holds the index in sets of each kept set.
-func withoutRepeats(sets [][]int) (kept [][]int, places []int) {
+// withoutDuplicates drops empty sets and the repetitions of a device in a set. places holds the index in sets of each kept set.
+func withoutDuplicates(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
 		if !isAscending(set) {
 			set = slices.Compact(slices.Sorted(slices.Values(set)))

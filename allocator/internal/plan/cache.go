@@ -49,7 +49,7 @@ const DefaultCacheBytes int64 = 256 << 20
 // gone. Informers and their listers comply with that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	memory  *memo.Memory
-	tables  *memo.Memo[tableKey, weighed]
+	tables  *memo.Memo[tableKey, sized]
 	answers *memo.Memo[answerKey, answer.Answer]
 	// index is the index of the latest slices.
 	index inventory.Latest
@@ -78,15 +78,15 @@ func NewCache(opts ...CacheOption) *Cache {
 // Used returns the estimated number of bytes in use.
 func (c *Cache) Used() int64 { return c.memory.Used() }
 
-// weighed is a value with its estimated size in bytes.
-type weighed struct {
+// sized is a value with its estimated size in bytes.
+type sized struct {
 	value any
 	bytes int
 	// keeps is the view whose devices the value keeps alive, or nil. The devices count once for all values that keep them.
 	keeps *view.View
 }
 
-func weightOf[K comparable](_ K, w *weighed) memo.Size {
+func weightOf[K comparable](_ K, w *sized) memo.Size {
 	size := memo.Size{Bytes: w.bytes}
 	if w.keeps != nil {
 		size.Parts = []memo.Part{{Of: w.keeps, Bytes: w.keeps.Bytes()}}
@@ -167,9 +167,9 @@ func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (
 // tableKeeping is like tableOf for tables that keep the devices of a view alive.
 func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int, keeps *view.View)) T {
 	entry := c.tables.At(key)
-	found, _, _ := entry.Find(context.Background(), func() (weighed, error) {
+	found, _, _ := entry.Find(context.Background(), func() (sized, error) {
 		table, bytes, keeps := create(entry.Grow)
-		return weighed{table, bytes, keeps}, nil
+		return sized{table, bytes, keeps}, nil
 	})
 	return found.value.(T)
 }

@@ -166,11 +166,11 @@ type Preference struct {
 
 // resolveDefinitions returns the definitions that were prepared, or else compiles them.
 func resolveDefinitions(a *Planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
-	m := definition.MeaningOfPrepared(a.Prepared, claim)
+	m := definition.PreparedDefinitions(a.Prepared, claim)
 	if m == nil {
 		var err error
 		prefers := a.Preferences && v1alpha1.HasPreference(claim, a.Classes.HasPreferences)
-		if m, err = definition.MeaningOf(a.compiling, a.Environment, claim, a.Classes, prefers); err != nil {
+		if m, err = definition.CompileClaim(a.compiling, a.Environment, claim, a.Classes, prefers); err != nil {
 			return nil, err
 		}
 	}
@@ -195,7 +195,7 @@ func resolveDefinitions(a *Planner, claim *resourceapi.ResourceClaim) (*definiti
 	return result, err
 }
 
-func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definition.Meaning) ([]Preference, error) {
+func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definition.ClaimDefinitions) ([]Preference, error) {
 	if !a.Preferences {
 		return nil, nil
 	}

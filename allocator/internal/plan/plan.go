@@ -115,8 +115,8 @@ type OnNode struct {
 	Inventory *inventory.Inventory
 	// Allocated holds the devices in use.
 	Allocated bitset.Set
-	// seen is the view of the node, or nil if no caller has asked for it.
-	seen *view.View
+	// cachedView is the view of the node, or nil if no caller has asked for it.
+	cachedView *view.View
 }
 
 // On returns the plan on a node, with its current inventory and devices in use.

@@ -67,8 +67,8 @@ func (a *Planner) In(state *availability.State) *Planner {
 	return other
 }
 
-// Knowing returns a planner with additional prepared claims.
-func (p *Planner) Knowing(more definition.Prepared) *Planner {
+// WithPrepared returns a planner with additional prepared claims.
+func (p *Planner) WithPrepared(more definition.Prepared) *Planner {
 	knowing := p.In(p.State)
 	knowing.Prepared = maps.Clone(p.Prepared)
 	if knowing.Prepared == nil {
@@ -76,7 +76,7 @@ func (p *Planner) Knowing(more definition.Prepared) *Planner {
 	}
 	maps.Copy(knowing.Prepared, more)
 	knowing.Classes = &definition.Classes{DeviceClassLister: p.Classes.DeviceClassLister}
-	knowing.Classes.Seed(knowing.Prepared)
+	knowing.Classes.AddPrepared(knowing.Prepared)
 	knowing.ResolvedClaims = &resolvedClaims{}
 	return knowing
 }
@@ -101,7 +101,7 @@ func New(ctx context.Context,
 	if p.Preference != "" && v1alpha1.PolicyNamed(p.Preference) == nil {
 		return nil, fmt.Errorf("default preference: policy %q is unknown: use one of %v", p.Preference, v1alpha1.PreferencePolicies)
 	}
-	p.Classes.Seed(p.Prepared)
+	p.Classes.AddPrepared(p.Prepared)
 	p.shapes = newShapes(p)
 	if p.Environment == nil {
 		environment, err := sharedEnvironment()

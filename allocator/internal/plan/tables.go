@@ -84,10 +84,10 @@ func (n *OnNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 
 // View returns the devices of the node as the claims see them.
 func (n *OnNode) View() *view.View {
-	if n.seen == nil {
-		n.seen = ViewOf(n.Planner.Cache, n.Inventory, n.Read())
+	if n.cachedView == nil {
+		n.cachedView = ViewOf(n.Planner.Cache, n.Inventory, n.Read())
 	}
-	return n.seen
+	return n.cachedView
 }
 
 // SelectionRow returns the cached verdicts of the selectors of a request. It returns nil if the verdicts depend on the node, or
@@ -135,12 +135,12 @@ func (n *OnNode) SetsOf(ctx context.Context, shape shape.Shape, list func(contex
 		by.devices = weak.Make(n.Inventory)
 	}
 	key := tableKey{view: n.viewID(), kind: tableOfSets, by: by, text: content}
-	found, _, err := Find(ctx, idle.Cache.tables.At(key), func() (weighed, error) {
+	found, _, err := Find(ctx, idle.Cache.tables.At(key), func() (sized, error) {
 		sets, err := listed()
 		if err != nil {
-			return weighed{}, err
+			return sized{}, err
 		}
-		return weighed{value: sets, bytes: sets.Bytes()}, nil
+		return sized{value: sets, bytes: sets.Bytes()}, nil
 	})
 	sets, _ := found.value.(*freesets.Sets)
 	return sets, err

@@ -61,7 +61,7 @@ func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacity
 	s := l.search
 	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}
 	for _, wanted := range missing {
-		if !b.look(wanted.Request) {
+		if !b.findSupply(wanted.Request) {
 			return nil, false
 		}
 	}
@@ -86,11 +86,11 @@ func (b *capacityBound) add(all Alternatives) bool {
 	} else {
 		b.open = append(b.open, all)
 	}
-	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.look(request) })
+	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.findSupply(request) })
 }
 
-// look determines the devices left for a request, once for each kind.
-func (b *capacityBound) look(request *Request) (known bool) {
+// findSupply determines the devices left for a request, once for each kind.
+func (b *capacityBound) findSupply(request *Request) (known bool) {
 	if b.supplies[request.Group] != nil {
 		return true
 	}
@@ -109,7 +109,7 @@ func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 		if !left.admin && (s.Available.Allocated().Has(c.Position) || s.Available.Taken().Has(c.Position)) {
 			continue
 		}
-		switch l.know(r, c) {
+		switch l.eligibilityOf(r, c) {
 		case unknown:
 			return nil, false
 		case eligible:
@@ -203,11 +203,11 @@ type matchingDemand struct {
 func (b *capacityBound) lacksMatches() bool {
 	sorts := make(map[string][]*matchingDemand)
 	for _, d := range b.matchingDemands() {
-		sort := b.sortOf(d)
+		sort := b.demandKey(d)
 		sorts[sort] = append(sorts[sort], d)
 	}
 	for _, same := range sorts {
-		if b.room(same[0]) < len(same) {
+		if b.mostDemands(same[0]) < len(same) {
 			return true
 		}
 	}
@@ -240,9 +240,9 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	return result
 }
 
-// sortOf returns a key for demands. It is equal for demands that compare the same attribute and want the same number of devices
+// demandKey returns a key for demands. It is equal for demands that compare the same attribute and want the same number of devices
 // of each kind.
-func (b *capacityBound) sortOf(d *matchingDemand) string {
+func (b *capacityBound) demandKey(d *matchingDemand) string {
 	counts := make([]int, len(b.search.groups))
 	for i, g := range b.search.groups {
 		counts[i] = d.wanted[g]
@@ -250,8 +250,8 @@ func (b *capacityBound) sortOf(d *matchingDemand) string {
 	return fmt.Sprint(d.constraint.AttributeName(), counts)
 }
 
-// room returns an upper bound of the number of demands like d that the remaining devices can meet.
-func (b *capacityBound) room(d *matchingDemand) int {
+// mostDemands returns an upper bound of the number of demands like d that the remaining devices can meet.
+func (b *capacityBound) mostDemands(d *matchingDemand) int {
 	var places map[attribute.Scalar]int
 	for g, wanted := range d.wanted {
 		if wanted == 0 {

@@ -42,9 +42,9 @@ type CELConstraint struct {
 	claim  *resourceapi.ResourceClaim
 	// values is a buffer for the devices of a complete set.
 	values []*device.Device
-	// known holds the verdicts on sets. It is nil until a verdict is needed. positions is a buffer for the key of a set.
-	known     *verdict.Table
-	positions []int
+	// verdictTable holds the verdicts on sets. It is nil until a verdict is needed. positions is a buffer for the key of a set.
+	verdictTable *verdict.Table
+	positions    []int
 	// pruners holds a pruner for each alternative of the first covered request. Pruner belongs to the alternative that is being
 	// tried or was tried last.
 	pruners []*pruner
@@ -108,8 +108,8 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 	return c
 }
 
-// tries selects the pruner of r if r is an alternative of the first covered request.
-func (c *CELConstraint) tries(r *Request) {
+// selectPruner selects the pruner of r if r is an alternative of the first covered request.
+func (c *CELConstraint) selectPruner(r *Request) {
 	for _, p := range c.pruners {
 		if p.first == r {
 			c.Pruner = p
@@ -117,13 +117,13 @@ func (c *CELConstraint) tries(r *Request) {
 	}
 }
 
-// isBegun reports whether the first covered request has a current alternative.
-func (c *CELConstraint) isBegun() bool { return c.Undecided < len(c.Covered) }
+// isActive reports whether the first covered request has a current alternative.
+func (c *CELConstraint) isActive() bool { return c.Undecided < len(c.Covered) }
 
-// isAskedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
+// isEvaluatedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
 // request of c comes after the last covered request of other. If both have the same last request, it is so if the request has
 // no alternatives and c comes behind other in the list of constraints.
-func (c *CELConstraint) isAskedAfter(other *CELConstraint, behind bool) bool {
+func (c *CELConstraint) isEvaluatedAfter(other *CELConstraint, behind bool) bool {
 	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
@@ -151,7 +151,7 @@ func (c *CELConstraint) refused() int64 {
 // It makes no difference whether last has been added already.
 func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
-	if c.isBegun() {
+	if c.isActive() {
 		return mayFail(c.Pruner)
 	}
 	return slices.ContainsFunc(c.pruners, mayFail)
@@ -174,7 +174,7 @@ func (c Contribution) devices(r *Request) int {
 // satisfactory. If it returns false or an error, nothing has changed.
 func (r *Request) Decide() (bool, error) {
 	for _, d := range r.Decides {
-		d.constraint.tries(r)
+		d.constraint.selectPruner(r)
 	}
 	for i, d := range r.Decides {
 		satisfied, err := d.constraint.decide(d.devices(r))
@@ -321,14 +321,14 @@ func (c *CELConstraint) verdict() (bool, error) {
 		v, err := c.EvaluateSet()
 		return v.Satisfied, err
 	}
-	if c.known == nil {
-		c.known = s.VerdictsOf(c.Definition)
+	if c.verdictTable == nil {
+		c.verdictTable = s.VerdictsOf(c.Definition)
 	}
 	c.positions = c.positions[:0]
 	for _, member := range c.Members {
 		c.positions = append(c.positions, member.Position)
 	}
-	v, known, err := c.known.Find(s.Ctx, c.positions, c)
+	v, known, err := c.verdictTable.Find(s.Ctx, c.positions, c)
 	if known {
 		c.hits++
 		err = s.Work.Cost.Charge(v.Cost)

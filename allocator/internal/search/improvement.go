@@ -13,8 +13,8 @@ import (
 // Improvement describes a search for a better solution than the incumbent.
 type Improvement struct {
 	Incumbent *Solution
-	// Kept holds the preferences before Next, with values that must not fall.
-	Kept []Valued
+	// Earlier holds the preferences before Next, with values that must not fall.
+	Earlier []Valued
 	// Next is the preference to improve.
 	Next Valued
 	// Limits is the remaining budget.

@@ -64,21 +64,21 @@ func (l *lookahead) findWhatCannotFail() {
 	}
 }
 
-// known is the state of a free device for a request.
-type known int8
+// eligibility is the state of a free device for a request.
+type eligibility int8
 
 const (
 	// eligible devices can be taken if only the device itself matters.
-	eligible known = iota
+	eligible eligibility = iota
 	// ineligible devices can't be taken.
 	ineligible
 	// unknown means that a selector has not been evaluated or fails.
 	unknown
 )
 
-// Look evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
+// EvaluateSelectors evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
 // failures: the search may never reach such a device, and meets the failure itself if it does.
-func (l *lookahead) Look(r *Request) {
+func (l *lookahead) EvaluateSelectors(r *Request) {
 	s := l.search
 	r.Group.LookedAhead = true
 	for _, c := range s.Inventory.Candidates {
@@ -89,9 +89,9 @@ func (l *lookahead) Look(r *Request) {
 	}
 }
 
-// speculate evaluates the selectors of requests for all devices that they may try. It returns false if one of them fails, or if
+// evaluateAhead evaluates the selectors of requests for all devices that they may try. It returns false if one of them fails, or if
 // the search evaluates something else that may fail.
-func (l *lookahead) speculate(requests ...*Request) bool {
+func (l *lookahead) evaluateAhead(requests ...*Request) bool {
 	return !slices.ContainsFunc(requests, func(r *Request) bool { return !l.cannotFailFor(r) })
 }
 
@@ -103,21 +103,21 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 	if !r.AdminAccess() {
 		inUse = s.Available.Allocated()
 	}
-	r.Group.Selectors.Recall(s.Inventory.Ordinary, inUse)
+	r.Group.Selectors.LookUpOrdinary(s.Inventory.Ordinary, inUse)
 	for _, c := range s.Inventory.Candidates {
-		if r.IsSimple(c) && r.Group.Selectors.Known().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
+		if r.IsSimple(c) && r.Group.Selectors.Judged().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
 			continue
 		}
-		if l.know(r, c) == unknown {
+		if l.eligibilityOf(r, c) == unknown {
 			return false
 		}
 	}
 	return true
 }
 
-// know returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
+// eligibilityOf returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
 // expression.
-func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
+func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibility {
 	switch r.Group.Selectors.Verdict(c.Position) {
 	case selection.NotSelected:
 		return ineligible
@@ -128,8 +128,8 @@ func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 		if r.Group.LookedAhead {
 			return unknown
 		}
-		l.Look(r)
-		return l.know(r, c)
+		l.EvaluateSelectors(r)
+		return l.eligibilityOf(r, c)
 	}
 	// In the order of the search: capacity, which may fail, before usability.
 	switch enough, err := l.search.Available.HasCapacity(&r.Request, c); {
@@ -146,7 +146,7 @@ func (l *lookahead) know(r *Request, c *inventory.Candidate) known {
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
 // isInfeasible reports whether the request can't get its missing devices, or the requests after it can't get theirs.
-func (l *lookahead) isInfeasible(p Place, r *Request) bool {
+func (l *lookahead) isInfeasible(p Point, r *Request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false
 	}
@@ -160,13 +160,13 @@ func (l *lookahead) isInfeasible(p Place, r *Request) bool {
 
 // DevicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if the
 // devices depend on something that only the search itself evaluates.
-func (l *lookahead) DevicesLeft(p Place, r *Request) (left []*inventory.Candidate, known bool) {
+func (l *lookahead) DevicesLeft(p Point, r *Request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
 	for _, c := range l.search.Inventory.Candidates[p.From:] {
 		if l.search.Available.InUse(p.claim, &r.Request, c) {
 			continue
 		}
-		switch l.know(r, c) {
+		switch l.eligibilityOf(r, c) {
 		case unknown:
 			return nil, false
 		case eligible:
@@ -181,7 +181,7 @@ func (l *lookahead) DevicesLeft(p Place, r *Request) (left []*inventory.Candidat
 
 // HasPlenty reports, by a few bit operations, whether the request can certainly get enough devices: enough ordinary devices are
 // free, and no constraint bounds their number. It returns false if examining each device would evaluate a selector.
-func (l *lookahead) HasPlenty(p Place, r *Request, wanted int) bool {
+func (l *lookahead) HasPlenty(p Point, r *Request, wanted int) bool {
 	if r.AdminAccess() || r.WantsCapacity() || len(r.Bounding) > 0 {
 		return false
 	}
@@ -194,7 +194,7 @@ func (l *lookahead) HasPlenty(p Place, r *Request, wanted int) bool {
 		if behind := 64 - (devices - w*64); behind > 0 {
 			free = free << behind >> behind
 		}
-		if !r.Group.LookedAhead && free&^selectors.Known()[w] != 0 {
+		if !r.Group.LookedAhead && free&^selectors.Judged()[w] != 0 {
 			return false
 		}
 		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.Inventory.Ordinary[w])

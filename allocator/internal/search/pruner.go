@@ -65,13 +65,13 @@ type prunerTables struct {
 	eligible, later bitset.List
 	// volatile is true if devices that the search has taken may make eligible devices unavailable.
 	volatile bool
-	// none is the empty set.
-	none bitset.Set
+	// empty is the empty set.
+	empty bitset.Set
 }
 
 // partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
-	Begun bool
+	Active bool
 	// Chosen holds the devices of the set. Domain holds, for each number of chosen devices, the devices that may still be added.
 	// Forced holds the devices of Domain that every satisfactory completion contains.
 	Chosen         bitset.Set
@@ -91,7 +91,7 @@ func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
 	}
-	p.Begun = true
+	p.Active = true
 	p.Chosen.Clear()
 	first := p.Domain.At(0)
 	first.Clear()
@@ -100,7 +100,7 @@ func (p *pruner) begin() bool {
 	}
 	r := &p.first.Request
 	if p.volatile {
-		p.passOverTaken(r, 0, first)
+		p.removeTaken(r, 0, first)
 	}
 	if p.hasCompletion(r, nil) {
 		return true
@@ -112,7 +112,7 @@ func (p *pruner) begin() bool {
 // descend examines the set after added was added for request r. It returns false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
-	if !p.Begun {
+	if !p.Active {
 		return true
 	}
 	p.Chosen.Add(added.Position)
@@ -120,7 +120,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	next := p.Domain.At(len(c.Members))
 	next.SetTo(p.Domain.At(len(c.Members) - 1))
 	next.Remove(added.Position)
-	at := p.placeOf(r)
+	at := p.coveredIndex(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
 	// Devices before added are only for later requests.
 	for w := range next {
@@ -134,7 +134,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 		next[w] &= now | later[w]
 	}
 	if p.volatile {
-		p.passOverTaken(r, added.Position+1, next)
+		p.removeTaken(r, added.Position+1, next)
 	}
 	if p.isDetermined(added) || len(c.Members) == p.size && p.outcome() == bound.True {
 		return true
@@ -162,14 +162,14 @@ func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 
 // ascend undoes descend.
 func (p *pruner) ascend(removed *inventory.Candidate) {
-	if p.Begun {
+	if p.Active {
 		p.Chosen.Remove(removed.Position)
 		p.completed = 0
 	}
 }
 
 // end forgets the set, because the first covered request is no longer tried.
-func (p *pruner) end() { p.Begun = false }
+func (p *pruner) end() { p.Active = false }
 
 // hasCompletion reports whether the set may become satisfactory, or whether something else may fail before the set is complete.
 // It removes devices from the domain that belong to no satisfactory completion.
@@ -219,11 +219,11 @@ func (p *pruner) isNotAccepted() bool {
 // bounds have not seen all devices of the set, the outcome is Open.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
-	if !p.Begun || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
+	if !p.Active || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
 		return bound.Open
 	}
 	if p.completed == 0 {
-		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.Chosen, Domain: p.none})
+		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.Chosen, Domain: p.empty})
 	}
 	return p.completed
 }
@@ -251,9 +251,9 @@ func (p *pruner) failure() error {
 	return p.constraint.evaluationError(p.bounds.Err())
 }
 
-// passOverTaken removes devices that became unavailable because the search took others. Devices for r come from the given
+// removeTaken removes devices that became unavailable because the search took others. Devices for r come from the given
 // position on.
-func (p *pruner) passOverTaken(r *requests.Request, from int, domain bitset.Set) {
+func (p *pruner) removeTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
 		if !p.mayTake(r, from, p.search.Inventory.Candidates[position]) {
 			domain.Remove(position)
@@ -274,8 +274,8 @@ func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Can
 	return false
 }
 
-// placeOf returns the index of a request in covered, or -1.
-func (p *pruner) placeOf(r *requests.Request) int {
+// coveredIndex returns the index of a request in covered, or -1.
+func (p *pruner) coveredIndex(r *requests.Request) int {
 	for i, q := range p.covered {
 		if &q.Request == r {
 			return i
@@ -295,7 +295,7 @@ func (p *pruner) next(r *requests.Request, position int) int {
 		return len(p.search.Inventory.Candidates)
 	}
 	if !p.Forced.At(chosen).IsEmpty() {
-		at := p.placeOf(r)
+		at := p.coveredIndex(r)
 		for first := range p.Forced.At(chosen).All() {
 			if first >= next {
 				break
@@ -325,7 +325,7 @@ func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.Chosen, Left: p.size - len(c.Members)}
 	partial.Domain = bitset.New(len(p.search.Inventory.Candidates))
-	if p.Begun {
+	if p.Active {
 		partial.Domain.SetTo(p.Domain.At(len(c.Members)))
 	} else {
 		for i := range p.covered {
@@ -344,7 +344,7 @@ func (p *pruner) most() int64 {
 	for i, r := range p.covered {
 		p.joinFree(domain, p.eligible.At(i), r)
 	}
-	return p.bounds.Most(bound.Partial{Chosen: p.none, Domain: domain, Left: p.size})
+	return p.bounds.Most(bound.Partial{Chosen: p.empty, Domain: domain, Left: p.size})
 }
 
 // raise passes the new floor to the bounds.
@@ -359,7 +359,7 @@ func (p *pruner) raise() {
 func (r *Request) Next(position int) int {
 	for i := 0; i < len(r.Decides); i++ {
 		d := r.Decides[i]
-		if !d.Covered || !d.constraint.Pruner.Begun {
+		if !d.Covered || !d.constraint.Pruner.Active {
 			continue
 		}
 		next := d.constraint.Pruner.next(&r.Request, position)
@@ -375,7 +375,7 @@ func (r *Request) Next(position int) int {
 // isPruned reports whether a CEL constraint already checks that enough devices are left, so that lookahead need not count them.
 func (r *Request) isPruned() bool {
 	for _, d := range r.Decides {
-		if d.Covered && d.constraint.Pruner.Begun && !d.constraint.Pruner.volatile {
+		if d.Covered && d.constraint.Pruner.Active && !d.constraint.Pruner.volatile {
 			return true
 		}
 	}
@@ -386,7 +386,7 @@ func (r *Request) isPruned() bool {
 // constraint whose last covered request is the given one, or nil.
 func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
 	for _, d := range r.Decides {
-		if p := d.constraint.Pruner; d.Covered && p.Begun {
+		if p := d.constraint.Pruner; d.Covered && p.Active {
 			level := len(d.constraint.Members)
 			domain.Keep(p.Domain.At(level))
 			if d.constraint.last == last {

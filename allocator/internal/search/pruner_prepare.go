@@ -47,10 +47,10 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	bounds := p.search.boundsOf(c.Definition, definition.SetShape{Size: p.size, Ascending: len(p.covered) == 1})
-	if bounds == nil || !p.search.Lookahead.speculate(span...) {
+	if bounds == nil || !p.search.Lookahead.evaluateAhead(span...) {
 		return false
 	}
-	p.makeRoom()
+	p.allocateSets()
 	p.findEligible()
 	if p.mayRepeat() {
 		return false
@@ -78,8 +78,8 @@ func (p *pruner) mayRepeat() bool {
 	return false
 }
 
-// makeRoom allocates the sets for all levels of the search.
-func (p *pruner) makeRoom() {
+// allocateStacks allocates the sets for all levels of the search.
+func (p *pruner) allocateSets() {
 	c := p.constraint
 	requests, levels := len(p.covered), p.size+1
 	sets := bitset.NewList(2+2*requests+2*levels, len(p.search.Inventory.Candidates))
@@ -87,7 +87,7 @@ func (p *pruner) makeRoom() {
 		part, sets = sets.Cut(count)
 		return part
 	}
-	p.Chosen, p.none = cut(1).At(0), cut(1).At(0)
+	p.Chosen, p.empty = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
 	p.Domain, p.Forced = cut(levels), cut(levels)
 	p.fixpoint = make([]bool, levels)
@@ -177,7 +177,7 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 // it checks the capacity of the device, so capacity does not matter here either.
 func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 	return !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, c) &&
-		(r.WantsAll() || p.search.Lookahead.know(r, c) != ineligible) && r.isAdmitted(c)
+		(r.WantsAll() || p.search.Lookahead.eligibilityOf(r, c) != ineligible) && r.isAdmitted(c)
 }
 
 // others yields the other CEL constraints of the claim that may be evaluated between the requests from and to. They matter in a
@@ -190,7 +190,7 @@ func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstrai
 				behind = true
 				continue
 			}
-			if o.claimIndex != p.constraint.claimIndex || o.last < from || o.first > to || o.isAskedAfter(than, behind) {
+			if o.claimIndex != p.constraint.claimIndex || o.last < from || o.first > to || o.isEvaluatedAfter(than, behind) {
 				continue
 			}
 			if !yield(o) {

@@ -191,7 +191,7 @@ func comparedBeside(c *CELConstraint) string {
 
 // isPruned reports whether sets were excluded without an evaluation.
 func (y reason) isPruned(c *CELConstraint) bool {
-	return c.cuts()+y.search.Symmetry.passedOver > 0
+	return c.cuts()+y.search.Symmetry.skipped > 0
 }
 
 // isFirst reports whether the constraint covers the first device that the search takes.

@@ -78,7 +78,7 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	}
 	result := tooMany
 	for _, r := range s.Requests[claim][request] {
-		tried, err := s.try(Place{claim: claim, request: request}, r)
+		tried, err := s.try(Point{claim: claim, request: request}, r)
 		switch {
 		case err != nil || tried == found:
 			return tried, err
@@ -104,12 +104,12 @@ func (s *Search) step() error {
 	case s.Improves != nil:
 		return s.preferenceBudgetError(*over)
 	default:
-		return s.busyWith().budgetError(*over, nil)
+		return s.currentConstraint().budgetError(*over, nil)
 	}
 }
 
 // try meets a request with one of its alternatives.
-func (s *Search) try(p Place, r *Request) (outcome, error) {
+func (s *Search) try(p Point, r *Request) (outcome, error) {
 	s.Solution.Decisions = append(s.Solution.Decisions, r)
 	satisfied, err := r.Decide()
 	if err != nil || !satisfied {
@@ -125,7 +125,7 @@ func (s *Search) try(p Place, r *Request) (outcome, error) {
 }
 
 // nextDevice finds the devices of the request from p on, and then meets the requests after it.
-func (s *Search) nextDevice(p Place, r *Request) (outcome, error) {
+func (s *Search) nextDevice(p Point, r *Request) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
@@ -154,7 +154,7 @@ func (s *Search) nextDevice(p Place, r *Request) (outcome, error) {
 
 // takeNextOfAll takes the next device of a request for all devices. The order of its devices does not matter, so there is no
 // other choice.
-func (s *Search) takeNextOfAll(p Place, r *Request) (outcome, error) {
+func (s *Search) takeNextOfAll(p Point, r *Request) (outcome, error) {
 	c := r.all[p.Device]
 	if s.Available.InUse(p.claim, &r.Request, c) {
 		return none, nil
@@ -166,11 +166,11 @@ func (s *Search) takeNextOfAll(p Place, r *Request) (outcome, error) {
 }
 
 // takeAny tries the devices from p.From on. After a device fails, it skips the devices of the same symmetry class.
-func (s *Search) takeAny(p Place, r *Request) (outcome, error) {
+func (s *Search) takeAny(p Point, r *Request) (outcome, error) {
 	var failed failedClasses
 	for position := r.Next(p.From); position < len(s.Inventory.Candidates); position = r.Next(position + 1) {
 		if failed.has(position) {
-			s.Symmetry.passedOver++
+			s.Symmetry.skipped++
 			continue
 		}
 		c := s.Inventory.Candidates[position]
@@ -218,7 +218,7 @@ func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool
 }
 
 // proceed continues after c was taken at p, and gives c back if that fails.
-func (s *Search) proceed(p Place, r *Request, c *inventory.Candidate) (outcome, error) {
+func (s *Search) proceed(p Point, r *Request, c *inventory.Candidate) (outcome, error) {
 	p.Device++
 	p.From = c.Position + 1
 	result, err := s.nextDevice(p, r)
@@ -311,7 +311,7 @@ func (s *Search) withinLimit(requests []Alternatives) bool {
 // IsPredictable evaluates the selectors of these requests of a claim ahead. It reports whether nothing else may fail in the
 // search for them.
 func (s *Search) IsPredictable(claim int, requests []*Request) bool {
-	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.speculate(requests...)
+	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.evaluateAhead(requests...)
 }
 
 // MayFailBetween reports whether a CEL constraint may fail that becomes complete between two requests of the claim. Its set may

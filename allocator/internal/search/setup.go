@@ -53,12 +53,12 @@ func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, e
 		}
 	}
 	s.Lookahead.findWhatCannotFail()
-	s.makeRoom()
+	s.allocateStacks()
 	return s, nil
 }
 
-// makeRoom allocates the stacks so that they don't grow during the search.
-func (s *Search) makeRoom() {
+// allocateStacks allocates the stacks so that they don't grow during the search.
+func (s *Search) allocateStacks() {
 	requests, devices := 0, 0
 	for _, claim := range s.Requests {
 		requests += len(claim)
@@ -176,7 +176,7 @@ func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
 	}
-	enough, err := capacity.HasRoom(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&features), nil, nil)
+	enough, err := capacity.CanServe(c.Device, r.Spec.Capacity, *celcompat.FractionalCapacityRange(&features), nil, nil)
 	if err != nil {
 		return false, r.Errorf("checking capacity for device %s: %w", c.Device.Name, err)
 	}
@@ -192,7 +192,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternativ
 	}
 	if a.Acceptance != nil {
 		b.search.accepts = b.search.newAcceptance(a.Acceptance, all)
-		b.search.TellsApart = b.search.TellsApart || a.Acceptance.Accept != nil
+		b.search.SymmetryOff = b.search.SymmetryOff || a.Acceptance.Accept != nil
 		Cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
 	}
 	for i := range claim.Spec.Devices.Constraints {

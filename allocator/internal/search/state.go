@@ -56,8 +56,8 @@ type taken struct {
 type cutting struct {
 	Lookahead lookahead
 	Symmetry  symmetry
-	// TellsApart is true if symmetry must not be used, because it matters which devices remain free.
-	TellsApart bool
+	// SymmetryOff is true if symmetry must not be used, because it matters which devices remain free.
+	SymmetryOff bool
 	// accepts is the condition of the caller on complete sets, or nil.
 	accepts *acceptance
 }
@@ -68,9 +68,9 @@ type preference struct {
 	Objective Objective
 }
 
-// Place is the current point of the search: the claim, the request, the index of the device to find next, and the first position
+// Point is the current point of the search: the claim, the request, the index of the device to find next, and the first position
 // to try. Devices of one request are taken in ascending order, so that each set is tried in one order only.
-type Place struct {
+type Point struct {
 	claim, request, Device int
 	From                   int
 }

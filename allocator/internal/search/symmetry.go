@@ -35,8 +35,8 @@ type symmetry struct {
 	// classes caches the result of [symmetry.ClassOf]. It is valid if found is true.
 	classes []int
 	found   bool
-	// passedOver counts the devices that were skipped because a device of their class had failed.
-	passedOver int64
+	// skipped counts the devices that were skipped because a device of their class had failed.
+	skipped int64
 }
 
 // ClassOf returns the symmetry class of each position. Symmetric devices have the same class. It returns nil if no two devices
@@ -49,10 +49,10 @@ func (y *symmetry) ClassOf() []int {
 	return y.classes
 }
 
-// mayPassOver reports whether symmetric devices may be skipped for the request at p.
-func (y *symmetry) mayPassOver(p Place) bool {
+// maySkip reports whether symmetric devices may be skipped for the request at p.
+func (y *symmetry) maySkip(p Point) bool {
 	s := y.search
-	if s.Planner.Unbounded || s.TellsApart {
+	if s.Planner.Unbounded || s.SymmetryOff {
 		return false
 	}
 	for claim := p.claim; claim < len(s.Requests); claim++ {
@@ -83,12 +83,12 @@ func (f *failedClasses) has(position int) bool {
 	return f.failed != nil && f.failed.Has(f.classOf[position])
 }
 
-func (f *failedClasses) add(y *symmetry, p Place, position int) {
+func (f *failedClasses) add(y *symmetry, p Point, position int) {
 	if f.useless {
 		return
 	}
 	if f.failed == nil {
-		f.useless = !y.mayPassOver(p) || y.ClassOf() == nil
+		f.useless = !y.maySkip(p) || y.ClassOf() == nil
 		if f.useless {
 			return
 		}
@@ -109,7 +109,7 @@ func (y *symmetry) find() []int {
 	}
 	for _, g := range s.groups {
 		if !g.LookedAhead {
-			s.Lookahead.Look(g.first)
+			s.Lookahead.EvaluateSelectors(g.first)
 		}
 	}
 	return numbered(len(s.Inventory.Candidates), func(i int) string {

@@ -21,23 +21,23 @@ func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 	return result
 }
 
-// busyWith returns the CEL constraint that the search is about to find devices for. That is the last constraint with some but not
+// currentConstraint returns the CEL constraint that the search is about to find devices for. That is the last constraint with some but not
 // all devices, or else the first constraint that lacks devices. If all sets are complete, it is the last constraint, because the
 // search would try another set of that constraint next.
-func (s *Search) busyWith() *CELConstraint {
-	var begun, open *CELConstraint
+func (s *Search) currentConstraint() *CELConstraint {
+	var partial, open *CELConstraint
 	for _, c := range s.CELConstraints {
 		switch {
 		case c.Undecided == 0 && len(c.Members) == c.Wanted:
 		case len(c.Members) > 0:
-			begun = c
+			partial = c
 		case open == nil:
 			open = c
 		}
 	}
 	switch {
-	case begun != nil:
-		return begun
+	case partial != nil:
+		return partial
 	case open != nil:
 		return open
 	default:

@@ -34,23 +34,23 @@ type Selectors struct {
 	evaluator *Evaluator
 	class     *resourceapi.DeviceClass
 	own       []resourceapi.DeviceSelector
-	// known and passed have a bit for each position. passed is a subset of known.
-	known, passed bitset.Set
-	row           *Row
-	last          judgement
+	// judged and passed have a bit for each position. passed is a subset of known.
+	judged, passed bitset.Set
+	row            *Row
+	last           judgement
 }
 
 // Init sets the selectors of a request on a node. devices is the number of devices. row keeps verdicts for other searches, and
 // may be nil.
 func (s *Selectors) Init(e *Evaluator, r *requests.Request, devices int, row *Row) {
 	sets := bitset.NewList(2, devices)
-	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, known: sets.At(0), passed: sets.At(1), row: row}
+	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, judged: sets.At(0), passed: sets.At(1), row: row}
 }
 
 // Verdict returns the verdict on the device at a position.
 func (s *Selectors) Verdict(position int) Verdict {
 	switch {
-	case !s.known.Has(position):
+	case !s.judged.Has(position):
 		return Unknown
 	case s.passed.Has(position):
 		return Selected
@@ -59,14 +59,14 @@ func (s *Selectors) Verdict(position int) Verdict {
 	}
 }
 
-// Known returns the devices with a verdict. Callers must not modify the result.
-func (s *Selectors) Known() bitset.Set { return s.known }
+// Judged returns the devices with a verdict. Callers must not modify the result.
+func (s *Selectors) Judged() bitset.Set { return s.judged }
 
 // Passed returns the selected devices. Callers must not modify the result.
 func (s *Selectors) Passed() bitset.Set { return s.passed }
 
 func (s *Selectors) enter(position int, passes bool) {
-	s.known.Add(position)
+	s.judged.Add(position)
 	if passes {
 		s.passed.Add(position)
 	}
@@ -98,8 +98,8 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	return passes, nil
 }
 
-// Recall looks up the cached verdicts on all ordinary devices except the devices in others.
-func (s *Selectors) Recall(ordinary, others bitset.Set) {
+// LookUpOrdinary looks up the cached verdicts on all ordinary devices except the devices in others.
+func (s *Selectors) LookUpOrdinary(ordinary, others bitset.Set) {
 	if s.row == nil {
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Selectors) Recall(ordinary, others bitset.Set) {
 			wanted &^= others[w]
 		}
 		known, passed := s.row.Word(w)
-		s.known[w] |= known & wanted
+		s.judged[w] |= known & wanted
 		s.passed[w] |= passed & known & wanted
 	}
 }
@@ -128,14 +128,14 @@ func (s *Selectors) evaluate(r *requests.Request, c *inventory.Candidate) (bool,
 
 // Row keeps the verdicts of the selectors of a request for several searches.
 type Row struct {
-	// known and passes have a bit for each device. The bit of known is set after the bit of passes.
-	known, passes []atomic.Uint64
+	// judged and passes have a bit for each device. The bit of known is set after the bit of passes.
+	judged, passes []atomic.Uint64
 }
 
 // NewRow returns a row for this number of devices.
 func NewRow(devices int) *Row {
 	words := bitset.Words(devices)
-	return &Row{known: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
+	return &Row{judged: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
 }
 
 // Enter stores a verdict.
@@ -143,12 +143,12 @@ func (r *Row) Enter(device int, passes bool) {
 	if passes {
 		r.passes[device/64].Or(1 << (device % 64))
 	}
-	r.known[device/64].Or(1 << (device % 64))
+	r.judged[device/64].Or(1 << (device % 64))
 }
 
 // Word returns the verdicts on the devices from position 64*w on.
 func (r *Row) Word(w int) (known, passes uint64) {
-	known = r.known[w].Load()
+	known = r.judged[w].Load()
 	return known, r.passes[w].Load()
 }
 
@@ -156,7 +156,7 @@ func (r *Row) Word(w int) (known, passes uint64) {
 func (r *Row) Of(device int) Verdict {
 	bit := uint64(1) << (device % 64)
 	switch {
-	case r.known[device/64].Load()&bit == 0:
+	case r.judged[device/64].Load()&bit == 0:
 		return Unknown
 	case r.passes[device/64].Load()&bit != 0:
 		return Selected
@@ -166,7 +166,7 @@ func (r *Row) Of(device int) Verdict {
 }
 
 // Bytes returns the approximate size of the row.
-func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.known) }
+func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.judged) }
 
 // Most devices of a node look the same to selectors: a class selects a driver, a request selects a model or an amount of memory.
 // Converting a device for upstream's evaluator takes longer than comparing it with the previous device. If both are equal in the

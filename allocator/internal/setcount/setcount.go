@@ -73,8 +73,8 @@ type counting struct {
 	used  sets.Set[structured.DeviceID]
 	state *availability.State
 	work  packing.Work
-	// known caches the counts by listed sets and free devices.
-	known map[countedKey]Count
+	// cached caches the counts by listed sets and free devices.
+	cached map[countedKey]Count
 }
 
 // countedKey holds everything that a count depends on, if devices share nothing.
@@ -86,7 +86,7 @@ type countedKey struct {
 func newCounting(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) *counting {
 	c := &counting{
 		ctx: ctx, planner: p, shape: of, severalNodes: len(nodes) > 1,
-		used: p.State.Exclusive(), work: packing.Work{Left: packingWork}, known: map[countedKey]Count{},
+		used: p.State.Exclusive(), work: packing.Work{Left: packingWork}, cached: map[countedKey]Count{},
 	}
 	state := p.State.AllocatedState
 	state.AllocatedDevices = c.used
@@ -109,7 +109,7 @@ func (c *counting) on(node *v1.Node) (Count, error) {
 	}
 	r := newReservations(c.planner, node, has, c.state)
 	key := countedKey{listed, fmt.Sprint(r.free)}
-	if known, ok := c.known[key]; ok {
+	if known, ok := c.cached[key]; ok {
 		return known, nil
 	}
 	chosen, isMost := c.pack(has, listed, r)
@@ -128,7 +128,7 @@ func (c *counting) on(node *v1.Node) (Count, error) {
 	}
 	count := Count{Sets: len(chosen), IsMost: isMost}
 	if has.IsPlain {
-		c.known[key] = count
+		c.cached[key] = count
 	}
 	return count, nil
 }

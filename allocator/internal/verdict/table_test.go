@@ -186,7 +186,7 @@ func TestEvaluationOutlivesTheEntries(t *testing.T) {
 }
 
 // A table takes the size that it reports, and stays within its limit.
-func TestTableTakesWhatItSays(t *testing.T) {
+func TestReportedTableSize(t *testing.T) {
 	for name, size := range map[string]int{"small sets": 2, "large sets": 20} {
 		t.Run(name, func(t *testing.T) {
 			said := 0

@@ -55,7 +55,7 @@ func TestReadSetsAreSets(t *testing.T) {
 }
 
 // Expressions may ask for any names. Even a name without letters must differ from the set of all attributes.
-func TestFingerprintsTellReadSetsApart(t *testing.T) {
+func TestFingerprintsDistinguishReadSets(t *testing.T) {
 	seen := map[any]ReadSet{}
 	for _, read := range []ReadSet{{}, AnyAttribute, ReadAttribute(""), ReadAttribute(end), reading("a"), reading("b"), reading("a", "b")} {
 		require.NotContains(t, seen, read.Fingerprint(), "%+v", read)

@@ -27,8 +27,8 @@ func preferring(t *testing.T, entries ...resourceapi.DeviceConfiguration) *resou
 	return claim
 }
 
-// TestPreferencesWhereverTheyStand tests a preference that was made in Go, in a template.
-func TestPreferencesWhereverTheyStand(t *testing.T) {
+// TestPreferenceMadeInGo tests a preference that was made in Go, in a template.
+func TestPreferenceMadeInGo(t *testing.T) {
 	entry := parameters(DriverName, "")
 	entry.Opaque.Parameters = runtime.RawExtension{Object: &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "celset.dev/v1alpha1", "kind": PreferenceKind, "name": "near", "type": "Expression", "expression": "1",

@@ -68,8 +68,8 @@ func measured(ctx context.Context, t *testing.T, text string, all []*device.Devi
 	return took, held, counted
 }
 
-// TestListsTakeWhatIsCounted checks that the counted memory of tables is right and stays near the limit for an expression.
-func TestListsTakeWhatIsCounted(t *testing.T) {
+// TestCountedMemoryOfLists checks that the counted memory of tables is right and stays near the limit for an expression.
+func TestCountedMemoryOfLists(t *testing.T) {
 	for text, all := range map[string][]*device.Device{
 		"devices.map(d, d.attributes['d'].l).flatten().distinct().size() == 3": withLists(2000, 64, 64, true),
 		"devices.map(d, d.attributes['d'].l).distinct().size() == 3":           withLists(2000, 64, 5, false),

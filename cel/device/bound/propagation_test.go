@@ -75,7 +75,7 @@ func specified(t *testing.T, spec string) []*device.Device {
 	case "ring":
 		return ring(int(numbers[0]))
 	default:
-		return couples(int(numbers[0]), int(numbers[1]))
+		return twoKinds(int(numbers[0]), int(numbers[1]))
 	}
 }
 
@@ -88,8 +88,8 @@ func ring(n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// couples returns devices of two kinds. Each kind is numbered from 0.
-func couples(a, b int) []*device.Device {
+// twoKinds returns devices of two kinds. Each kind is numbered from 0.
+func twoKinds(a, b int) []*device.Device {
 	var all []values
 	for i := range a + b {
 		if i < a {
@@ -254,9 +254,9 @@ func TestRequiredMayBeNil(t *testing.T) {
 	require.Empty(t, positions(p.Chosen))
 }
 
-// TestNothingIsToldWhenExhausted checks that all results are open once too many devices were visited, even for a later false
+// TestExhaustedBoundsAreOpen checks that all results are open once too many devices were visited, even for a later false
 // conjunct.
-func TestNothingIsToldWhenExhausted(t *testing.T) {
+func TestExhaustedBoundsAreOpen(t *testing.T) {
 	const n = 100
 	heavy := "devices.exists(d, d.y < 0)"
 	for i := range 5 {

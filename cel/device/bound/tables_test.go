@@ -221,8 +221,8 @@ func TestPartsThatAbort(t *testing.T) {
 	}
 }
 
-// TestDevicesThatAreAlikeShareRows checks that rows are shared by value: the number of rows is the number of racks.
-func TestDevicesThatAreAlikeShareRows(t *testing.T) {
+// TestEqualDevicesShareRows checks that rows are shared by value: the number of rows is the number of racks.
+func TestEqualDevicesShareRows(t *testing.T) {
 	const racks = 20
 	inRacks := func(n int) []*device.Device {
 		all := make([]values, n)

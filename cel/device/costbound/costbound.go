@@ -35,7 +35,7 @@ type Bound struct {
 	// Load is the time and memory of the function calls.
 	Load meter.Load
 	// Heaviest is the call with the greatest load.
-	Heaviest Place
+	Heaviest Position
 }
 
 // Units returns the maximum charge for an evaluation, as [meter.Expense.Units] counts it.
@@ -79,8 +79,8 @@ func (w *walker) bound() Bound {
 	return Bound{is.cost, is.load, w.worst.at(w.checked)}
 }
 
-// Place is the position of a call in an expression.
-type Place struct {
+// Position is the position of a call in an expression.
+type Position struct {
 	// Function is the name of the function in CEL's syntax tree.
 	Function string
 	// Line and Column are counted from 1. They are zero if the position is unknown.
@@ -99,11 +99,11 @@ func (h *heaviest) compare(expr ast.Expr, load meter.Load) {
 	}
 }
 
-func (h *heaviest) at(checked *ast.AST) Place {
+func (h *heaviest) at(checked *ast.AST) Position {
 	if h.expr == nil {
-		return Place{}
+		return Position{}
 	}
-	result := Place{Function: h.expr.AsCall().FunctionName()}
+	result := Position{Function: h.expr.AsCall().FunctionName()}
 	if at := checked.SourceInfo().GetStartLocation(h.expr.ID()); at.Line() > 0 {
 		result.Line, result.Column = at.Line(), at.Column()+1
 	}

@@ -81,7 +81,7 @@ type SelectorError struct {
 	// Selector is the text of the selector.
 	Selector string
 	// Heaviest is the call with the greatest load.
-	Heaviest Place
+	Heaviest Position
 }
 
 // Error names the call and a remedy.

@@ -79,9 +79,9 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	}
 	c.constantUntil = time.Now().Add(constantTime)
 	report := &Report{Meta: output.NewMeta(output.CheckReport), Objects: []Object{}}
-	for i, passed := range state.PassedOver {
+	for i, passed := range state.Ignored {
 		if i == maxPassedOver {
-			report.Warnings = append(report.Warnings, Finding{Message: fmt.Sprintf("%d more documents of kinds that check does not know", len(state.PassedOver)-i)})
+			report.Warnings = append(report.Warnings, Finding{Message: fmt.Sprintf("%d more documents of kinds that check does not know", len(state.Ignored)-i)})
 			break
 		}
 		report.Warnings = append(report.Warnings, Finding{Message: passed + ": check does not know this kind"})

@@ -93,10 +93,10 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 		return err
 	}
 	if havePlacements {
-		state.PassedOver = slices.DeleteFunc(state.PassedOver, func(passed string) bool {
+		state.Ignored = slices.DeleteFunc(state.Ignored, func(passed string) bool {
 			return slices.ContainsFunc(passedOverAs, func(kind string) bool { return strings.Contains(passed, kind) })
 		})
-		if len(state.Constrained())+len(state.PassedOver) == 0 {
+		if len(state.Constrained())+len(state.Ignored) == 0 {
 			return o.checkPlacements(ctx, []string{placementsArgument}, strict)
 		}
 	} else if o.readsFiles() && len(state.Constrained()) == 0 {
@@ -129,7 +129,7 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 
 // nothingToCheck returns the error for files without any object that can have constraints. It lists the objects read.
 func nothingToCheck(state *clusterstate.State) error {
-	read := slices.Clone(state.PassedOver[:min(5, len(state.PassedOver))])
+	read := slices.Clone(state.Ignored[:min(5, len(state.Ignored))])
 	for kind, count := range map[string]int{
 		"ResourceSlice": len(state.Objects.Slices), "Node": len(state.Objects.Nodes), "Pod": len(state.Pods), "DeviceTaintRule": len(state.TaintRules),
 	} {
@@ -138,7 +138,7 @@ func nothingToCheck(state *clusterstate.State) error {
 		}
 	}
 	slices.Sort(read)
-	if more := len(state.PassedOver) - 5; more > 0 {
+	if more := len(state.Ignored) - 5; more > 0 {
 		read = append(read, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))

@@ -22,7 +22,7 @@ const Elsewhere = "the pod's node selector or affinity does not match"
 
 // excluded returns the reason why the pod can't use the node, other than devices. It is empty if the pod can use the node.
 func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, error) {
-	if reason, err := q.subject.KeptFrom(node); reason != "" || err != nil {
+	if reason, err := q.subject.ExclusionFrom(node); reason != "" || err != nil {
 		return reason, err
 	}
 	pod := q.subject.Pod
@@ -40,7 +40,7 @@ func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, err
 }
 
 // FreeOf returns the free resources of a node. It is nil for a node in a file that specifies no amounts.
-func FreeOf(state *clusterstate.State, node *corev1.Node) *noderesources.Room {
+func FreeOf(state *clusterstate.State, node *corev1.Node) *noderesources.FreeResources {
 	if len(node.Status.Allocatable) == 0 && !state.HasCluster {
 		return nil
 	}

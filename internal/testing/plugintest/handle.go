@@ -72,8 +72,8 @@ func (h *Handle) Activate(_ klog.Logger, pods map[string]*v1.Pod) {
 	h.activated = append(h.activated, slices.Sorted(maps.Keys(pods))...)
 }
 
-// Tried returns the names of the activated pods, in the order of activation.
-func (h *Handle) Tried() []string {
+// Activated returns the names of the activated pods, in the order of activation.
+func (h *Handle) Activated() []string {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	return slices.Clone(h.activated)
@@ -240,8 +240,8 @@ func Claim(count int64) *resourceapi.ResourceClaim {
 	}
 }
 
-// Asking returns a claim with a request for each of the counts, for devices of the class.
-func Asking(class string, counts ...int64) *resourceapi.ResourceClaim {
+// ClaimForClass returns a claim with a request for each of the counts, for devices of the class.
+func ClaimForClass(class string, counts ...int64) *resourceapi.ResourceClaim {
 	c := Claim(0)
 	c.Spec.Devices.Requests = nil
 	for i, n := range counts {
@@ -312,9 +312,9 @@ func RequireLogged(t *testing.T, log func() ktesting.Log, message string) {
 	require.True(t, logged, "%v has no %q", log(), message)
 }
 
-// Shown returns the values that are not zero, by metric and labels. A histogram has its number of samples and, unless it
+// MetricValues returns the values that are not zero, by metric and labels. A histogram has its number of samples and, unless it
 // measures seconds, also their sum.
-func Shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
+func MetricValues(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
 	require.NoError(t, err)
@@ -347,12 +347,12 @@ func Shown(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 func ExtendedPod[T ~string](name T, n int64) *v1.Pod {
 	p := Pod()
 	p.Spec.ResourceClaims = nil
-	p.Spec.Containers = []v1.Container{Wanting(name, n)}
+	p.Spec.Containers = []v1.Container{ExtendedContainer(name, n)}
 	return p
 }
 
-// Wanting returns a container that requests n of an extended resource.
-func Wanting[T ~string](name T, n int64) v1.Container {
+// ExtendedContainer returns a container that requests n of an extended resource.
+func ExtendedContainer[T ~string](name T, n int64) v1.Container {
 	amount := v1.ResourceList{v1.ResourceName(name): *resource.NewQuantity(n, resource.DecimalSI), v1.ResourceCPU: resource.MustParse("1")}
 	return v1.Container{Name: "main", Resources: v1.ResourceRequirements{Requests: amount, Limits: amount}}
 }

@@ -184,14 +184,14 @@ func (g *generator) write(text string, depth int) string {
 			result.WriteString(g.one(g.scope[group(1)]))
 		case group(2) != "":
 			delete(g.known, group(3))
-			g.known[group(2)] = g.meant(group(3), group(4), group(5), depth)
+			g.known[group(2)] = g.textOf(group(3), group(4), group(5), depth)
 		case group(6) != "":
 			result.WriteString(g.declare(group(6), group(7), group(8)))
 		case group(9) != "":
 			g.known[group(9)] = g.newName()
 			result.WriteString(g.known[group(9)])
 		case group(10) != "":
-			result.WriteString(g.meant(group(10), group(11), group(12), depth))
+			result.WriteString(g.textOf(group(10), group(11), group(12), depth))
 		default:
 			result.WriteString(g.choice(group(13), depth))
 		}
@@ -200,8 +200,8 @@ func (g *generator) write(text string, depth int) string {
 	return result.String() + text
 }
 
-// meant returns the text of a name in an alternative: the known text, a variable of a kind, or a rule.
-func (g *generator) meant(name, depthOf, d string, depth int) string {
+// textOf returns the text of a name in an alternative: the known text, a variable of a kind, or a rule.
+func (g *generator) textOf(name, depthOf, d string, depth int) string {
 	if kind, ok := strings.CutPrefix(name, "?"); ok {
 		return g.one(g.scope[kind])
 	}

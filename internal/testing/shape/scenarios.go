@@ -65,7 +65,7 @@ func Scenarios() []Scenario {
 			s.Requests = []Request{{Name: "gpu", Driver: gpuDriver, Count: row.Devices / 2}, {Name: "nic", Driver: nicDriver, Count: row.Devices / 2}}
 		}
 		s.Occupancies = occupancies(len(s.Topology.Devices), row.Adversarial, row.Unsatisfiable)
-		s.holds, s.search = meant(row.Shape, s.Topology, row.Devices)
+		s.holds, s.search = checkOf(row.Shape, s.Topology, row.Devices)
 		all = append(all, s)
 	}
 	return all
@@ -90,8 +90,8 @@ func made(kind string, sizes []int) (topology.Topology, error) {
 	return topology.Topology{}, fmt.Errorf("there are no nodes %s", kind)
 }
 
-// meant returns the check of a shape by the wiring, and the search for it.
-func meant(shape string, t topology.Topology, count int) (holds func(topology.Topology, []string) bool, search func(Set) (Set, int)) {
+// checkOf returns the check of a shape by the wiring, and the search for it.
+func checkOf(shape string, t topology.Topology, count int) (holds func(topology.Topology, []string) bool, search func(Set) (Set, int)) {
 	switch shape {
 	case "pairs":
 		return wiring.WholePairs, newPairSearch(t, count/2).first

@@ -104,7 +104,7 @@ func requirePreviewed(t *testing.T, p *program, token string, written *clusterv1
 	d := &debugged{trusting(&tls.Config{InsecureSkipVerify: true}), p.debug, map[string]string{"admin": token}}
 	report := d.report(t, http.MethodGet, "/"+written.Namespace+"/"+written.Name, "admin", "")
 	require.True(t, report.Responsible)
-	require.False(t, report.Stands)
+	require.False(t, report.KeepsFormer)
 	require.Empty(t, cmp.Diff(written.Status.Conditions, report.Status.Conditions))
 	require.Equal(t, written.Status.DecisionGroups, report.Status.DecisionGroups)
 }

@@ -97,9 +97,9 @@ func (n assuming) Negation() propagate.Condition {
 
 func (n assuming) Propagate(s *propagate.State) propagate.Status { return s.Propagate(n.choose(s)) }
 
-// raised applies build to the simpler form of a condition on one device, and moves the premise outside. This is valid because a
+// liftPremise applies build to the simpler form of a condition on one device, and moves the premise outside. This is valid because a
 // premise does not depend on the device. It returns false if there is no premise or the list is not all devices.
-func raised(list DeviceList, holds, general propagate.Condition, build func(then propagate.Condition) propagate.Condition) (propagate.Condition, bool) {
+func liftPremise(list DeviceList, holds, general propagate.Condition, build func(then propagate.Condition) propagate.Condition) (propagate.Condition, bool) {
 	n, ok := holds.(assuming)
 	if _, all := list.(AllDevices); !ok || !all {
 		return nil, false

@@ -22,7 +22,7 @@ import (
 // Each side alone removes few devices. Together the sides leave few places for the box, for example 25 for a box of 4x4 in a mesh
 // of 8x8.
 //
-//  1. The places are listed once for all tabulated devices, by cutting the devices at one side after the other (newPlaces).
+//  1. The places are listed once for all tabulated devices, by cutting the devices at one side after the other (newBoxPositions).
 //  2. A place is reached if it has all chosen devices, and enough devices for the list. Each of its edges must have a
 //     chosen or possible device (reach).
 //  3. A device in no reached place is removed. If no place is reached, the box is false.
@@ -112,7 +112,7 @@ func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	}
 	reached := s.Borrow(m.possible)
 	defer s.GiveBack(reached)
-	switch places := n.places(s); {
+	switch places := n.positions(s); {
 	case places != nil && !n.reach(s, m, places, reached):
 		return outcome.False
 	case propagate.IsOpen(n.general):
@@ -133,7 +133,7 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 	case m.most == 0:
 		return propagate.StatusOf(n.complete(s, m.chosen))
 	}
-	places := n.places(s)
+	places := n.positions(s)
 	if places == nil {
 		return s.Propagate(n.general)
 	}
@@ -221,7 +221,7 @@ func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, 
 }
 
 // reach adds the devices of each reached place to reached. It returns false if no place is reached.
-func (n *box) reach(s *propagate.State, m members, places []place, reached bitset.Set) (possible bool) {
+func (n *box) reach(s *propagate.State, m members, places []boxPosition, reached bitset.Set) (possible bool) {
 	all := s.Borrow(m.chosen)
 	defer s.GiveBack(all)
 	all.Join(m.possible)
@@ -236,12 +236,12 @@ func (n *box) reach(s *propagate.State, m members, places []place, reached bitse
 	return possible
 }
 
-// places returns the places of a box, or nil if there are too many.
-func (n *box) places(s *propagate.State) []place {
-	if known, ok := n.Derived(s).([]place); ok {
+// positions returns the places of a box, or nil if there are too many.
+func (n *box) positions(s *propagate.State) []boxPosition {
+	if known, ok := n.Derived(s).([]boxPosition); ok {
 		return known
 	}
-	places, bytes := newPlaces(s, n.axes, n.sides, n.size), 0
+	places, bytes := newBoxPositions(s, n.axes, n.sides, n.size), 0
 	for i := range places {
 		bytes += places[i].bytes()
 	}

@@ -14,23 +14,23 @@ import (
 )
 
 // A place is a possible position of a box.
-type place struct {
+type boxPosition struct {
 	// within has the devices in the place.
-	within spot
+	within deviceSet
 	// edges are sets of devices. The box must have a device of each edge, so that it extends from one side of the place to the
 	// other.
-	edges []spot
+	edges []deviceSet
 }
 
 const (
-	// maxPlaces limits the number of places. maxPlaceBytes limits their memory.
-	maxPlaces, maxPlaceBytes = 1 << 15, 8 << 20
+	// maxPositions limits the number of places. maxPositionBytes limits their memory.
+	maxPositions, maxPositionBytes = 1 << 15, 8 << 20
 	// MaxSides is the maximum number of coordinates. All orders of the sides are tried.
 	MaxSides = 4
 )
 
 // holds reports whether at least size of the devices are in the place, and at least one is at each edge.
-func (p *place) holds(all bitset.Set, size int) bool {
+func (p *boxPosition) holds(all bitset.Set, size int) bool {
 	if p.within.countIn(all) < size {
 		return false
 	}
@@ -42,7 +42,7 @@ func (p *place) holds(all bitset.Set, size int) bool {
 	return true
 }
 
-func (p *place) bytes() int {
+func (p *boxPosition) bytes() int {
 	bytes := int(unsafe.Sizeof(*p)) + p.within.bytes()
 	for i := range p.edges {
 		bytes += p.edges[i].bytes()
@@ -50,13 +50,13 @@ func (p *place) bytes() int {
 	return bytes
 }
 
-// newPlaces returns the places of a box for all alternatives of sides, or nil if there are too many or a distance overflows.
-func newPlaces(s *propagate.State, axes []Axis, sides [][]outcome.Limits, size int) []place {
+// newBoxPositions returns the places of a box for all alternatives of sides, or nil if there are too many or a distance overflows.
+func newBoxPositions(s *propagate.State, axes []Axis, sides [][]outcome.Limits, size int) []boxPosition {
 	all := bitset.New(s.Universe())
 	for i := range s.Universe() {
 		all.Add(i)
 	}
-	result, bytes := []place{}, 0
+	result, bytes := []boxPosition{}, 0
 	for _, side := range sides {
 		drafts := []draft{{within: all}}
 		for i, axis := range axes {
@@ -64,11 +64,11 @@ func newPlaces(s *propagate.State, axes []Axis, sides [][]outcome.Limits, size i
 			if !axis.cut(s, side[i], drafts, size, func(d draft) bool {
 				if i < len(axes)-1 {
 					next = append(next, d)
-					return len(next)*(1+len(d.edges))*propagate.SetBytes(s.Universe()) <= maxPlaceBytes
+					return len(next)*(1+len(d.edges))*propagate.SetBytes(s.Universe()) <= maxPositionBytes
 				}
 				result = append(result, d.place())
 				bytes += result[len(result)-1].bytes()
-				return len(result) <= maxPlaces && bytes <= maxPlaceBytes
+				return len(result) <= maxPositions && bytes <= maxPositionBytes
 			}) {
 				return nil
 			}
@@ -84,8 +84,8 @@ type draft struct {
 	edges  []bitset.Set
 }
 
-func (d draft) place() place {
-	p := place{within: newSpot(d.within)}
+func (d draft) place() boxPosition {
+	p := boxPosition{within: newSpot(d.within)}
 	for _, edge := range d.edges {
 		p.edges = append(p.edges, newSpot(edge))
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // A spot is a set of devices that is read often. A small set is a list of devices, other sets are bits.
-type spot struct {
+type deviceSet struct {
 	few  []int32
 	bits bitset.Set
 }
@@ -18,24 +18,24 @@ type spot struct {
 // fewBits is the number of bits of a set that cost as much as one listed device.
 const fewBits = 32
 
-func newSpot(devices bitset.Set) spot {
+func newSpot(devices bitset.Set) deviceSet {
 	count := devices.Count()
 	if count*fewBits > 64*len(devices) {
-		return spot{bits: devices}
+		return deviceSet{bits: devices}
 	}
-	s := spot{few: make([]int32, 0, count)}
+	s := deviceSet{few: make([]int32, 0, count)}
 	for i := range devices.All() {
 		s.few = append(s.few, int32(i))
 	}
 	return s
 }
 
-func (s *spot) bytes() int {
+func (s *deviceSet) bytes() int {
 	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
 }
 
 // has reports whether all of the devices are in the spot. count is the number of devices.
-func (s *spot) has(devices bitset.Set, count int) bool {
+func (s *deviceSet) has(devices bitset.Set, count int) bool {
 	if s.bits != nil {
 		return devices.IsWithin(s.bits)
 	}
@@ -43,7 +43,7 @@ func (s *spot) has(devices bitset.Set, count int) bool {
 }
 
 // countIn returns the number of devices in both sets.
-func (s *spot) countIn(all bitset.Set) int {
+func (s *deviceSet) countIn(all bitset.Set) int {
 	if s.bits != nil {
 		return all.CountAnd(s.bits)
 	}
@@ -56,7 +56,7 @@ func (s *spot) countIn(all bitset.Set) int {
 	return count
 }
 
-func (s *spot) joinTo(other bitset.Set) {
+func (s *deviceSet) joinTo(other bitset.Set) {
 	if s.bits != nil {
 		other.Join(s.bits)
 	}

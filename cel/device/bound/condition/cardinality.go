@@ -138,7 +138,7 @@ func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outc
 // overEach returns the index of the counted variable in the predicate. ok is false unless the other variable is outer.
 func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
-	if len(p.Slots) != propagate.MaxArity || outer == n.slot || !p.SpeaksOf(outer) {
+	if len(p.Slots) != propagate.MaxArity || outer == n.slot || !p.HasVariable(outer) {
 		return 0, false
 	}
 	if p.Slots[1] == n.slot {

@@ -29,7 +29,7 @@ func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits
 	if propagate.IsOpen(holds) {
 		return general
 	}
-	if simpler, ok := raised(AllDevices{}, holds, general, func(then propagate.Condition) propagate.Condition {
+	if simpler, ok := liftPremise(AllDevices{}, holds, general, func(then propagate.Condition) propagate.Condition {
 		return newGeneralCardinality(slot, then, l, general)
 	}); ok {
 		return simpler

@@ -12,7 +12,7 @@ type circuit struct{ closed bool }
 // maxWayTries limits the devices that are tried for one way.
 const maxWayTries = 1 << 10
 
-func (n circuit) find(g *graph) matches {
+func (n circuit) find(g *graph) matchResult {
 	if g.most == 0 {
 		return n.complete(g)
 	}
@@ -20,7 +20,7 @@ func (n circuit) find(g *graph) matches {
 		return none
 	}
 	s := g.state
-	w := &wander{graph: g, closed: n.closed, tries: maxWayTries, visited: s.Borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
+	w := &waySearch{graph: g, closed: n.closed, tries: maxWayTries, visited: s.Borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
 	starts := s.Borrow(g.chosen)
 	defer func() { s.GiveBack(w.visited); s.GiveBack(starts) }()
 	// A ring goes over all chosen devices, so it may start at any of them. A path may start at any device.
@@ -47,7 +47,7 @@ func (circuit) narrow(g *graph, keep bitset.Set) { (connected{}).narrow(g, keep)
 
 // complete calls the function of package library. If the function gives up, its result depends on the order of the devices, so
 // the outcome is not decided.
-func (n circuit) complete(g *graph) matches {
+func (n circuit) complete(g *graph) matchResult {
 	of := g.library()
 	found, ended := of.FindPath()
 	if n.closed {
@@ -63,8 +63,8 @@ func (n circuit) complete(g *graph) matches {
 	}
 }
 
-// wander is a depth-first search for a way.
-type wander struct {
+// waySearch is a depth-first search for a way.
+type waySearch struct {
 	*graph
 	closed bool
 	// tries is the number of tries left.
@@ -78,14 +78,14 @@ type wander struct {
 	distance []int
 }
 
-func (w *wander) begin(start int) bool {
+func (w *waySearch) begin(start int) bool {
 	w.start = start
 	w.measure()
 	return w.at(start)
 }
 
 // measure computes the distances from the start.
-func (w *wander) measure() {
+func (w *waySearch) measure() {
 	s := w.state
 	for i := range w.rows {
 		w.distance[i] = len(w.rows)
@@ -107,7 +107,7 @@ func (w *wander) measure() {
 }
 
 // at continues the way at a device, and removes the device again if there is no way.
-func (w *wander) at(device int) bool {
+func (w *waySearch) at(device int) bool {
 	if w.tries--; w.tries < 0 {
 		return false
 	}
@@ -132,7 +132,7 @@ func (w *wander) at(device int) bool {
 }
 
 // visit adds a device to the way, or removes it.
-func (w *wander) visit(device, by int) {
+func (w *waySearch) visit(device, by int) {
 	if by > 0 {
 		w.visited.Add(device)
 	} else {
@@ -146,6 +146,6 @@ func (w *wander) visit(device, by int) {
 }
 
 // ends reports whether the way may end at a device.
-func (w *wander) ends(device int) bool {
+func (w *waySearch) ends(device int) bool {
 	return !w.closed || device == w.start || w.rows[device].Has(w.start)
 }

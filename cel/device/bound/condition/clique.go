@@ -8,7 +8,7 @@ import "github.com/celset/celset/cel/device/bitset"
 // clique is list.clique(a, b, joined).
 type clique struct{}
 
-func (clique) find(g *graph) matches {
+func (clique) find(g *graph) matchResult {
 	for i := range g.chosen.All() {
 		if g.chosen.Count()-g.chosen.CountAnd(g.rows[i]) > 1 {
 			return none

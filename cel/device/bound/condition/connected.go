@@ -9,7 +9,7 @@ import "github.com/celset/celset/cel/device/bitset"
 // devices than may be added.
 type connected struct{}
 
-func (connected) find(g *graph) matches {
+func (connected) find(g *graph) matchResult {
 	reached := g.state.Borrow(g.chosen)
 	defer g.state.GiveBack(reached)
 	first := g.chosen.Next(0)

@@ -18,7 +18,7 @@ type onGraph struct {
 	list DeviceList
 	// joins is true if the second variable's device is joined to the first one's.
 	joins *propagate.Predicate
-	shape graphShape
+	shape graphProperty
 }
 
 func (n onGraph) Bound(s *propagate.State) outcome.Outcome {
@@ -80,12 +80,12 @@ func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) b
 	return true
 }
 
-// graphShapes maps the functions to their shapes.
-var graphShapes = map[string]graphShape{
+// graphProperties maps the functions to their shapes.
+var graphProperties = map[string]graphProperty{
 	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
 }
 
 // NewOnGraph returns one of the functions Connected, Clique, Ring and Path of package library.
 func NewOnGraph(function string, list DeviceList, joins *propagate.Predicate) propagate.Condition {
-	return onGraph{list, joins, graphShapes[function]}
+	return onGraph{list, joins, graphProperties[function]}
 }

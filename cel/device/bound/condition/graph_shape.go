@@ -10,10 +10,10 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// A graphShape is a property of a graph, such as being connected.
-type graphShape interface {
+// A graphProperty is a property of a graph, such as being connected.
+type graphProperty interface {
 	// find reports whether the chosen devices and some of the possible devices have the shape.
-	find(g *graph) matches
+	find(g *graph) matchResult
 	// narrow removes possible devices from keep that are in no set with the shape. find must not have returned none.
 	narrow(g *graph, keep bitset.Set)
 }
@@ -41,11 +41,11 @@ func (g *graph) library() library.Graph {
 	return result
 }
 
-// matches is the result of a search for a pattern.
-type matches int
+// matchResult is the result of a search for a pattern.
+type matchResult int
 
 const (
-	none matches = iota
+	none matchResult = iota
 	// some means that a match needs devices that are not chosen, or that the search gave up.
 	some
 	// surely means that the chosen devices are enough.
@@ -55,7 +55,7 @@ const (
 )
 
 // outcomesOf returns the outcome of a function for the result of its search.
-func outcomesOf(m matches) outcome.Outcome {
+func outcomesOf(m matchResult) outcome.Outcome {
 	switch m {
 	case none:
 		return outcome.False

@@ -48,7 +48,7 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 	}
 	var t propagate.Counts
 	for i := range s.Chosen.All() {
-		o := memberThat(s, list, slot, holds, i)
+		o := filteredMembership(s, list, slot, holds, i)
 		if o == outcome.True {
 			t.Fewest++
 		}
@@ -61,7 +61,7 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 	// if the devices that may count join first.
 	surely, maybe, others := 0, 0, 0
 	for i := range s.Domain.All() {
-		o := memberThat(s, list, slot, holds, i)
+		o := filteredMembership(s, list, slot, holds, i)
 		if o == outcome.True {
 			surely++
 		} else {
@@ -87,11 +87,11 @@ func predicateOver(list DeviceList, slot int, holds propagate.Condition) (p *pro
 		return nil, 0, false
 	}
 	p, ok = holds.(*propagate.Predicate)
-	return p, slot, ok && p.SpeaksOf(slot)
+	return p, slot, ok && p.HasVariable(slot)
 }
 
-// memberThat returns the membership of a device in list.filter(slot, holds).
-func memberThat(s *propagate.State, list DeviceList, slot int, holds propagate.Condition, device int) outcome.Outcome {
+// filteredMembership returns the membership of a device in list.filter(slot, holds).
+func filteredMembership(s *propagate.State, list DeviceList, slot int, holds propagate.Condition, device int) outcome.Outcome {
 	if holds == nil {
 		return list.membership(s, device)
 	}

@@ -17,8 +17,8 @@ type matching struct {
 	joins *propagate.Predicate
 }
 
-// couples holds the members of both lists and the relation that joins them.
-type couples struct {
+// bipartite holds the members of both lists and the relation that joins them.
+type bipartite struct {
 	state *propagate.State
 	sides [2]members
 	// all has the chosen and possible members of each list.
@@ -26,10 +26,10 @@ type couples struct {
 	joins *propagate.Predicate
 }
 
-// couples returns false if the relation or a membership may fail or is not decided, or if a device is in both lists. The caller
+// bipartite returns false if the relation or a membership may fail or is not decided, or if a device is in both lists. The caller
 // must call giveBack in any case.
-func (n matching) couples(s *propagate.State) (c *couples, ok bool) {
-	c, ok = &couples{state: s, joins: n.joins}, true
+func (n matching) bipartite(s *propagate.State) (c *bipartite, ok bool) {
+	c, ok = &bipartite{state: s, joins: n.joins}, true
 	for side, list := range n.lists {
 		m, known := membersOf(s, list)
 		c.sides[side], c.all[side] = m, s.Borrow(m.chosen)
@@ -47,7 +47,7 @@ func (n matching) couples(s *propagate.State) (c *couples, ok bool) {
 	return c, true
 }
 
-func (c *couples) giveBack() {
+func (c *bipartite) giveBack() {
 	for side := range c.sides {
 		c.sides[side].giveBack(c.state)
 		c.state.GiveBack(c.all[side])
@@ -55,13 +55,15 @@ func (c *couples) giveBack() {
 }
 
 // row returns the devices of the other list that a member is joined to.
-func (c *couples) row(side, device int) *propagate.Row { return c.joins.RowAt(c.state, 1-side, device) }
+func (c *bipartite) row(side, device int) *propagate.Row {
+	return c.joins.RowAt(c.state, 1-side, device)
+}
 
 // lengths are possible lengths of the two lists.
 type lengths [2]int
 
 // lengths calls f for all possible lengths. One length must be a multiple of the other.
-func (c *couples) lengths(f func(lengths)) {
+func (c *bipartite) lengths(f func(lengths)) {
 	s := c.state
 	left := max(0, s.Left)
 	others := 0
@@ -89,8 +91,8 @@ func (l lengths) takes(side int) int {
 	return max(1, l[1-side]/l[side])
 }
 
-// there returns the devices that a list of the given length may contain. No device joins a list that already has this length.
-func (c *couples) there(side int, l lengths) bitset.Set {
+// possibleMembers returns the devices that a list of the given length may contain. No device joins a list that already has this length.
+func (c *bipartite) possibleMembers(side int, l lengths) bitset.Set {
 	if l[side] == c.sides[side].chosen.Count() {
 		return c.sides[side].chosen
 	}
@@ -98,16 +100,16 @@ func (c *couples) there(side int, l lengths) bitset.Set {
 }
 
 // partners returns the number of possible partners of a member.
-func (c *couples) partners(side, device int, l lengths) int {
-	return c.row(side, device).Yes.CountAnd(c.there(1-side, l))
+func (c *bipartite) partners(side, device int, l lengths) int {
+	return c.row(side, device).Yes.CountAnd(c.possibleMembers(1-side, l))
 }
 
 // fits reports whether enough members of both lists have enough partners, and the chosen members have them at the same time. This
 // is sufficient only if no device is added.
-func (c *couples) fits(l lengths) bool {
+func (c *bipartite) fits(l lengths) bool {
 	for side := range c.sides {
 		able := 0
-		for i := range c.there(side, l).All() {
+		for i := range c.possibleMembers(side, l).All() {
 			if c.partners(side, i, l) >= l.takes(side) {
 				able++
 			}
@@ -120,7 +122,7 @@ func (c *couples) fits(l lengths) bool {
 }
 
 // suffices reports whether all chosen members of a list can have their partners at the same time.
-func (c *couples) suffices(side int, l lengths) bool {
+func (c *bipartite) suffices(side int, l lengths) bool {
 	takes, given := l.takes(side), l.takes(1-side)
 	var chosen, partners []int
 	for i := range c.sides[side].chosen.All() {
@@ -129,7 +131,7 @@ func (c *couples) suffices(side int, l lengths) bool {
 			chosen = append(chosen, i)
 		}
 	}
-	for i := range c.there(1-side, l).All() {
+	for i := range c.possibleMembers(1-side, l).All() {
 		partners = append(partners, i)
 	}
 	joined := func(a, b int) bool { return c.row(side, chosen[a]).Yes.Has(partners[b]) }
@@ -137,7 +139,7 @@ func (c *couples) suffices(side int, l lengths) bool {
 }
 
 func (n matching) Bound(s *propagate.State) outcome.Outcome {
-	c, ok := n.couples(s)
+	c, ok := n.bipartite(s)
 	defer c.giveBack()
 	if !ok {
 		return outcome.Open
@@ -145,7 +147,7 @@ func (n matching) Bound(s *propagate.State) outcome.Outcome {
 	return outcomesOf(c.find())
 }
 
-func (c *couples) find() matches {
+func (c *bipartite) find() matchResult {
 	found := none
 	c.lengths(func(l lengths) {
 		if found == none && c.fits(l) {
@@ -160,7 +162,7 @@ func (c *couples) find() matches {
 
 // Propagate keeps the possible devices with enough partners for some lengths.
 func (n matching) Propagate(s *propagate.State) propagate.Status {
-	c, ok := n.couples(s)
+	c, ok := n.bipartite(s)
 	defer c.giveBack()
 	if !ok {
 		return propagate.NoFix

@@ -35,7 +35,7 @@ type occurrences struct {
 // newOccurrences recognizes a count of the devices with the same value as each device. It returns false for other conditions.
 func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := holds.(*cardinality)
-	if !ok || !c.predicate.SpeaksOf(slot) || !c.predicate.SpeaksOf(c.slot) {
+	if !ok || !c.predicate.HasVariable(slot) || !c.predicate.HasVariable(c.slot) {
 		return nil, false
 	}
 	leaf, others, ok := sameValueIn(c.predicate, false)

@@ -89,7 +89,7 @@ func (n *pattern) mayFail(s *propagate.State) bool {
 func (n *pattern) Negation() propagate.Condition { return NewNot(n.general) }
 
 // find searches for the pattern with at most left devices that are not chosen.
-func (n *pattern) find(s *propagate.State, left int) matches {
+func (n *pattern) find(s *propagate.State, left int) matchResult {
 	for _, p := range n.parts {
 		// A relation on outer variables only does not depend on the search.
 		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.variables, slot) }) {
@@ -117,7 +117,7 @@ type patternSearch struct {
 }
 
 // from assigns the variables from an index on.
-func (m *patternSearch) from(place int) matches {
+func (m *patternSearch) from(place int) matchResult {
 	if place == len(m.variables) {
 		if len(m.added) == 0 {
 			return surely
@@ -152,7 +152,7 @@ func (m *patternSearch) from(place int) matches {
 }
 
 // with assigns a device to the variable at the index, and searches for the later variables.
-func (m *patternSearch) with(place, device int, there bool) matches {
+func (m *patternSearch) with(place, device int, there bool) matchResult {
 	if !there && len(m.added) >= m.left {
 		return none
 	}
@@ -173,7 +173,7 @@ func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	}
 	slot, later := m.variables[place], m.variables[place+1:]
 	for _, p := range m.parts {
-		if !p.SpeaksOf(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
+		if !p.HasVariable(slot) || slices.ContainsFunc(p.Slots, func(o int) bool { return slices.Contains(later, o) }) {
 			continue
 		}
 		r := p.Row(m.State, slot)

@@ -13,7 +13,7 @@ import (
 //	devices.map(d, d.index).sort()[1] == devices.map(d, d.index).sort()[0] + 1
 //	devices.sortBy(d, d.index)[7].index - devices.sortBy(d, d.index)[0].index == 7
 func (b *Builder) SortedDistance(members []SomeMember, holds, general propagate.Condition) (propagate.Condition, bool) {
-	if len(members) != 2 || members[0].Order == nil || members[0].Order != members[1].Order || b.SetSize > maxPlacesOfSet {
+	if len(members) != 2 || members[0].Order == nil || members[0].Order != members[1].Order || b.SetSize > maxPositionsOfSet {
 		return nil, false
 	}
 	first, last := members[0], members[1]

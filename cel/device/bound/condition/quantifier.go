@@ -19,7 +19,7 @@ type forAll struct {
 // NewForAll returns list.all(x, holds) for the slot of x. It returns a cardinality or a global constraint if possible.
 func NewForAll(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := forAll{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewForAll(list, slot, then) }); ok {
+	if simpler, ok := liftPremise(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewForAll(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
@@ -183,7 +183,7 @@ type exists struct {
 // NewExists returns list.exists(x, holds) for the slot of x.
 func NewExists(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := exists{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExists(list, slot, then) }); ok {
+	if simpler, ok := liftPremise(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExists(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {
@@ -209,7 +209,7 @@ type existsOne struct {
 // NewExistsOne returns list.exists_one(x, holds) for the slot of x.
 func NewExistsOne(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := existsOne{list, slot, holds}
-	if simpler, ok := raised(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExistsOne(list, slot, then) }); ok {
+	if simpler, ok := liftPremise(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewExistsOne(list, slot, then) }); ok {
 		return simpler
 	}
 	if p, over, ok := predicateOver(list, slot, holds); ok {

@@ -121,11 +121,11 @@ func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
 	return n.byValue(s, &c.Groups), true
 }
 
-// room counts the chosen and the possible devices on one side.
-type room struct{ chosen, possible int }
+// sideCounts counts the chosen and the possible devices on one side.
+type sideCounts struct{ chosen, possible int }
 
 // holds reports whether count devices can be on this side after left devices are added to the set.
-func (r room) holds(count, left int) bool {
+func (r sideCounts) holds(count, left int) bool {
 	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
 }
 
@@ -133,7 +133,7 @@ func (r room) holds(count, left int) bool {
 func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
-	before, behind := room{}, room{chosen: s.Chosen.Count(), possible: s.Domain.Count()}
+	before, behind := sideCounts{}, sideCounts{chosen: s.Chosen.Count(), possible: s.Domain.Count()}
 	if s.Left <= 0 {
 		behind.possible = 0
 	}
@@ -159,14 +159,14 @@ func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	}
 	for _, o := range n.Others {
 		if o.Sorted && o.Order == nil {
-			n.besides(candidates, s.Slots[o.Slot], o.Place)
+			n.dropWrongSide(candidates, s.Slots[o.Slot], o.Place)
 		}
 	}
 	return candidates
 }
 
-// besides removes the devices on the wrong side of another member.
-func (n SomeMember) besides(candidates bitset.Set, other int, place int64) {
+// dropWrongSide removes the devices on the wrong side of another member.
+func (n SomeMember) dropWrongSide(candidates bitset.Set, other int, place int64) {
 	for i := range candidates.All() {
 		if i < other != (n.Place < place) {
 			candidates.Remove(i)
@@ -184,10 +184,10 @@ func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set 
 		}
 		return s.Domain.CountAnd(of)
 	}
-	var before room
-	behind := room{s.Chosen.Count(), possible(s.Domain)}
+	var before sideCounts
+	behind := sideCounts{s.Chosen.Count(), possible(s.Domain)}
 	for _, members := range g.Members {
-		here := room{s.Chosen.CountAnd(members), possible(members)}
+		here := sideCounts{s.Chosen.CountAnd(members), possible(members)}
 		behind.chosen -= here.chosen
 		behind.possible -= here.possible
 		if n.isPossible(before, here, behind, s.Left) {
@@ -207,9 +207,11 @@ func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set 
 
 // isPossible reports whether a device with a value may be at the position. before, here and behind count devices with smaller,
 // equal and greater values.
-func (n SomeMember) isPossible(before, here, behind room, left int) bool {
+func (n SomeMember) isPossible(before, here, behind sideCounts, left int) bool {
 	place, rest := int(n.Place), n.Size-1-int(n.Place)
-	most := func(there room) int { return there.chosen + here.chosen + min(left, there.possible+here.possible) - 1 }
+	most := func(there sideCounts) int {
+		return there.chosen + here.chosen + min(left, there.possible+here.possible) - 1
+	}
 	return here.chosen+here.possible > 0 && before.chosen <= place && behind.chosen <= rest &&
 		most(before) >= place && most(behind) >= rest
 }

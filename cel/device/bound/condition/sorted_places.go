@@ -11,13 +11,13 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// maxPlacesOfSet is the maximum number of devices in a set whose positions are computed.
-const maxPlacesOfSet = 256
+// maxPositionsOfSet is the maximum number of devices in a set whose positions are computed.
+const maxPositionsOfSet = 256
 
-// A placeSet is a set of positions in a sorted list.
-type placeSet [maxPlacesOfSet / 64]uint64
+// A positionSet is a set of positions in a sorted list.
+type positionSet [maxPositionsOfSet / 64]uint64
 
-func (p placeSet) meets(other placeSet) bool {
+func (p positionSet) meets(other positionSet) bool {
 	for w := range p {
 		if p[w]&other[w] != 0 {
 			return true
@@ -26,26 +26,26 @@ func (p placeSet) meets(other placeSet) bool {
 	return false
 }
 
-func (p *placeSet) join(other placeSet) {
+func (p *positionSet) join(other positionSet) {
 	for w := range p {
 		p[w] |= other[w]
 	}
 }
 
-func (p *placeSet) keep(other placeSet) {
+func (p *positionSet) keep(other positionSet) {
 	for w := range p {
 		p[w] &= other[w]
 	}
 }
 
 // next returns the positions shifted by one towards the end of the list.
-func (p placeSet) next() (result placeSet) {
+func (p positionSet) next() (result positionSet) {
 	joinShifted(result[:], p[:], 1)
 	return result
 }
 
 // last returns the positions shifted by one towards the beginning of the list.
-func (p placeSet) last() (result placeSet) {
+func (p positionSet) last() (result positionSet) {
 	for w := range p {
 		result[w] = p[w] >> 1
 		if w+1 < len(p) {
@@ -55,19 +55,19 @@ func (p placeSet) last() (result placeSet) {
 	return result
 }
 
-func placeAt(place int) (result placeSet) {
+func placeAt(place int) (result positionSet) {
 	result[place/64] = 1 << (place % 64)
 	return result
 }
 
-// sortedPlaces computes the possible positions of devices.
-type sortedPlaces struct {
+// sortedPositions computes the possible positions of devices.
+type sortedPositions struct {
 	*propagate.State
 	entries []propagate.Entry
 	// order has the chosen and possible devices sorted by number. For each of them, before has the positions allowed by devices
 	// before it, and behind the positions allowed by devices behind it.
 	order          []int32
-	before, behind []placeSet
+	before, behind []positionSet
 	// firstChosen and lastChosen are the indexes in order of the first and the last chosen device.
 	firstChosen, lastChosen int
 	// kinds are the different gaps with their positions. longest is the longest gap.
@@ -78,18 +78,18 @@ type sortedPlaces struct {
 
 type gapKind struct {
 	outcome.Limits
-	at placeSet
+	at positionSet
 }
 
-// newSortedPlaces returns false if a number is not known or too far from zero.
-func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPlaces, ok bool) {
+// newSortedPositions returns false if a number is not known or too far from zero.
+func newSortedPositions(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPositions, ok bool) {
 	c := s.Column(of)
 	size := s.Chosen.Count() + max(0, s.Left)
 	if c == nil || !s.AreWithin(c.Ints) || c.Misbehaviour[propagate.Far].Meets(s.Chosen) || c.Misbehaviour[propagate.Far].Meets(s.Domain) ||
-		size != len(gaps)+1 || size > maxPlacesOfSet || !s.Spend() {
+		size != len(gaps)+1 || size > maxPositionsOfSet || !s.Spend() {
 		return nil, false
 	}
-	p = &sortedPlaces{State: s, entries: c.Entries, size: size}
+	p = &sortedPositions{State: s, entries: c.Entries, size: size}
 	for i := range s.Chosen.All() {
 		p.order = append(p.order, int32(i))
 	}
@@ -99,7 +99,7 @@ func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limi
 		}
 	}
 	slices.SortFunc(p.order, func(a, b int32) int { return cmp.Compare(p.number(a), p.number(b)) })
-	p.before, p.behind = make([]placeSet, len(p.order)), make([]placeSet, len(p.order))
+	p.before, p.behind = make([]positionSet, len(p.order)), make([]positionSet, len(p.order))
 	for place, gap := range gaps {
 		p.addKind(gap, place)
 		p.longest = max(p.longest, gap.Most)
@@ -107,7 +107,7 @@ func newSortedPlaces(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limi
 	return p, true
 }
 
-func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
+func (p *sortedPositions) addKind(gap outcome.Limits, place int) {
 	for i := range p.kinds {
 		if p.kinds[i].Limits == gap {
 			p.kinds[i].at.join(placeAt(place))
@@ -117,10 +117,10 @@ func (p *sortedPlaces) addKind(gap outcome.Limits, place int) {
 	p.kinds = append(p.kinds, gapKind{gap, placeAt(place)})
 }
 
-func (p *sortedPlaces) number(device int32) int64 { return p.entries[device].Number.Least }
+func (p *sortedPositions) number(device int32) int64 { return p.entries[device].Number.Least }
 
 // find computes before and behind. It returns false if no set is possible.
-func (p *sortedPlaces) find() bool {
+func (p *sortedPositions) find() bool {
 	p.firstChosen, p.lastChosen = len(p.order), -1
 	for i, device := range p.order {
 		if p.Chosen.Has(int(device)) {
@@ -145,7 +145,7 @@ func (p *sortedPlaces) find() bool {
 }
 
 // findBefore finds the positions of a device that devices before it allow.
-func (p *sortedPlaces) findBefore(i int) {
+func (p *sortedPositions) findBefore(i int) {
 	for j := i - 1; j >= 0; j-- {
 		distance := p.number(p.order[i]) - p.number(p.order[j])
 		if distance > p.longest || !p.Spend() {
@@ -162,7 +162,7 @@ func (p *sortedPlaces) findBefore(i int) {
 }
 
 // findBehind finds the positions of a device that devices behind it allow.
-func (p *sortedPlaces) findBehind(i int) {
+func (p *sortedPositions) findBehind(i int) {
 	for j := i + 1; j < len(p.order); j++ {
 		distance := p.number(p.order[j]) - p.number(p.order[i])
 		if distance > p.longest || !p.Spend() {
@@ -179,7 +179,7 @@ func (p *sortedPlaces) findBehind(i int) {
 }
 
 // allowed returns the positions that may have this distance to the next number.
-func (p *sortedPlaces) allowed(distance int64, of placeSet) (result placeSet) {
+func (p *sortedPositions) allowed(distance int64, of positionSet) (result positionSet) {
 	for _, kind := range p.kinds {
 		if kind.Least <= distance && distance <= kind.Most {
 			at := kind.at

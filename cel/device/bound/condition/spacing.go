@@ -59,7 +59,7 @@ func joinSpacings(left, right propagate.Condition) (propagate.Condition, bool) {
 
 func (n *spacing) Bound(s *propagate.State) outcome.Outcome {
 	if s.Left == 0 {
-		if places, ok := newSortedPlaces(s, n.leaf, n.gaps); ok {
+		if places, ok := newSortedPositions(s, n.leaf, n.gaps); ok {
 			return outcome.Of(places.find())
 		}
 	}
@@ -67,7 +67,7 @@ func (n *spacing) Bound(s *propagate.State) outcome.Outcome {
 }
 
 func (n *spacing) Propagate(s *propagate.State) propagate.Status {
-	places, ok := newSortedPlaces(s, n.leaf, n.gaps)
+	places, ok := newSortedPositions(s, n.leaf, n.gaps)
 	if !ok {
 		return s.Propagate(n.general)
 	}

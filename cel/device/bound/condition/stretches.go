@@ -112,7 +112,7 @@ func isExtreme(slot int, own, of propagate.Quantity) (*propagate.Leaf, bool) {
 
 // successorOf returns the index of the successor's variable in a predicate on a device and its successor.
 func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bool) {
-	if len(p.Slots) != propagate.MaxArity || !p.SpeaksOf(device) || !p.SpeaksOf(successor) || device == successor {
+	if len(p.Slots) != propagate.MaxArity || !p.HasVariable(device) || !p.HasVariable(successor) || device == successor {
 		return 0, false
 	}
 	return slices.Index(p.Slots, successor), true

@@ -21,19 +21,19 @@ type Variable struct {
 
 // A meaning is the value that an identifier has: the device of an iteration variable, or anything else. slot is the number of the
 // iteration variable.
-type meaning struct {
+type referent struct {
 	isDevice bool
 	slot     int
 }
 
 // DeviceIn returns the meaning of an iteration variable with the slot.
-func DeviceIn(slot int) meaning { return meaning{true, slot} }
+func DeviceIn(slot int) referent { return referent{true, slot} }
 
 // A Scope maps identifiers to their meanings. Other identifiers are declared by the environment.
-type Scope map[string]meaning
+type Scope map[string]referent
 
 // With returns the scope with one more name.
-func (s Scope) With(name string, is meaning) Scope {
+func (s Scope) With(name string, is referent) Scope {
 	result := make(Scope, len(s)+1)
 	maps.Copy(result, s)
 	result[name] = is
@@ -82,14 +82,14 @@ func (s Scope) Within(c ast.ComprehensionExpr, slot int) Scope {
 
 // Inside returns the scope inside a loop over any values.
 func (s Scope) Inside(c ast.ComprehensionExpr) Scope {
-	return s.With(c.AccuVar(), meaning{}).With(c.IterVar(), meaning{}).With(tree.ElementVar(c), meaning{})
+	return s.With(c.AccuVar(), referent{}).With(c.IterVar(), referent{}).With(tree.ElementVar(c), referent{})
 }
 
 // without returns the scope with other meanings than devices for the names.
 func (s Scope) without(names tree.Names) Scope {
 	for name := range names {
 		if names.Has(name) {
-			s = s.With(name, meaning{})
+			s = s.With(name, referent{})
 		}
 	}
 	return s

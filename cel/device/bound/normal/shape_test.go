@@ -87,7 +87,7 @@ func shapesIn(expression *device.Expression) []string {
 }
 
 // Parts with the same shape share a table. So two parts may have the same shape only if they are equal after exchanging devices.
-func TestShapesTellPartsApart(t *testing.T) {
+func TestShapesDistinguishParts(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
 	same, different := 0, 0

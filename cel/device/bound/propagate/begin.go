@@ -32,12 +32,12 @@ func (s *State) mayAbort() bool {
 
 // Start begins a search. Calls of CEL end with ctx and are charged to the budget.
 func (s *State) Start(ctx context.Context, budget *cel.Budget, p *Problem, t *Tables) {
-	sets := bitset.NewList(2+len(s.lent.sets), len(t.devices))
-	for i := range s.lent.sets {
-		s.lent.sets[i] = sets.At(2 + i)
+	sets := bitset.NewList(2+len(s.initial.sets), len(t.devices))
+	for i := range s.initial.sets {
+		s.initial.sets[i] = sets.At(2 + i)
 	}
-	s.before, s.forced, s.spare = sets.At(0), sets.At(1), s.lent.sets[:]
-	s.Slots = s.lent.slots[:]
+	s.before, s.forced, s.spare = sets.At(0), sets.At(1), s.initial.sets[:]
+	s.Slots = s.initial.slots[:]
 	if p.Slots > len(s.Slots) {
 		s.Slots = make([]int, p.Slots)
 	}

@@ -24,8 +24,8 @@ type Predicate struct {
 	Negated bool
 }
 
-// SpeaksOf reports whether the slot is one of the predicate's variables.
-func (p *Predicate) SpeaksOf(slot int) bool { return slices.Contains(p.Slots, slot) }
+// HasVariable reports whether the slot is one of the predicate's variables.
+func (p *Predicate) HasVariable(slot int) bool { return slices.Contains(p.Slots, slot) }
 
 // Negation returns the negation as a condition.
 func (p *Predicate) Negation() Condition { return p.Negate() }

@@ -180,8 +180,8 @@ type evaluation struct {
 type memory struct {
 	// before is the domain at the start of a call.
 	before bitset.Set
-	// lent is the initial memory of spare and Slots. It is enough for most conditions.
-	lent struct {
+	// initial is the initial memory of spare and Slots. It is enough for most conditions.
+	initial struct {
 		sets  [4]bitset.Set
 		slots [4]int
 	}

@@ -22,7 +22,7 @@ func newAnalyzer(expression *device.Expression, size int, o Options) *analyzer {
 		Builder:        &condition.Builder{SetSize: size},
 		expression:     expression,
 		Options:        o,
-		known:          make(map[string]*propagate.Leaf),
+		leavesByShape:  make(map[string]*propagate.Leaf),
 		predicateIndex: make(map[string]int),
 	}
 	a.normal = normal.New(expression, guarding{a}.guardOperand)
@@ -65,24 +65,24 @@ type analyzer struct {
 	expression *device.Expression
 	Options
 	leaves []*propagate.Leaf
-	// known maps the shape of a leaf to the leaf.
-	known map[string]*propagate.Leaf
+	// leavesByShape maps the shape of a leaf to the leaf.
+	leavesByShape map[string]*propagate.Leaf
 	// predicates are the predicates with a table. predicateIndex maps a shape to the index in predicates.
 	predicates     []propagate.Tabulated
 	predicateIndex map[string]int
 	// read collects the leaves of the current predicate. It is nil outside of a predicate.
 	read  *propagate.Tabulated
 	slots int
-	// readings is the number of parts read so far.
-	readings int
+	// partsRead is the number of parts read so far.
+	partsRead int
 	// normal rewrites parts into the normal form.
 	normal *normal.Normalizer
 	guards []propagate.Guard
 }
 
 func (a *analyzer) mayRead() bool {
-	a.readings++
-	return a.readings <= a.Parts
+	a.partsRead++
+	return a.partsRead <= a.Parts
 }
 
 // tabulated returns a predicate on the devices of the variables. Predicates of a kind that differ only in the names of variables
@@ -101,7 +101,7 @@ func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable,
 // newLeaf returns the leaf of a part of the expression. Parts of the same shape share a leaf.
 func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Leaf {
 	key := normal.ShapeOf(expr, free)
-	if known := a.known[key]; known != nil {
+	if known := a.leavesByShape[key]; known != nil {
 		guarding{a}.guardLeaf(known, expr)
 		return known
 	}
@@ -116,7 +116,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Lea
 		l.Names = append(l.Names, v.Name)
 	}
 	a.leaves = append(a.leaves, l)
-	a.known[key] = l
+	a.leavesByShape[key] = l
 	guarding{a}.guardLeaf(l, expr)
 	if base, added, ok := addedConstant(expr); ok && len(free) == 1 {
 		l.Base, l.Added = a.newLeaf(base, free), added

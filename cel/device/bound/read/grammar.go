@@ -14,9 +14,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// reading has the methods that differ between two readers: [analyzer] reads parts that refer to the set, [local] reads parts that
+// partReader has the methods that differ between two readers: [analyzer] reads parts that refer to the set, [local] reads parts that
 // refer to single devices. They create different leaves, and treat constant operands differently.
-type reading interface {
+type partReader interface {
 	condition(expr ast.Expr, s normal.Scope) propagate.Condition
 	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
 	NewAnd(left, right propagate.Condition) propagate.Condition
@@ -27,7 +27,7 @@ type reading interface {
 }
 
 // readCondition reads the operators of type bool. It returns false for any other expression.
-func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
+func readCondition(r partReader, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
 	}
@@ -52,7 +52,7 @@ func readCondition(r reading, expr ast.Expr, s normal.Scope) (propagate.Conditio
 }
 
 // readQuantity reads the operators of type int. It returns false for any other expression.
-func readQuantity(r reading, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
+func readQuantity(r partReader, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
 		return condition.NewArithmetic(o, r.quantity(args[0], s), r.quantity(args[1], s)), true

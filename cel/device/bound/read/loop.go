@@ -31,8 +31,8 @@ type loop struct {
 	element  ast.Expr
 	// device is the variable for the device.
 	device typedVariable
-	// never is the premise that no value fails. It is nil if no such premise is available.
-	never condition.Premise
+	// noneFails is the premise that no value fails. It is nil if no such premise is available.
+	noneFails condition.Premise
 }
 
 // loopOf reads the range of a comprehension.
@@ -52,9 +52,9 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	result.variable = tree.ElementVar(c)
 	result.element, ok = a.normal.Substitute(m.element, m.device.name, a.normal.Write.Ident(device.name, device.of), false)
 	if leaf, ok := m.Column(); ok {
-		result.never = condition.Behaves(leaf, propagate.Failing)
+		result.noneFails = condition.Behaves(leaf, propagate.Failing)
 	} else if p, ok := condition.CountedBy(m.Mapped); ok {
-		result.never = condition.IsExact(p)
+		result.noneFails = condition.IsExact(p)
 	}
 	return result, ok
 }
@@ -80,10 +80,10 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 // over builds a condition on the list. If no value of the set fails, it uses a cheaper condition on all devices instead.
 func (l loop) over(build func(condition.DeviceList) propagate.Condition) propagate.Condition {
 	general := build(l.list)
-	if l.never == nil {
+	if l.noneFails == nil {
 		return general
 	}
-	return condition.NewAssuming(l.never, build(condition.AllDevices{}), general)
+	return condition.NewAssuming(l.noneFails, build(condition.AllDevices{}), general)
 }
 
 // oneValue reads "list.distinct().size() == 1" for values that refer to the set. It means that any two values are equal, and that

@@ -87,7 +87,7 @@ func withoutRefusal(err error) error {
 	return err
 }
 
-// AreLocal reports whether no other node can reach a device of the results of a node.
+// AreLocal reports whether only the given node can reach the devices of the results.
 func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResult) bool {
 	has, err := a.planner.InventoryOf(node)
 	if err != nil {
@@ -110,7 +110,7 @@ func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResu
 // IsLocal reports whether only one node can reach the devices of the slice and their counters.
 func IsLocal(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") != "" }
 
-// from allocates the claims of the nodes from the given one on.
+// from allocates the claims of s.on[node] and of all later nodes.
 func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	if node == len(s.on) {
 		return true, nil

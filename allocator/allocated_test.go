@@ -59,7 +59,7 @@ func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationR
 	return r
 }
 
-// aShare makes a result the result of a share that consumes memory.
+// aShare turns a result into a share that consumes memory.
 func aShare(id, memory string) func(*resourceapi.DeviceRequestAllocationResult) {
 	return func(r *resourceapi.DeviceRequestAllocationResult) {
 		r.ShareID = ptr.To(types.UID(id))

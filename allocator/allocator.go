@@ -49,7 +49,7 @@ func NewAllocator(ctx context.Context,
 
 // Allocate implements [structured.Allocator].
 //
-// The result has one entry for each claim, or is nil if the claims don't fit on the node. With [WithReasons] it is then an error
+// Allocate returns one result for each claim. If the claims don't fit on the node, it returns nil, or with [WithReasons] an error
 // that wraps [structured.ErrFailedAllocationOnNode]. Any other error is the same for all nodes: it is caused by the claims, their
 // classes or the devices tried, or a limit was exceeded. If ctx ends, the error wraps the error of ctx.
 func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
@@ -110,8 +110,8 @@ func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.Without(AllocatedTo(claims, a.planner.Features)))}
 }
 
-// With returns the allocator for the state when the results are in use, too. It shares the same as Without. Creating it takes
-// time in proportion to the allocated devices of the cluster.
+// With returns the allocator for the state with the results in use. It shares the same objects as Without. Creating it takes time
+// in proportion to the allocated devices of the cluster.
 func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	taken := AllocatedTo(nil, a.planner.Features)
 	for i := range results {

@@ -44,7 +44,7 @@ func rowOfThree() scenario {
 	}
 }
 
-// A scenario that differs in anything that the answer depends on does not get the cached answer.
+// If a scenario differs in anything that the answer depends on, it does not get the cached answer.
 func TestAnswersAreKeptApart(t *testing.T) {
 	const original = "slice 1; devices 6 mla-# index=#; claim c; want mla 3; cel row = $row && devices.slice(0, 1).size() == 1"
 	// notKept holds the variants whose answers are not cached: they have no key, or are errors.

@@ -29,8 +29,8 @@ func DefaultBudget() Budget { return budget.Default() }
 // NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
-// NewSeparateBudgets returns an unused budget. Searches for better sets use preferences, all other searches use of. It is for
-// reports and groups of pods, which are not attempts for one pod and choose both limits.
+// NewSeparateBudgets returns an unused budget: preferences limits searches for better sets, of limits all other searches. Reports
+// and groups of pods use it, because they are not attempts for one pod and choose both limits.
 func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
 	return budget.NewSeparate(of, preferences)
 }

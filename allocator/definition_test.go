@@ -130,7 +130,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }
 
-// Claims for extended resources are created for each node, and resolved once for all equal ones.
+// Claims for extended resources are created for each node. Equal claims are resolved once.
 func TestClaimsForOneNode(t *testing.T) {
 	s := given(t, "class mla.example.com; define row default = $row; devices 6 mla-# index=#; allocated mla-1")
 	a := s.allocator(t)

@@ -19,13 +19,13 @@ import (
 type (
 	// Details holds the information that [Allocator.AllocateWithDetails] returns in addition to results.
 	Details = answer.Details
-	// Stats holds the counts of work of all Allocate calls of an [Allocator].
+	// Stats counts the work of one Allocate call, or of all calls of an [Allocator].
 	Stats = answer.Stats
 	// PreferenceOutcome is the quality of a set chosen by preferences: proven to be the best, or the best found.
 	PreferenceOutcome = answer.Outcome
 	// PreferenceValue is the value of a preference for the chosen devices.
 	PreferenceValue = answer.Value
-	// ShapeLoss holds the number of sets of a shape that the chosen devices break.
+	// ShapeLoss holds the number of sets of a [Shape] that the chosen devices make unavailable, and the number that remain.
 	ShapeLoss = answer.Loss
 	// EvaluationError is the error of claims that don't fit a node because a CEL constraint failed on its devices. Only
 	// constraints whose failures concern the node produce it. It is returned with [WithReasons].
@@ -49,9 +49,9 @@ func DescribeValue(value int64, losses []ShapeLoss) string {
 type Shape = shape.Shape
 
 const (
-	// MaxShapes is the maximum number of shapes that are used.
+	// MaxShapes is the maximum number of shapes that [WithShapes] uses.
 	MaxShapes = shape.Max
-	// MaxShapesOfClass is the maximum number of shapes of one class that are useful.
+	// MaxShapesOfClass is the maximum number of shapes of one class that [MostAsked] returns.
 	MaxShapesOfClass = shape.MaxOfClass
 )
 

@@ -33,9 +33,9 @@ type AllocatedDevice struct {
 }
 
 // AllocateEach calls yield for each allocation that the claims may get on the node, in the order of the search. Preferences are
-// ignored; without them the first allocation is the result of Allocate. Some allocations may differ only in devices that the
-// attributes in read, and everything that the claims read, don't distinguish. Then AllocateEach yields the first, and may skip
-// the others. It returns the error of Allocate after the last allocation.
+// ignored; without them the first allocation is the result of Allocate. If allocations differ only in devices that are equal in
+// the attributes in read and in everything that the claims read, AllocateEach yields the first and may skip the others. It returns
+// the error of Allocate after the last allocation.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
 	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
 	on, err := p.On(node)

@@ -106,7 +106,7 @@ func addTwins(t *rapid.T, f *fleet) {
 	}
 }
 
-// addRandomNodes adds nodes. Some equal others, or almost.
+// addRandomNodes adds nodes. Some nodes equal other nodes, or almost.
 func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 	var known []scenario
 	for range rapid.SampledFrom([]int{1, 2, 3, 4, 6, 8}).Draw(t, "nodes") {

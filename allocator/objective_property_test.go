@@ -24,8 +24,8 @@ import (
 // preferenceCases returns fewer cases than the other random tests, because each takes longer.
 func preferenceCases() int { return cases.Of(1000, 20_000) }
 
-// The search for the best set is compared with a search without preferences and bounds. That one looks for any set, and then
-// repeatedly for a set that a constraint requires to be better.
+// The search for the best set is compared with repeated searches without preferences and bounds. The first one finds any set. In
+// each later one, a constraint accepts only better sets.
 func TestPreferencesSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -12,8 +12,8 @@ import (
 // Option configures an [Allocator].
 type Option func(*plan.Options)
 
-// WithoutCELConstraints treats a reference to a CEL constraint as the attribute constraint that stores it. No device has an
-// attribute in that domain, so a claim with such a reference is never allocated.
+// WithoutCELConstraints treats a reference to a CEL constraint as a plain matchAttribute. No device has an attribute in the domain
+// celset.dev, so a claim with such a reference is never allocated.
 func WithoutCELConstraints() Option {
 	return func(o *plan.Options) { o.CELConstraints = false }
 }
@@ -63,8 +63,8 @@ func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
 	return func(o *plan.Options) { o.Preference = policy }
 }
 
-// WithShapes sets the shapes that claims may ask for, which [v1alpha1.PolicyKeepWhole] uses. Without it the policy uses sets of
-// two, four, eight and sixteen devices.
+// WithShapes sets the shapes that claims may ask for. [v1alpha1.PolicyKeepWhole] uses them. Without this option the policy uses
+// sets of two, four, eight and sixteen devices.
 func WithShapes(shapes []Shape) Option {
 	return func(o *plan.Options) { o.Asked = shapes }
 }

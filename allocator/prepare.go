@@ -49,8 +49,8 @@ func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	return definition.VersionOf(class, err)
 }
 
-// ContentOf returns the [Content] of a claim, which is equal for claims that ask for the same by equal classes. It returns false
-// if the claim or a class has no fingerprint.
+// ContentOf returns the [Content] of a claim. It is equal for two claims if everything that is prepared for them is equal. It
+// returns false if the claim or a class has no fingerprint.
 func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
 	return definition.ContentOf(claim, classes)
 }

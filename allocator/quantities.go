@@ -33,7 +33,7 @@ func inRange(q *resource.Quantity) bool {
 	return scale <= maxDigits && scale >= -maxDigits && int64(digits(d.UnscaledBig()))-scale <= maxDigits
 }
 
-// digits returns an upper bound of the number of decimal digits, which is close.
+// digits returns a close upper bound of the number of decimal digits.
 func digits(n *big.Int) int { return n.BitLen()*30103/100000 + 1 }
 
 // LimitQuantities modifies a slice that has amounts out of the range of an int64 in milli- to exa-units, and describes each

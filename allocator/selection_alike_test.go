@@ -89,7 +89,7 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	}
 }
 
-// For any devices and selectors, evaluating each device gives the same verdicts.
+// For any devices and selectors, the verdicts are the same as if the selectors were evaluated for each device.
 func TestSelectorsAsIfEvaluated(t *testing.T) {
 	selectors := []string{
 		"true", "device.driver == '" + driver + "'", index + " > 1", "has(device.attributes['" + driver + "'].serial)",

@@ -118,7 +118,7 @@ func TestExhaustiveSearchUsesNoCache(t *testing.T) {
 	}
 }
 
-// A search that the context or the budget ends at any point caches nothing wrong.
+// If the context or the budget ends a search at any point, the search caches no wrong result.
 func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	s := given(t, "allocated mla-00 mla-12; claim c; want x 4; cel grid = $neighbors; cel late = devices.slice(0, 1).size() == 1")
 	s.slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}

@@ -36,7 +36,7 @@ func TestSameAsBruteForce(t *testing.T) {
 	coverage.requireTraits(t, "derived attributes", "compatibility groups", "request policies", "valid values", "steps", "maximum", "alternative over the limit", string(fatal))
 }
 
-// TestBruteForceSameAsUpstream checks the reference for CEL constraints in all other features.
+// TestBruteForceSameAsUpstream compares the brute force search with upstream's allocators, without CEL constraints.
 func TestBruteForceSameAsUpstream(t *testing.T) {
 	t.Parallel()
 	cases.CheckN(t, some(), func(t *rapid.T) {

@@ -120,7 +120,7 @@ func (t *tally) requireTraits(tb testing.TB, except ...string) {
 		}
 		require.Greater(tb, t.outcomes[k], t.cases/200, "cases with outcome %s", k)
 	}
-	// At night the counts of the rarest traits are chance.
+	// In the nightly run, the counts of the rarest traits depend on chance.
 	enough := cases.Of(max(1, t.cases/sampling/500), 1)
 	for _, trait := range scenario.Traits {
 		if slices.Contains(except, trait.Name) {

@@ -18,9 +18,9 @@ import (
 	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
-// docs/differences.md lists upstream's bugs that our allocator fixes. Random cases meet some of them. mended translates
-// upstream's errors. For all other differences requireListed removes the cause from the case and then requires equal answers.
-// So a case can't have an unlisted difference.
+// docs/differences.md lists upstream's bugs that our allocator fixes. Random cases meet some of them. The function translated
+// adapts upstream's errors. For all other differences requireListed removes the cause from the case and then requires equal
+// answers. So a case can't have an unlisted difference.
 
 var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit of \d+, `)
 

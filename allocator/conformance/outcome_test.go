@@ -118,8 +118,8 @@ func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
 
 var someShare types.UID = "share"
 
-// selectorCaches cache compiled selectors by the features that affect them. They are large, because compiling would dominate
-// otherwise.
+// selectorCaches cache compiled selectors by the features that affect them. They are large, because otherwise the tests would
+// mostly compile.
 var selectorCaches = func() map[dracel.Features]*dracel.Cache {
 	caches := make(map[dracel.Features]*dracel.Cache)
 	for _, consumable := range []bool{false, true} {

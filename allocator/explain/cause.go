@@ -47,7 +47,7 @@ type relaxation struct {
 	kind string
 	// of returns the problem without the cause, or nil if the problem does not have it.
 	of func(*Problem, *v1.Node) *Problem
-	// message describes the cause. results is the allocation without it. If message is nil, [Problem.cause] describes it.
+	// message describes the cause. results is the allocation without the cause. If message is nil, [Problem.cause] is used.
 	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
 }
 
@@ -159,7 +159,7 @@ func (p *Problem) with(change func(*Problem)) *Problem {
 	return &result
 }
 
-// edited returns the problem with the slices edited that has selects, or nil if it selects no slice.
+// edited applies edit to each slice that satisfies has, and returns the changed problem, or nil if there is no such slice.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -184,8 +184,8 @@ func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	return name == "" || name == node.Name
 }
 
-// editedDevices returns the problem with edited devices, among the devices that may be on the node. It returns nil if has
-// selects no device.
+// editedDevices applies edit to each device that satisfies has and may be on the node. It returns the changed problem, or nil if
+// there is no such device.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })

@@ -166,7 +166,7 @@ func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) 
 	return ""
 }
 
-// capacities compares requested capacities with the capacities of devices.
+// capacities names the requested capacities that exceed the free capacities of their devices.
 func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult) string {
 	used := map[structured.DeviceID]map[resourceapi.QualifiedName]resource.Quantity{}
 	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
@@ -198,7 +198,7 @@ func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult)
 	return "too much capacity is requested: " + listed(sets.List(all))
 }
 
-// requestedOf returns the capacities that a request of a claim asks for. The request has its name in results.
+// requestedOf returns the capacities that a request of a claim asks for. The name of an alternative is "request/alternative".
 func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourceapi.QualifiedName]resource.Quantity {
 	name, sub, _ := strings.Cut(request, "/")
 	for _, r := range claim.Spec.Devices.Requests {

@@ -103,8 +103,8 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 	return all, nil
 }
 
-// arePreparable limits the work of [Prepare] for a constraint. All prefixes of its conjuncts together must not be longer than one
-// expression may be.
+// arePreparable reports whether [Prepare] can compile the conjuncts at a limited cost. All their prefixes together must not be
+// longer than one expression may be.
 func arePreparable(conjuncts []device.Conjunct) bool {
 	sum := 0
 	for i, c := range conjuncts {

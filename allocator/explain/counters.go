@@ -29,12 +29,12 @@ import (
 //
 // A set of devices that would not fit an idle pool matters only if no other set exists.
 
-// maxConflict limits the counters that a minimal conflict is searched in.
+// maxConflict is the maximum number of counters for step 3. If a problem has more, all exceeded counters are named.
 const maxConflict = 32
 
 type counter struct{ driver, pool, set, name string }
 
-// limits is a problem whose counters can be unlimited one by one.
+// limits is a problem whose counter limits can be removed one by one.
 type limits struct {
 	*Problem
 	node *v1.Node

@@ -95,7 +95,7 @@ func (a amounts) add(more amounts) {
 	}
 }
 
-// choose adds the sets that give request r left more devices from index i on.
+// choose adds all sets that contain set, left devices for request r from index i on, and devices for all later requests.
 func (w *partitioned) choose(set uint, r int, left int64, i int) {
 	if left == 0 {
 		if r++; r == len(w.wishes) {

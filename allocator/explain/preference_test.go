@@ -105,8 +105,8 @@ func TestPreferencesDoNotAffectObstacles(t *testing.T) {
 	require.Len(t, own.Claims[0].Spec.Devices.Config, 2)
 }
 
-// TestScoreOfAPolicy has a claim with the devices 0 and 3 of a ring of pairs, and another claim with 4. The first breaks two
-// pairs; 5 and one more device would break one.
+// TestScoreOfAPolicy has a claim with the devices 0 and 3 of a ring of pairs, and another claim with 4. The first claim breaks two
+// pairs. With 5 and one more device it would break one.
 func TestScoreOfAPolicy(t *testing.T) {
 	const pair = "devices.all(d, devices.exists(o, o != d && d.attributes['" + driver + "'].index / 2 == o.attributes['" + driver + "'].index / 2))"
 	p := problem(t, ring(t, 8))

@@ -36,7 +36,7 @@ type poolNodes struct {
 
 type poolID struct{ driver, pool string }
 
-// poolNodesOf examines the nodes that claims may be moved to.
+// poolNodesOf maps each pool to its node and counts the devices. It leaves out pools of nodes that are not in nodes.
 func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNodes {
 	p := poolNodes{nodes: map[poolID]string{}, devices: map[string]int{}}
 	known := make(map[string]bool, len(nodes))

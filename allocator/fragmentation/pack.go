@@ -38,7 +38,7 @@ type placing struct {
 
 var errTriedEnough = errors.New("there are too many claims and nodes to try all")
 
-// newPlacing starts with the groups that are not moved.
+// newPlacing returns the state for placing groups. The devices of the given groups, which are not moved, are in use.
 func (c *cluster) newPlacing(groups []*group, tries int) *placing {
 	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, tries: tries}
 	p.order = slices.Clone(c.nodes)
@@ -83,8 +83,8 @@ func copyOf(consumed structured.ConsumedCapacity) map[resourceapi.QualifiedName]
 	return result
 }
 
-// place returns a group with the devices that break the fewest sets, and their node. Among equal nodes it takes the fullest one.
-// It returns nil if the group fits on no node. The error is errTriedEnough or the context's.
+// place tries the nodes and returns the group with the devices that make the fewest sets unavailable, and their node. Among equal
+// nodes it takes the fullest one. It returns nil if the group fits on no node. The error is errTriedEnough or the context's.
 func (p *placing) place(g *group) (moved *group, node string, err error) {
 	// The allocator copies the state, which changes after each group.
 	a, err := allocator.NewAllocator(p.ctx, p.problem.Features, p.state, p.problem.Classes, p.problem.Slices, p.problem.Selectors, p.problem.Options...)

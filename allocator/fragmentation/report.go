@@ -31,8 +31,8 @@ type Options struct {
 	// Class and Constraint limit the shapes; "" means all. Counts, if any, replace the counts that claims ask for.
 	Class, Constraint string
 	Counts            []int
-	// Usual adds the usual counts of each constraint to the counts that claims ask for. So the report still has these counts
-	// when claims ask for other counts. Usual shapes don't change the numbers of other shapes.
+	// Usual adds sets of 2, 4, 8 and 16 devices ([allocator.UsualShapes]) to the shapes that claims ask for, so that every report
+	// has them. They don't change the numbers of other shapes.
 	Usual bool
 	// Stays, if not nil, selects claims that are not moved, together with their groups. Their requests are not evaluated.
 	Stays func(*resourceapi.ResourceClaim) bool
@@ -61,14 +61,14 @@ type Shape struct {
 	Devices int `json:"devices"`
 	// Asked is the number of claims that ask for the shape.
 	Asked int `json:"asked"`
-	// Now is the number of additional claims that would get devices now. Packed is that number after packing, as far as found, and
-	// Idle without any devices in use.
+	// Now is the number of additional claims that would get devices now. Packed is the largest such number that packing found. Idle
+	// is that number if no devices were in use.
 	Now    Count `json:"now"`
 	Packed Count `json:"packed"`
 	Idle   Count `json:"idle"`
 	// Error says why the shape could not be counted.
 	Error string `json:"error,omitempty"`
-	// onlyUsual is true if claims ask for other shapes of the constraint only.
+	// onlyUsual is true if claims ask for other shapes of the constraint, but not for this shape.
 	onlyUsual bool
 }
 
@@ -94,8 +94,8 @@ type cluster struct {
 	places poolNodes
 }
 
-// New returns a report. It ignores the claims of the problem. Its Allocated claims with devices have the devices in use. All its
-// Allocated claims, with or without devices, ask for shapes. nodes are the nodes that pods may use.
+// New returns a report. nodes are the nodes that pods may use. Allocated holds all claims of the cluster: claims with devices
+// define the devices in use, and all claims ask for shapes. The Claims of the problem are ignored.
 //
 // The work on shapes is limited by [allocator.Allocator.CountSets] and an [allocator.AttemptBudget] in the problem's options. The
 // work on packing is limited by the number of tries. An error comes from the slices or the context.

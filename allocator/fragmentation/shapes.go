@@ -21,8 +21,8 @@ const (
 	maxShapes        = 64
 )
 
-// shapesOf returns the shapes to count: the counts that claims ask for, and the usual counts of constraints without requests, or
-// of all constraints with options.Usual. options.Counts replaces these counts.
+// shapesOf returns the shapes to count. A constraint has the shapes that claims ask for. If there are no such claims, or with
+// options.Usual, it has [allocator.UsualShapes]. options.Counts, if any, replaces all these counts.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {

@@ -81,7 +81,7 @@ func (a *assignment) bound() {
 	}
 }
 
-// from assigns pods to the nodes from the given one on.
+// from assigns pods to node i and all later nodes.
 func (a *assignment) from(i int) bool {
 	if a.count < a.needs[i] || a.count > a.most[i] {
 		return false
@@ -102,7 +102,7 @@ func (a *assignment) from(i int) bool {
 	return false
 }
 
-// load distributes pods of the kinds from the given one on to node i, and then assigns the rest.
+// load chooses pods of the given and later kinds for node i, and then assigns the remaining pods to later nodes.
 func (a *assignment) load(i, kind, pods int, load Load) bool {
 	if !a.step() {
 		return false

@@ -17,7 +17,7 @@ type condition struct {
 	accept func(nodes []int) bool
 }
 
-// total is the inequality that the sum of the weights of the nodes is at least least.
+// total is an inequality: the weights of the nodes add up to the value of the field least or more.
 type total struct {
 	weight func(node int) int
 	least  int

@@ -96,7 +96,7 @@ type Problem struct {
 	*Group
 	// Placed is the number of nodes where pods of the group run. Every set contains them.
 	Placed int
-	// Wanted is the number of other nodes, as one entry. If expressions read devices, it has one entry for each kind of pods.
+	// Wanted has one entry, the number of other nodes. If expressions read devices, it has one entry for each kind of pods.
 	Wanted []int
 	// nearest replaces the preference by the number of nodes that can take a pod.
 	nearest bool

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// LayoutOf returns the coordinates and groups of nodes that the prepared expressions of a group read.
+// LayoutOf returns the layout of nodes: for each node, the coordinates and the group that the prepared expressions read.
 func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []Node) *device.Layout {
 	layout := &device.Layout{At: make([][]int64, len(nodes)), Groups: make([]string, len(nodes))}
 	nodes = slices.Clone(nodes)

@@ -57,9 +57,9 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that
-// satisfy the expression. Next are sets with nodes that can't take a pod, for the reasons in why and with the pods that standing
-// names. Last are sets without the nodes where pods of the group run.
+// NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that satisfy
+// the expression, then sets with nodes that can't take a pod, and last sets without the nodes where pods of the group run. For
+// each node, why and standing explain why the node can't take a pod.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)
@@ -129,7 +129,7 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	return text
 }
 
-// lacks returns why a node takes fewer pods than the group permits, for the first such kind.
+// lacks describes the first kind of pods that fits on a node only in part: how many of its pods fit, and why not more.
 func (s *Search) lacks(ctx context.Context, node int) string {
 	for kind, count := range s.Kinds {
 		most := s.slots.most[node][kind]
@@ -145,7 +145,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 	return ""
 }
 
-// withDevicesForSeveral reports whether a set exists if pods on several nodes can get the same device.
+// withDevicesForSeveral returns a text if a set exists when pods on several nodes may get the same device.
 func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
 	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.tried.count, 1)[0], sharesDevices: true})
 	if err != nil {

@@ -175,7 +175,7 @@ func (s *Search) placed() (count int) {
 	return count
 }
 
-// ofSize chooses a set of the nodes where pods run and size other nodes.
+// ofSize chooses a set: all nodes where pods of the group run, and size other nodes.
 func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	wanted := []int{size}
 	if size == 0 {

@@ -70,9 +70,9 @@ func (s *Set) Bytes() int {
 	return bytes
 }
 
-// SetsOn returns the sets of devices that the claims of a pod may get on a node, in the order of the search. has holds the
-// devices that the pod already has by other claims. Of sets that expressions can't distinguish it returns only the first, unless
-// pods on other nodes may get some of the devices. An error that wraps [structured.ErrFailedAllocationOnNode] concerns the node.
+// SetsOn returns the sets of devices that the claims of a pod may get on a node, in the order of the search. has holds the devices
+// that the pod already has by other claims. If expressions can't distinguish several sets, only the first is returned, unless pods
+// on other nodes may get some of the devices. An error that wraps [structured.ErrFailedAllocationOnNode] concerns the node.
 func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []allocator.AllocatedDevice) ([]Set, error) {
 	var sets []Set
 	var failure error
@@ -107,8 +107,8 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	return sets, nil
 }
 
-// SetOf returns the set as expressions see it, with the devices that a pod has and gets. Devices in gets that pods on other nodes
-// may get are marked as shared.
+// SetOf returns the devices that a pod has and gets as the set that expressions see. A device in gets is marked as shared if pods
+// on other nodes may get it, too.
 func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error) {
 	seen := make([]device.OfDriver, 0, len(has)+len(gets))
 	for _, d := range slices.Concat(has, gets) {

@@ -53,7 +53,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 	return nil
 }
 
-// remedy describes the fate of the allocation in an error message.
+// remedy describes, in an error message, when the claim loses its allocation.
 func remedy(claim *resourceapi.ResourceClaim, pod types.UID) string {
 	if onlyConsumer(claim, pod) {
 		return "the scheduler takes the allocation back, and looks for devices again"

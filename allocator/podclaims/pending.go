@@ -31,8 +31,8 @@ func Bounded(claims []*resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// Classes returns an error if a request can't be met on any node because of its DeviceClass or its form. The claims must be
-// unallocated.
+// Classes returns an error if a DeviceClass of a request is missing, or if a request has alternatives and the scheduler does not
+// support them. The claims must be unallocated.
 func (c *Checker) Classes(claims []*resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	for _, claim := range claims {
 		for i := range claim.Spec.Devices.Requests {

@@ -40,8 +40,8 @@ type Checker struct {
 // A Getter returns a claim by namespace and name.
 type Getter func(namespace, name string) (*resourceapi.ResourceClaim, error)
 
-// Find returns the claims of a pod, in its order. The error is about the first claim that the pod can't use with any devices. It
-// wraps [resourceclaim.ErrClaimNotFound] if the claim has yet to be made from a template.
+// Find returns the claims of a pod, in the order of its specification. The error is about the first claim that the pod can't use,
+// regardless of devices. It wraps [resourceclaim.ErrClaimNotFound] if the claim has yet to be made from a template.
 func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, error) {
 	var claims []*resourceapi.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {

@@ -31,8 +31,8 @@ type branches struct {
 	endAt int
 }
 
-// from decides on the positions from next on. The caller must have checked that removing all of them is sufficient. all reports
-// whether every branch was searched.
+// from decides on the victims in b.positions[next:]. The caller must have checked that removing all of them is sufficient. all
+// reports whether every branch was searched.
 func (b *branches) from(next int) (all bool, err error) {
 	if b.Over != nil {
 		if err := b.Over(); err != nil {

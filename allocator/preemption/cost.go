@@ -48,7 +48,7 @@ func (c Cost) Compare(other Cost) int {
 	)
 }
 
-// with adds the pods of a victim, without budgets.
+// with returns the cost after adding the pods of a victim. It does not change Violations.
 func (c Cost) with(victim Victim) Cost {
 	for _, pod := range victim {
 		switch {

@@ -34,7 +34,7 @@ type Release struct {
 	Exists func(namespace string, user resourceapi.ResourceClaimConsumerReference) bool
 }
 
-// Claims returns the claims that give back devices when the pods are gone, with these devices. gone maps UIDs to pods.
+// Claims returns the claims that give back devices when the pods in gone are deleted, with only the devices given back.
 func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClaim {
 	var released []*resourceapi.ResourceClaim
 	seen := sets.New[types.UID]()

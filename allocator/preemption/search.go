@@ -64,7 +64,7 @@ type search struct {
 	// monotonic is true if removing one more victim never reduces the violations.
 	monotonic bool
 	found     *Found
-	// fitting and lacking are sets with a known answer.
+	// fitting and lacking hold the sets of earlier calls of Fits that returned true and false, respectively.
 	fitting, lacking []bitset.Set
 	questions        int
 }

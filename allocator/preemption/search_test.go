@@ -29,7 +29,7 @@ func single(priorities ...int32) []Victim {
 	return victims
 }
 
-// anyOf fits if all victims of one of the sets are removed.
+// anyOf returns a Fits that is true if all victims of one of the sets are removed.
 func anyOf(sets ...[]int) func(context.Context, bitset.Set) (bool, error) {
 	return func(_ context.Context, removed bitset.Set) (bool, error) {
 		for _, set := range sets {

@@ -3,7 +3,7 @@
 
 //go:build kubernetes1.36
 
-// Package compat is built for Kubernetes 1.36, which lacks most of these fields.
+// Package compat is built for Kubernetes 1.36, whose API lacks most fields that this package accesses.
 package compat
 
 import (

@@ -73,7 +73,7 @@ const (
 	ReasonScoreExpired = "ScoreExpired"
 	// ReasonScoreOutOfRange means that scores of candidates were clamped.
 	ReasonScoreOutOfRange = "ScoreOutOfRange"
-	// ReasonAmountOutOfRange means that amounts of candidates can't be true.
+	// ReasonAmountOutOfRange means that clusters report amounts that are not numbers from 0 to 2^63-1.
 	ReasonAmountOutOfRange = "AmountOutOfRange"
 	// ReasonVersionPreReleased means that versions of clusters are pre-releases, which are less than the release of the same number.
 	ReasonVersionPreReleased = "VersionPreReleased"

@@ -173,7 +173,7 @@ func TestDrawAnyMachine(t *testing.T) {
 	})
 }
 
-// TestMachineLayout checks the layout of machines by the rules for other kinds.
+// TestMachineLayout checks that each device of a machine has its own place in the layout, and that no link is missing.
 func TestMachineLayout(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")

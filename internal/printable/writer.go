@@ -16,7 +16,7 @@ type Writer struct {
 	rest []byte
 }
 
-// NewWriter returns a Writer that writes to another writer.
+// NewWriter returns a Writer that escapes texts and passes them on to another writer.
 func NewWriter(to io.Writer) *Writer { return &Writer{to: to} }
 
 // Write implements [io.Writer].

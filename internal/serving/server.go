@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// MaxConnections is the maximum number of connections of a server, with one request each. An API server has one per awaited
-	// answer. A connection takes up to 64 KiB with TLS and header.
+	// MaxConnections is the maximum number of connections of a server. An API server opens one connection for each answer that it
+	// awaits. A connection takes up to 64 KiB with TLS and header.
 	MaxConnections = 512
 	// maxHeader is the maximum size of a request header in bytes. It includes tokens.
 	maxHeader = 16 << 10

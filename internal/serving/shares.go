@@ -106,7 +106,7 @@ func (s *Shares) add(share *Share, amount int) bool {
 	return true
 }
 
-// oldestOfLargest returns the oldest evictable share of the client with the largest use, if that use is at least least.
+// oldestOfLargest returns the oldest evictable share of the client with the largest use. Clients below least don't count.
 func (s *Shares) oldestOfLargest(least int) *Share {
 	var found *Share
 	for _, client := range s.clients {

@@ -102,8 +102,8 @@ func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	return result
 }
 
-// value returns a device as a map. An additional key holds the name, which expressions can't read: maps are equal if they have
-// the same content, but devices only if they are the same. Domains of other devices are empty.
+// value returns a device as a map. The additional key name distinguishes devices with the same content. Expressions can't read it.
+// The domains that only other devices have are empty.
 func (s *solver) value(d *device) map[string]any {
 	attributes, capacity := make(map[string]any), make(map[string]any)
 	for _, slice := range s.Slices {

@@ -111,8 +111,8 @@ func (c *claim) extend(chosen []choice, index int, begun func(stage) error, visi
 	return true, nil
 }
 
-// subsets visits the sets of devices that the request could get alone. A request for all devices has a single set, if it has
-// devices and all are usable.
+// subsets visits the sets of devices that the request could get if there were no other requests. A request for all devices has one
+// set at most, and only if it selects devices and all of them are usable.
 func (r *request) subsets(visit func([]*device) (bool, error)) (goOn bool, err error) {
 	if r.all && (r.count == 0 || slices.Contains(r.usable, false)) {
 		return true, nil

@@ -94,8 +94,8 @@ func hasAlternatives(devices *resourceapi.DeviceClaim) bool {
 	return slices.ContainsFunc(devices.Requests, func(r resourceapi.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 }
 
-// wantedBy returns the number of devices that the requests want. A request for all devices counts as two, and of alternatives the
-// last counts.
+// wantedBy returns the number of devices that the requests want. A request for all devices counts as two devices. A request with
+// alternatives counts as its last alternative.
 func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
 	for _, name := range names {
@@ -176,7 +176,7 @@ func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceCo
 	return opaque(v1alpha1.DriverName, string(text))
 }
 
-// Definition returns a drawn definition, or nil for other configurations.
+// Definition decodes the CEL constraint that a configuration defines, or returns nil if it defines no constraint.
 func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDeviceConstraint {
 	if configuration.Opaque == nil || configuration.Opaque.Driver != v1alpha1.DriverName {
 		return nil
@@ -213,7 +213,7 @@ func (g *generator) expression(wanted int) string {
 		return grammar().Write(g.T, "failingExpression", nil)
 	}
 	scope := map[string][]string{}
-	// Requests may want 2^62 devices. A long range is reduced to its least numbers and the greatest.
+	// Requests may want 2^62 devices. From a long range, only the least hundred numbers and the greatest are drawn.
 	add := func(kind string, from, to int) {
 		for n := from; n <= to && n-from < 100; n++ {
 			scope[kind] = append(scope[kind], fmt.Sprint(n))

@@ -84,9 +84,9 @@ type Profile struct {
 // The limits keep an exhaustive search short: in the first profiles for a search that prunes by attribute constraints, in the
 // others for one that never prunes.
 var (
-	// Beta is everything that upstream's incubating variant supports.
+	// Beta allows everything that upstream's incubating variant supports.
 	Beta = Profile{Faults: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
-	// Alpha is everything that upstream's experimental variant supports.
+	// Alpha allows everything that upstream's experimental variant supports.
 	Alpha = Profile{Faults: true, Alpha: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
 	// Hopeless has too few devices in most cases, and selectors that fail on some devices.
 	Hopeless = Profile{Faults: true, Alpha: true, FailingSelectors: true, Scarce: true, MaxDevices: 9, MaxRequests: 4, MaxWanted: 11, MaxSets: 100_000}
@@ -165,7 +165,7 @@ func (g *generator) isAbout(themes ...theme) bool {
 	return false
 }
 
-// mostly is true in three of four draws in cases of the themes, and rarely in other cases.
+// mostly is true in three of four draws if the case has one of the themes, and rarely otherwise.
 func (g *generator) mostly(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return !g.sometimes()
@@ -173,7 +173,7 @@ func (g *generator) mostly(themes ...theme) bool {
 	return g.rarely()
 }
 
-// often is true in half of the draws in cases of the themes, and in one of 32 draws in other cases.
+// often is true in half of the draws if the case has one of the themes, and otherwise in one of 32 draws.
 func (g *generator) often(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return g.maybe()

@@ -315,7 +315,7 @@ func stripList(a *resourceapi.DeviceAttribute) bool {
 	return true
 }
 
-// usesLists also counts attributes of unknown type, which have no elements.
+// usesLists reports whether a device has a list attribute. An attribute of unknown type counts as a list.
 func usesLists(c *Case) bool {
 	return edit(allDevices+".Attributes", func(a *resourceapi.DeviceAttribute) bool {
 		return a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil && a.VersionValue == nil
@@ -344,7 +344,7 @@ func stripSliceNames(c *Case) bool {
 	return changed
 }
 
-// isElsewhere supports only the placements that the generator draws.
+// isElsewhere reports whether a device is only on other nodes, for placements that the generator draws.
 func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 	name, all, selector := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
 	if isTrue(s.Spec.PerDeviceNodeSelection) {

@@ -53,7 +53,7 @@ func DescribeValue(value int64, losses []Loss) string {
 	return "breaks " + strings.Join(texts, ", ")
 }
 
-// Loss is the number of sets of a shape that the chosen devices break.
+// Loss describes the effect of the chosen devices on the sets of one shape.
 type Loss struct {
 	shape.Shape `json:",inline"`
 	// Lost is the number of sets of the shape that the devices make unavailable. Left is the number of sets that remain.

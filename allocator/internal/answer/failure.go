@@ -70,7 +70,7 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// OnNode returns the failure with the names of another node and its devices, which look the same.
+// OnNode returns the failure for another node: with its name, and with the names of its devices at the same positions.
 func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
 	result := *e
 	claim := claims[e.claim]

@@ -86,9 +86,9 @@ type Error struct {
 	Limit uint64
 	// Attempt is true for the budget of all nodes together.
 	Attempt bool
-	// SetsLeft is the number of undecided sets for the constraint on the node, Sets the number of all sets. Alternatives and
-	// requests that the constraint does not cover count as last tried. Requests are counted independently, so sets that contain a
-	// device twice are included.
+	// SetsLeft is the number of undecided sets for the constraint on the node, Sets the number of all sets. Both assume the last
+	// tried alternatives, and the last tried devices of requests without the constraint. Requests are counted independently, so sets
+	// that contain a device twice are included.
 	SetsLeft, Sets *big.Int
 
 	err error

@@ -57,7 +57,7 @@ func beginsWith(choice [][]int, combinations []Combination) bool {
 	return true
 }
 
-// An enumeration gives the same numbers, for every position of a search.
+// Undecided returns the same numbers as an enumeration, for every position of a search.
 func TestUndecidedEqualsEnumeration(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		combinations := make([]Combination, rapid.IntRange(0, 3).Draw(t, "requests"))

@@ -255,7 +255,7 @@ func (u unit) value(q resource.Quantity) int64 {
 	return q.Value()
 }
 
-// exact returns the value, and false if it does not represent the quantity. Whole units may be rounded but must not overflow.
+// exact returns the value in the unit. It returns false if the value overflows, or if the value in milli units was rounded.
 func (u unit) exact(q resource.Quantity) (int64, bool) {
 	if u == whole {
 		return q.Value(), q.CmpInt64(math.MaxInt64) <= 0

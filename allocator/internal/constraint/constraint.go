@@ -24,7 +24,7 @@ import (
 // Constraint is a condition on the devices of one or more requests of a claim. Only devices of covered requests are added.
 // Devices are removed in reverse order, which must restore the previous state, because the search relies on it.
 type Constraint interface {
-	// Add adds a device if the set may still be completed to one that satisfies the constraint. If not, or after an error, the set
+	// Add adds a device if the set may still be completed to a set that satisfies the constraint. If not, or after an error, the set
 	// is unchanged.
 	Add(r *requests.Request, c *inventory.Candidate) (bool, error)
 	// Remove undoes the last successful add.

@@ -132,7 +132,7 @@ const maxShapes = 8
 // setShapes returns the shapes of sets for the named requests, or for all requests if names is empty. It returns nil if a request
 // has allocationMode All, because it gets a different number of devices on each node.
 func setShapes(claim *resourceapi.ResourceClaim, names []string) []SetShape {
-	// covered is the number of requests in the set, 2 if more.
+	// covered is the number of requests in the set, at most 2.
 	type sum struct{ devices, covered int }
 	sums := map[sum]bool{{}: true}
 	for order := range claim.Spec.Devices.Requests {

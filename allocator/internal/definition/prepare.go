@@ -168,8 +168,8 @@ func written(m fingerprint.Message) []byte {
 // Content is the fingerprint of everything that is prepared for a claim, except its mistakes.
 type Content = fingerprint.Sum
 
-// ContentOf returns the [Content] of a claim, which is equal for claims that ask for the same by equal classes. ok is false if
-// the claim or a class has no fingerprint.
+// ContentOf returns the [Content] of a claim. It is equal for two claims if everything that is prepared for them is equal. ok is
+// false if the claim or a class has no fingerprint.
 func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
 	return ClaimContent(classes, claim)
 }
@@ -421,7 +421,7 @@ func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	return view.ReadSet{}, false
 }
 
-// PreparedDefinitions returns the meaning of a prepared claim, or nil.
+// PreparedDefinitions returns the definitions of a prepared claim, or nil.
 func PreparedDefinitions(p Prepared, claim *resourceapi.ResourceClaim) *ClaimDefinitions {
 	if c := p.of(claim); c != nil {
 		return c.definitions

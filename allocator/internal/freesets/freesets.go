@@ -41,7 +41,7 @@ func unit(shape, shapes int) Lost { return 1 << (bitsOfShape * (shapes - 1 - sha
 type Sets struct {
 	// positions holds the positions of all sets, one set after the other.
 	positions []int32
-	// ends holds the index in each where each set ends.
+	// ends holds, for each set, the index in positions where it ends.
 	ends []int32
 	// union holds the devices of all sets.
 	union bitset.Set

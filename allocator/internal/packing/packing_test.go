@@ -76,7 +76,7 @@ func requireDisjoint(t require.TestingT, sets [][]int, chosen []int) {
 	}
 }
 
-// enough is the number of cases where first fit is not optimal that cover all code.
+// enough is the number of cases that cover all code. Only cases where first fit is not optimal are counted.
 const enough = 30
 
 func TestMostSameAsTryingAll(t *testing.T) {

@@ -134,7 +134,7 @@ const (
 	tableOfVerdicts
 	// tableOfSymmetry holds the classes of devices with the same attributes in a read set.
 	tableOfSymmetry
-	// tableOfConflicts holds the devices of an inventory that exclude each other. It has no view.
+	// tableOfConflicts holds the devices of an inventory that exclude each other. Its key has no view.
 	tableOfConflicts
 	// tableOfSets holds the sets that a claim could get on an idle node, for [shapeFeatures].
 	tableOfSets

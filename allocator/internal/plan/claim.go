@@ -28,7 +28,7 @@ type resolvedClaim struct {
 // and resolving them takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
-	// ByContent holds claims that were made for one node. There are as many of them as nodes, and without the node most are equal.
+	// ByContent holds claims that were made for one node. There are as many as nodes, and most differ only in the node.
 	ByContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 

@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// restIsInfeasible reports whether the requests from the given one on, and the missing devices of the request before them,
-// certainly can't be met together.
+// restIsInfeasible reports whether this request, all later ones, and the missing devices of the previous request certainly can't
+// be met together.
 func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !l.isBounded() || !l.cannotFail[claim][request] {
 		return false
@@ -30,7 +30,7 @@ type demand struct {
 	devices int
 }
 
-// capacityBound compares the devices that all requests from one request on still need with the devices that are left.
+// capacityBound compares the devices that one request and all later ones still need with the devices that are left.
 type capacityBound struct {
 	search *Search
 	// fixed holds the requests that need a fixed number of devices.
@@ -55,8 +55,8 @@ func (s *supply) isEnough(wanted int) bool { return s.reusable || len(s.devices)
 // isReusable reports whether several requests can get the device.
 func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.Shared }
 
-// boundFrom collects the requests from the given one on. known is false if the devices left for them depend on something that has
-// not been evaluated.
+// boundFrom collects the given request and all later ones. known is false if the devices left for them depend on something that
+// has not been evaluated.
 func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacityBound, known bool) {
 	s := l.search
 	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}

@@ -61,7 +61,7 @@ type coverage struct {
 	Covered []Alternatives
 }
 
-// progress describes the current part of the set. It changes with each decision and device.
+// progress describes the partial set. It changes when an alternative is tried, and when a device is added or removed.
 type progress struct {
 	// Undecided is the number of covered requests without a current alternative. Wanted is the number of devices that the other
 	// covered requests contribute.

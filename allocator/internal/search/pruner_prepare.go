@@ -78,7 +78,7 @@ func (p *pruner) mayRepeat() bool {
 	return false
 }
 
-// allocateStacks allocates the sets for all levels of the search.
+// allocateSets allocates the sets for all levels of the search.
 func (p *pruner) allocateSets() {
 	c := p.constraint
 	requests, levels := len(p.covered), p.size+1
@@ -135,7 +135,7 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
-// findEligibleFor adds the devices to the set that the request can get if only the device itself matters. volatile is true if one
+// findEligibleFor adds to the set all devices that the request can get if only the device itself matters. volatile is true if one
 // of them may become unavailable through other devices that the search takes.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
@@ -180,8 +180,8 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 		(r.WantsAll() || p.search.Lookahead.eligibilityOf(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others yields the other CEL constraints of the claim that may be evaluated between the requests from and to. They matter in a
-// branch where no set satisfies the constraint than, so constraints that are evaluated only after than are left out.
+// others yields the CEL constraints of the claim that may be evaluated between the requests from and to. It leaves out than, and
+// constraints that are evaluated only after than has accepted a set.
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

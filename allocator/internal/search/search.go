@@ -53,7 +53,7 @@ func (s *Search) iterate() (outcome, error) {
 	return s.nextRequest(0, 0)
 }
 
-// nextRequest meets the requests from the given one on. If that fails, it gives back all devices that it took.
+// nextRequest meets the given request and all later ones. If that fails, it gives back all devices that it took.
 func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	if err := s.step(); err != nil {
 		return none, err

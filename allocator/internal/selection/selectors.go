@@ -34,7 +34,7 @@ type Selectors struct {
 	evaluator *Evaluator
 	class     *resourceapi.DeviceClass
 	own       []resourceapi.DeviceSelector
-	// judged and passed have a bit for each position. passed is a subset of known.
+	// judged and passed have a bit for each position. passed is a subset of judged.
 	judged, passed bitset.Set
 	row            *Row
 	last           judgement
@@ -128,7 +128,7 @@ func (s *Selectors) evaluate(r *requests.Request, c *inventory.Candidate) (bool,
 
 // Row keeps the verdicts of the selectors of a request for several searches.
 type Row struct {
-	// judged and passes have a bit for each device. The bit of known is set after the bit of passes.
+	// judged and passes have a bit for each device. The bit of judged is set after the bit of passes.
 	judged, passes []atomic.Uint64
 }
 

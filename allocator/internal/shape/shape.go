@@ -45,7 +45,7 @@ func NewClaim(s Shape) *resourceapi.ResourceClaim {
 	}
 }
 
-// Max is the maximum number of shapes that are used.
+// Max is the maximum number of shapes that the policy KeepWhole uses.
 const Max = 16
 
 // UsualCounts holds the counts to use until claims ask for others.
@@ -54,7 +54,7 @@ var UsualCounts = []int{16, 8, 4, 2}
 // MaxOfClaim is the maximum number of shapes of one claim.
 const MaxOfClaim = 4
 
-// MaxOfClass is the maximum number of shapes of one class that are useful.
+// MaxOfClass is the maximum number of shapes of one class that [MostAsked] returns.
 const MaxOfClass = 8
 
 // AskedFrequency returns the order of magnitude of a number of claims for a shape. When the most frequent shapes change, cached

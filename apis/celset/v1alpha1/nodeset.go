@@ -240,7 +240,7 @@ type nodeSetResolver struct {
 	name   string
 	found  *NodeSetConstraint
 	err    error
-	// names are the names of other constraints that the search found, for suggestions in messages.
+	// names are the names of constraints found that differ from the field name, for suggestions in messages.
 	names []string
 	// seen are the definitions of claims read so far. bytes is their total length.
 	seen  map[string]bool

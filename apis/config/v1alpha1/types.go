@@ -217,7 +217,7 @@ type Share struct {
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 
-	// burst is the time that a namespace may take at once after an idle period. It also limits the excess that is remembered. At
+	// burst is the time that a namespace may take at once after an idle period. It is also the maximum overuse that counts later. At
 	// least 1ms.
 	// +optional
 	// +default="150ms"

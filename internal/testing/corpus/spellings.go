@@ -20,7 +20,7 @@ type Spelling struct {
 	Shape, Text string
 	// Machine is the number of devices of the machine. Size is the number of devices of a set.
 	Machine, Size int
-	// Gone reports whether a device is in a group without which no set has the shape. It is nil if there is always a set.
+	// Gone selects devices to remove so that no set has the shape. It is nil if there is always a set.
 	Gone func(index int) bool
 	// Steps is the maximum number of steps of a search.
 	Steps int64

@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// stretchSearch finds consecutive devices of a ring. The first device of a set is the start of the stretch. Device 0 is an
-// exception: its stretch may start at the end of the ring.
+// stretchSearch finds consecutive devices of a ring. Sets are tried in the order of their lowest devices. So stretches across the
+// closing link, which contain device 0, are tried right after the stretch that starts at device 0.
 type stretchSearch struct {
 	ring, size int
 	// wraps allows stretches across the closing link of the ring.

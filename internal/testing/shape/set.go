@@ -86,8 +86,8 @@ func rank(free, set Set) *big.Int {
 // result is the same in every run.
 //
 // Variants of [Free70] and [HalfFree] have the same number of devices in use, but other devices. Variants of other occupancies
-// have a few more devices in use, as few as give n variants. An adversarial occupancy keeps its first answer, and enough devices
-// for the claim stay free.
+// have more devices in use, but no more than are needed for n variants. An adversarial occupancy keeps its first answer, and
+// enough devices for the claim stay free.
 func (s Scenario) Variants(o Occupancy, n int) []Set {
 	r := random(o.InUse.Len())
 	result := []Set{o.InUse}

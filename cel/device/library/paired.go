@@ -48,7 +48,7 @@ type Pairing struct {
 	asked    []bool
 }
 
-// NewPairing returns an empty pairing of two lists with the lengths length and others. A partner accepts each elements.
+// NewPairing returns an empty pairing for the numbers of elements, of partners, and of elements per partner.
 func NewPairing(length, others, each int, joined func(a, b int) bool) *Pairing {
 	return &Pairing{length, others, each, joined, make([][]int, others), make([]bool, others)}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// notAbsorbed maps functions that an expression with bounds must not contain to the reason.
+// notAbsorbed lists functions that an expression with bounds must not contain, each with the reason.
 var notAbsorbed = map[string]string{
 	"flatten":       "its cost is counted with a depth that may have failed",
 	"lists.range":   "it is not made if it is too long",

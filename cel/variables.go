@@ -28,7 +28,7 @@ type Variable struct {
 
 // Element describes the kind of element, such as a device, that each [Variable] reads.
 type Element struct {
-	// Name is the name by which the expression of a variable refers to its element.
+	// Name is the name of the element in the expressions of variables.
 	Name string
 	Type *cel.Type
 	// List is the input that contains all elements, such as "devices". The expression of a variable can't read it.

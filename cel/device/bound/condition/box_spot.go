@@ -15,7 +15,7 @@ type deviceSet struct {
 	bits bitset.Set
 }
 
-// Reading one listed device takes as long as reading fewBits bits of a set.
+// fewBits is the number of bits of a set that are read in the time of one listed device.
 const fewBits = 32
 
 func newSpot(devices bitset.Set) deviceSet {

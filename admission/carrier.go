@@ -28,7 +28,7 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 	definitions, err := carrier.Definitions()
 	j.Errors = fieldErrors(err)
 	j.own(ctx, definitions)
-	// If the claim itself is wrong, resolving it reports the same mistakes again.
+	// If the claim's own definitions are wrong, resolving its references would report the same mistakes again.
 	if err == nil {
 		j.references(ctx, classes)
 	}
@@ -121,8 +121,8 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// refuse records that an expression of a definition, or one of its variables, does not compile. name is the field of the
-// expression. CEL prints the line in the message.
+// refuse adds an error for an expression of a definition, or for one of its variables, that does not compile. name is the field
+// of the expression. The error has no value, because CEL's message already contains the line with the mistake.
 func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variables []v1alpha1.Variable, err error) {
 	path := source.Path()
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
@@ -132,7 +132,7 @@ func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variab
 	v.refuseExpression(field.Invalid(path.Child(name), field.OmitValueType{}, shortened(err.Error())), textOf(expression, variables), err)
 }
 
-// textOf returns the expression and its variables, which are all that is compiled.
+// textOf returns the text of the expression followed by its variables. Equal texts have the same compilation errors.
 func textOf(expression string, variables []v1alpha1.Variable) string {
 	for _, v := range variables {
 		expression += "\n" + v.Name + ": " + v.Expression

@@ -23,7 +23,7 @@ const (
 	// DefaultSchedulerName is the name of the scheduler profile in the manifests.
 	DefaultSchedulerName = "celset-scheduler"
 
-	// ManySets is the maximum number of device sets, without a warning, for an expression that the search can't analyze. The search
+	// ManySets is the number of device sets above which an expression that the search can't analyze gets a warning. The search
 	// evaluates about this many sets in a second.
 	ManySets = 100_000
 )
@@ -54,14 +54,14 @@ type Verdict struct {
 	Errors field.ErrorList
 	// Warnings don't reject the object. Each is one line.
 	Warnings []string
-	// OfSelectors is the number of warnings about device selectors, which are the last ones. Claims that do not use celset get these
-	// warnings, too.
+	// OfSelectors is the number of warnings about device selectors, the last ones in Warnings. Claims that do not use celset get
+	// these warnings, too.
 	OfSelectors int
 	// Undecided is true if a device class of a claim, or the constraint of a PodGroup, does not exist or could not be read. Warnings
 	// includes a warning about it. The scheduler keeps pods waiting until the object is available.
 	Undecided bool
 
-	// expressions holds the failed expression of each error about an expression.
+	// expressions maps each error about an expression to that expression.
 	expressions map[*field.Error]failedExpression
 }
 
@@ -75,7 +75,7 @@ func (v *Verdict) warnOfSelectors(warnings []string) {
 	v.Warnings, v.OfSelectors = append(v.Warnings, warnings...), len(warnings)
 }
 
-// refuseExpression records that an expression does not compile, and why.
+// refuseExpression adds err, the field error for an expression that does not compile. why is the error of the compiler.
 func (v *Verdict) refuseExpression(err *field.Error, expression string, why error) {
 	v.Errors = append(v.Errors, err)
 	if v.expressions == nil {
@@ -133,7 +133,7 @@ func (c *Checker) Class(ctx context.Context, class *resourceapi.DeviceClass) (Ve
 	return whole(ctx, c.class(ctx, class))
 }
 
-// whole returns an error if the context has ended, because the verdict may then be incomplete.
+// whole returns the verdict, or an error if the context has ended, because the verdict may then be incomplete.
 func whole(ctx context.Context, verdict Verdict) (Verdict, error) {
 	if ctx.Err() != nil {
 		return Verdict{}, fmt.Errorf("check expressions: %w", context.Cause(ctx))

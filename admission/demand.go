@@ -14,13 +14,13 @@ import (
 type demand struct {
 	// devices is the number of devices in a set.
 	devices int
-	// sets is the number of sets. Requests are counted as if they were independent.
+	// sets is the product of the requests' numbers of sets, as if two requests could get the same device.
 	sets *big.Int
 }
 
-// demandOf returns the demand of the requests that a constraint covers. An empty list covers all requests. For a prioritized list
-// it takes the alternative with the most devices, and separately the one with the most sets. free is the assumed number of
-// devices that a request can choose from.
+// demandOf returns the demand of the covered requests, or of all requests if covered is empty. From a prioritized list it takes
+// the most devices and the most sets of any alternative, perhaps of two different ones. free is the assumed number of devices
+// that a request can choose from.
 func demandOf(devices *resourceapi.DeviceClaim, covered []string, free int) demand {
 	result := demand{sets: big.NewInt(1)}
 	for i := range devices.Requests {
@@ -55,7 +55,7 @@ func mostOf(request *resourceapi.DeviceRequest, covered []string, free int) dema
 }
 
 // demandFor returns the demand of one request. A request for all devices has one set, with as many devices as a claim can have.
-// Without a mode and a count a request is for one device.
+// A request without mode and count asks for one device.
 func demandFor(mode resourceapi.DeviceAllocationMode, count int64, free int) demand {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return demand{resourceapi.AllocationResultsMaxSize, big.NewInt(1)}

@@ -31,8 +31,8 @@ func (j *judgement) preferences(ctx context.Context, classes v1alpha1.ClassGette
 	}
 }
 
-// preferencesOfClasses checks each preference of a class once, for the request with the most sets, even if many requests use the
-// class. It does not warn that a preference has no effect, because the author of the claim can't correct the class.
+// preferencesOfClasses checks each preference of a class once. If several requests use the class, it checks the request with the
+// most sets. It does not warn about preferences without effect, because the author of the claim can't correct the class.
 func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.ClassGetter) {
 	resolved, err := j.carrier.ResolvePreferences(classes)
 	j.Errors = append(j.Errors, fieldErrors(err)...)
@@ -85,8 +85,8 @@ func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.Devic
 	}
 }
 
-// preferenceExpression compiles the expression of a preference. It returns nil for a policy. If the expression does not compile,
-// it returns false and adds an error to the verdict.
+// preferenceExpression compiles the expression of a preference, or returns nil for a preference with a policy. If the expression
+// does not compile, preferenceExpression returns false and adds an error to the verdict.
 func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
 	if preference.Policy != "" {
 		return nil, true
@@ -121,7 +121,7 @@ func (j *judgement) valueWarnings(where, name string, expression *device.Express
 	}
 }
 
-// isOneSet reports whether all covered requests ask for all devices of a node. An empty list covers all requests.
+// isOneSet reports whether every covered request asks for all devices of a node. If covered is empty, all requests are covered.
 func isOneSet(devices *resourceapi.DeviceClaim, covered []string) bool {
 	found := false
 	for i := range devices.Requests {

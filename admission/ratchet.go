@@ -35,11 +35,11 @@ func Ratcheted(before, after Verdict) Verdict {
 	return result
 }
 
-// indices matches list indices. identity ignores them, because a mistake stays the same if its list grows.
+// indices matches list indices. identity removes them, because inserting an element elsewhere in the list is no new mistake.
 var indices = regexp.MustCompile(`\[\d+\]`)
 
-// identity returns a text that identifies a mistake. It has the failed expression, so that a changed expression has a new
-// mistake.
+// identity returns a text that identifies a mistake. The text includes the failed expression, so a mistake in a changed
+// expression counts as new.
 func (v *Verdict) identity(err *field.Error) string {
 	return indices.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

@@ -13,9 +13,9 @@ import (
 // maxSelectors is the maximum number of device selectors of an object that are compiled. The largest object may have thousands.
 const maxSelectors = 64
 
-// selectors collects warnings about device selectors that match no device, or that don't compare what they seem to compare. These
-// are not errors, because the API server and the scheduler accept such selectors. The API server rejects selectors that do not
-// compile.
+// selectors collects warnings about device selectors that match no device, or whose comparisons don't do what they seem to do.
+// These are not errors, because the API server and the scheduler accept such selectors. The API server itself rejects selectors
+// that do not compile.
 type selectors struct {
 	*Checker
 	warnings []string

@@ -16,8 +16,8 @@ import (
 
 // Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
 
-// defaultWarning returns a warning about a default of a class. A scheduler that does not support defaults ignores it and
-// allocates any devices. If a claim refers to the definition instead, such a scheduler finds no devices for the claim.
+// defaultWarning returns a warning about a default of a class. A scheduler without support for defaults ignores the default and
+// allocates any devices. A reference is safer: such a scheduler finds no devices for a claim that refers to the definition.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil
@@ -26,8 +26,8 @@ func defaultWarning(definition v1alpha1.Definition) []string {
 		"safe only where celset-scheduler schedules all pods that use the class (docs/constraints.md#defaults-of-a-class)", definition.Source.Field, definition.Name)}
 }
 
-// orderWarning returns a warning about an expression whose result depends on the order of the devices. result is "verdict" or
-// "value".
+// orderWarning returns a warning if the result of the expression may depend on the order of the devices. The parameter result is
+// the word for the result in the message: "verdict" or "value".
 func orderWarning(where, name, result string, expression *device.Expression) []string {
 	place, found := expression.OrderDependence()
 	if !found {
@@ -72,7 +72,7 @@ func setsWarning(where, name string, expression *device.Expression, asked demand
 		"narrow the candidates with selectors, or write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)}
 }
 
-// isRead reports whether the search can skip sets because of the expression or its first conjuncts.
+// isRead reports whether the search can use the expression, or its first conjuncts, to skip sets without evaluating them.
 func isRead(a *bound.Analysis) bool { return a.Understood() || a.Leading(nil) != nil }
 
 // number formats a number of sets, which may have hundreds of digits.

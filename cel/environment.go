@@ -29,7 +29,7 @@ const (
 	DefaultCostLimit uint64 = resourceapi.CELSelectorExpressionMaxCost
 
 	// DefaultMemoryLimit is the maximum size, in bytes, of the texts, lists and maps that the functions of one evaluation may make.
-	// A scheduler evaluates on sixteen nodes at a time.
+	// It is small, because a scheduler evaluates on sixteen nodes at a time.
 	DefaultMemoryLimit uint64 = 2 << 20
 
 	// DefaultCacheBytes is the maximum memory of the compilations that an Environment caches. A usual expression takes 30 to 70 KiB,
@@ -48,7 +48,7 @@ type Config struct {
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
-	// Element is the element that variables belong to. If it has no name, expressions can't have variables.
+	// Element describes the elements that variables read. If it has no name, expressions can't have variables.
 	Element Element
 	// OptimizeConstants evaluates constants when an expression is compiled. It matters only if Base is set, because Kubernetes'
 	// environment always does so. If a constant can't be evaluated, such as a malformed regular expression, the expression compiles,
@@ -136,7 +136,7 @@ const (
 	inPlace constants = iota
 	// lateConstants evaluates constants when the expression is compiled. If that fails, it falls back to inPlace.
 	lateConstants
-	// earlyConstants evaluates constants when the expression is compiled.
+	// earlyConstants evaluates constants when the expression is compiled. If that fails, the expression does not compile.
 	earlyConstants
 )
 
@@ -151,8 +151,8 @@ func (c *Config) constants() constants {
 	}
 }
 
-// extend extends the base. In Kubernetes' environment it enables every library of the version, as for stored expressions, because
-// only admission can distinguish new expressions from stored ones.
+// extend extends the base. In Kubernetes' environment it enables every library of the version, as Kubernetes does for stored
+// expressions. Only admission could distinguish new expressions from stored ones.
 func (c *Config) extend() (*cel.Env, error) {
 	options := append(slices.Clone(c.Options), optionalMacros())
 	if c.Element.Name != "" {

@@ -112,8 +112,8 @@ type UntypedValidator interface {
 	Untyped()
 }
 
-// mistyped returns the mistakes that an [UntypedValidator] finds, because they may be the cause of wrong types. Otherwise it
-// returns the issues of the type checker.
+// mistyped returns the mistakes that an [UntypedValidator] finds, because they may be the cause of wrong types. Without such
+// mistakes it returns the issues of the type checker.
 func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.Issues) *Error {
 	syntax := parsed.NativeRep()
 	found := cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), syntax.SourceInfo())
@@ -150,8 +150,8 @@ func lineAndColumn(at common.Location) (line, column int) {
 	return at.Line(), max(1, at.Column()+1)
 }
 
-// evaluationError returns the error that stopped an evaluation. value is the value that the program returned with err. CEL stores
-// the position of a runtime error in it.
+// evaluationError returns the error that stopped an evaluation. value is the value that the program returned with err. For a
+// runtime error, value contains the position.
 func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error) *Error {
 	if limit, ok := errors.AsType[*meter.LimitError](err); ok {
 		return p.limitError(limit)

@@ -107,5 +107,5 @@ func shownName(function string) string {
 	return strings.TrimPrefix(function, "@")
 }
 
-// OutputType returns the static type of the result: the required type, or a type that may turn out to be it in an evaluation.
+// OutputType returns the static type of the result: the required type, or a type that may include it, such as dyn.
 func (p *Program) OutputType() *cel.Type { return p.ast.OutputType() }

@@ -165,7 +165,7 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 	return size
 }
 
-// check counts the work of the type checker for a part, after its operands.
+// check counts the work of the type checker for a part, without the work for its operands.
 func (m *measurer) check(expr ast.Expr) {
 	attempts, found := 0, 0
 	switch expr.Kind() {
@@ -290,7 +290,7 @@ func (m *measurer) longest(parts []ast.Expr, depth int) int {
 	return result
 }
 
-// call returns the size of the largest operand, because no function combines two types. Types and optional values add one name.
+// call returns a bound for the type of a call: the largest type of an operand, plus one name if the call wraps it in an optional.
 func (m *measurer) call(call ast.CallExpr, depth int) int {
 	size := m.longest(call.Args(), depth)
 	if call.IsMemberFunction() {
@@ -334,7 +334,7 @@ func (m *measurer) pattern(args []ast.Expr) {
 	}
 }
 
-// comprehension returns the type size of the result of a loop.
+// comprehension returns the size of the type of a loop's result.
 func (m *measurer) comprehension(c ast.ComprehensionExpr, depth int) int {
 	over, first := m.visit(c.IterRange(), depth), m.visit(c.AccuInit(), depth)
 	m.types.Declare(c.AccuVar(), first)

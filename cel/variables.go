@@ -26,12 +26,12 @@ type Variable struct {
 	Expression string
 }
 
-// Element is the element that variables belong to.
+// Element describes the kind of element, such as a device, that each [Variable] reads.
 type Element struct {
-	// Name is the name of the element in variables.
+	// Name is the name of the element in the expressions of variables.
 	Name string
 	Type *cel.Type
-	// List is the variable of the input that contains the elements. A variable is about one element and can't read List.
+	// List is the input that contains all elements, such as "devices". The expression of a variable can't read it.
 	List string
 }
 

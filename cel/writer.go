@@ -27,7 +27,7 @@ const (
 type writer struct {
 	factory ast.ExprFactory
 	names   []string
-	// values are the variables so far, with [boundElement] as their only free variable of the element.
+	// values maps each variable written so far to its expression. In this expression the element is called [boundElement].
 	values map[string]ast.Expr
 	// parts is the number of nodes of all expressions after substitution. A variable that reads the previous one twice doubles in
 	// size.

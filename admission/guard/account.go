@@ -25,11 +25,11 @@ type Claim struct {
 	UID             types.UID
 }
 
-// entry holds the possible allocations of a claim that has devices, or may get some at any moment. Either the version seen last
-// or one of the admitted writes is stored.
+// entry holds the possible allocations of a claim that has devices or may get some at any moment. The API server stores one of
+// them: the version that was seen last, or an admitted write.
 type entry struct {
 	Claim
-	// version is the newest version that was seen, or empty. stored are the devices of that version.
+	// version is the newest version that was seen, or empty. stored holds the devices allocated in this version.
 	version string
 	stored  results
 	// admitted are the unsettled writes. None of them replaces a version older than the newest that was seen.
@@ -58,7 +58,7 @@ func (e *entry) each(f func(*resourceapi.DeviceRequestAllocationResult)) {
 	}
 }
 
-// isBefore reports whether an earlier alternative also contains a result of the nth admitted write.
+// isBefore reports whether an earlier alternative has the same result: the stored version, or one of the first n admitted writes.
 func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResult) bool {
 	same := func(other resourceapi.DeviceRequestAllocationResult) bool {
 		return other.Device == result.Device && equality.Semantic.DeepEqual(&other, result)
@@ -72,7 +72,7 @@ func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResul
 // poolID identifies a pool.
 type poolID struct{ driver, name string }
 
-// account records the claims that may have each device. It contains a device as long as some claim may have it.
+// account records for each device the claims that may have it. It contains only devices that some claim may have.
 type account struct {
 	entries map[types.UID]*entry
 	// holders maps a pool and a device to the claims that may have the device or a part of it.
@@ -157,7 +157,7 @@ func (a *account) remove(uid types.UID) bool {
 	return true
 }
 
-// replace records a complete list of claims at a version. A claim outside the list was deleted if it existed at that version.
+// replace records a complete list of claims. A claim that is not listed was deleted, unless it is newer than the list's version.
 func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 	there := sets.New[types.UID]()
 	for _, claim := range claims {
@@ -208,7 +208,7 @@ func (e *entry) isOverdue(before time.Time) bool {
 	return slices.ContainsFunc(e.admitted, func(write admitted) bool { return write.at.Before(before) })
 }
 
-// overdue returns up to most claims that have writes admitted before the time.
+// overdue returns claims with writes that were admitted before the time. It returns at most the given number of claims.
 func (a *account) overdue(before time.Time, most int) []Claim {
 	var overdue []Claim
 	if a.admitted == 0 {
@@ -225,7 +225,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others returns the state of some devices: the allocations that claims have or may get, except of the claim with the UID but.
+// others returns the possible allocations of the devices in the pool. It omits the claim with the UID except.
 func (a *account) others(except types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()
@@ -246,7 +246,7 @@ func (a *account) others(except types.UID, pool poolID, devices []string) struct
 	return state
 }
 
-// twice returns the number of devices that are stored as whole devices of several claims.
+// twice returns the number of devices that several stored claims have as whole devices.
 func (a *account) twice() int {
 	count := 0
 	for pool, devices := range a.holders {

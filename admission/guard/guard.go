@@ -21,7 +21,7 @@ const (
 	// DefaultMaxAdmitted is the maximum number of admitted writes that are not seen yet. Schedulers write some hundred a second, and
 	// the watch delivers them within a second.
 	DefaultMaxAdmitted = 20_000
-	// maxOfClaim is the maximum number of these writes per claim. A scheduler tries again after some seconds.
+	// maxOfClaim is the same maximum for one claim. It is small, because a scheduler repeats a failed write after some seconds.
 	maxOfClaim = 32
 	// maxResults is the maximum number of devices in a write. The API server rejects more before it calls the webhook. The limit
 	// protects against other callers, because all results are compared with each other.
@@ -29,9 +29,9 @@ const (
 	// maxResult is the maximum size of a result in bytes, because admitted writes stay in memory. Names of devices, pools and
 	// drivers have up to 253 bytes, and a device has up to 8 binding conditions.
 	maxResult = 16 << 10
-	// maxReads is the maximum number of conflicting claims that are read before a write is refused, and of drivers whose slices
-	// are read. More claims can conflict only if they share or partition a device. Then the write may fit as soon as one of the
-	// claims that were read no longer conflicts.
+	// maxReads limits the reads for one write: the conflicting claims, and the drivers whose slices are read. There are more
+	// conflicting claims only if devices are shared or partitioned. Then the write may already fit when one of the claims that
+	// were read has lost its devices.
 	maxReads = 16
 )
 
@@ -94,7 +94,7 @@ func (g *Guard) Gone(uid types.UID) {
 	g.account.remove(uid)
 }
 
-// ReplaceClaims records a complete list of claims at the version of the list.
+// ReplaceClaims records a complete list of claims. version is the resource version of the list.
 func (g *Guard) ReplaceClaims(claims []*resourceapi.ResourceClaim, version string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -134,7 +134,7 @@ type Counts struct {
 	Twice int
 }
 
-// Counts returns the counts. It visits all devices in use.
+// Counts computes the counts. It visits all devices in use.
 func (g *Guard) Counts() Counts {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -148,8 +148,8 @@ func (g *Guard) Admitted() int {
 	return g.account.admitted
 }
 
-// Settle removes admitted writes that can't be stored any more, after reading their claims. It reads up to most claims. It
-// returns the first error.
+// Settle reads the claims of admitted writes that can't be stored any more, and removes these writes. It reads at most the given
+// number of claims, and returns the first error.
 func (g *Guard) Settle(ctx context.Context, most int) error {
 	g.mu.Lock()
 	overdue := g.account.overdue(g.now().Add(-g.grace), most)
@@ -178,8 +178,8 @@ func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	return g.account.expire(of.UID, settled) || news, nil
 }
 
-// isNewer reports whether a version of an object comes after another one, which may be empty. It returns false if the versions
-// can't be compared.
+// isNewer reports whether a version of an object comes after another version, which may be empty. It returns false if the
+// versions can't be compared.
 func isNewer(version, than string) bool {
 	if than == "" {
 		return isUpTo(version, version)
@@ -188,7 +188,7 @@ func isNewer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// isUpTo reports whether a version comes before another one or equals it. It returns false if they can't be compared.
+// isUpTo reports whether a version equals another version or comes before it. It returns false if they can't be compared.
 func isUpTo(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order <= 0

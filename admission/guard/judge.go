@@ -47,7 +47,7 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 	}
 }
 
-// check validates the write alone. The API server may not have validated it.
+// check validates the write without regard to other claims. The API server may not have validated the write yet.
 func (w *Write) check() *Refusal {
 	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must be those of a stored claim", w.UID, w.Replaces)}
@@ -67,18 +67,18 @@ func (w *Write) check() *Refusal {
 type judgement struct {
 	guard *Guard
 	write *Write
-	// asked are the claims that were read. published are the drivers whose slices were read. Each is read once, so that the loop in
+	// asked are the claims that were read. published are the drivers whose slices were read. None is read twice, so that the loop in
 	// Judge ends.
 	asked     sets.Set[types.UID]
 	published map[string]bool
-	// live are the pools of these drivers.
+	// live are the write's pools of the published drivers.
 	live map[poolID]*allocator.PublishedPool
 }
 
 // obstacle is the reason why a write can't be admitted with the data seen so far.
 type obstacle struct {
 	refusal Refusal
-	// driver is the driver whose slices must be read again, or empty if its slices are irrelevant.
+	// driver is the driver whose slices must be read again. It is empty if no slices must be read again.
 	driver   string
 	inTheWay []holder
 }
@@ -162,7 +162,7 @@ func poolsOf(all results) []poolID {
 	return pools
 }
 
-// inTheWay returns the claims, except one, that may have one of the devices or a part of it, in the order of their names.
+// inTheWay returns the claims that may have one of the devices or a part of it, sorted by name. It omits the claim except.
 func (a *account) inTheWay(except types.UID, devices []structured.DeviceID) []holder {
 	found := map[types.UID]holder{}
 	for _, device := range devices {
@@ -205,7 +205,7 @@ func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err
 	return again, nil
 }
 
-// publish judges the driver's pools in the write by slices that were just read.
+// publish replaces the driver's pools by pools made of slices that were just read. Only pools in the write are replaced.
 func (j *judgement) publish(driver string, published []*resourceapi.ResourceSlice) {
 	for _, id := range poolsOf(j.write.Results) {
 		if id.driver == driver {

@@ -63,8 +63,8 @@ func publishedSets(args ...ref.Val) ref.Val {
 	return &mapping[counts]{result}
 }
 
-// publishedIn returns the numbers that a cluster has published. It ignores items with other names. Items with the same name have
-// the same quantity.
+// publishedIn returns the numbers of sets that a cluster has published for the class, the constraint and the number of devices.
+// Scores with the same name have the same quantity.
 func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint string, devices int64) (counts, error) {
 	result := counts{}
 	var quantities map[string]string

@@ -3,7 +3,7 @@
 
 //go:build kubernetes1.36
 
-// Package compat is built for Kubernetes 1.36, which lacks these features.
+// Package compat replaces features of later versions that Kubernetes 1.36 lacks.
 package compat
 
 import (

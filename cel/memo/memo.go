@@ -26,7 +26,7 @@ func In[K comparable, V any](memory *Memory, size func(key K, value *V) Size) *M
 		key   K
 		entry *Entry[K, V]
 	}
-	// A map is between half full and full.
+	// An entry takes two slots of the map, because a map may be only half full.
 	return &Memo[K, V]{memory: memory, size: size, entryBytes: int(unsafe.Sizeof(Entry[K, V]{}) + 2*unsafe.Sizeof(slot))}
 }
 

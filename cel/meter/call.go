@@ -26,8 +26,8 @@ type call struct {
 	charge  charge
 	// load is nil for free functions.
 	load loader
-	// instead makes some calls in place of cel-go, or is nil. cel-go would return a value whose cost later calls can't compute, or
-	// take time that does not depend on the size of the operands. instead returns nil if cel-go may make the call.
+	// instead is nil, or a function that replaces cel-go's. It returns nil if cel-go may make the call after all. It is needed where
+	// cel-go's time, or the cost of reading its result later, does not follow from the sizes of the operands.
 	instead func(of *call, values []ref.Val) ref.Val
 	// pattern is the regular expression of the call if it is a constant.
 	pattern *pattern
@@ -57,8 +57,8 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 	return result, nil
 }
 
-// implementation returns the implementation that cel-go would plan. It is the overload's if there is only one overload. Otherwise
-// it is the function's, which selects the overload.
+// implementation returns the implementation that cel-go would plan. If only one overload is possible, it belongs to the overload.
+// Otherwise it belongs to the function and selects the overload.
 func (b *builder) implementation(of interpreter.InterpretableCall) *functions.Overload {
 	if id := of.OverloadID(); id != "" {
 		if found, ok := b.dispatcher.FindOverload(id); ok {
@@ -175,8 +175,8 @@ func (c *call) make(values []ref.Val) ref.Val {
 }
 
 // joined copies two lists into one. cel-go links them instead. Reading an element of a list of a thousand links takes a thousand
-// steps. A list linked to itself sixty times has more elements than fit in memory. The list that a macro builds is appended to in
-// place, so joined leaves it to cel-go.
+// steps. A list linked to itself sixty times has more elements than fit in memory. joined leaves lists that a macro builds to
+// cel-go, which appends to them in place.
 func joined(_ *call, values []ref.Val) ref.Val {
 	one, ok := values[0].(traits.Lister)
 	if !ok {

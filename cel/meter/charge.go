@@ -96,7 +96,7 @@ func isMatches(overload string) bool {
 	return overload == overloads.Matches || overload == overloads.MatchesString
 }
 
-// perCharacter returns the cost of matching a regular expression with a number of characters, per unit of the text.
+// perCharacter returns the cost of matching a regular expression with that many characters, per unit of traversing the text.
 func perCharacter(characters uint64) uint64 {
 	return uint64(math.Ceil(float64(characters) * common.RegexStringLengthCostFactor))
 }

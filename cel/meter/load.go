@@ -59,7 +59,7 @@ func unknownLoad(c *Call) Load {
 // functionLoad is a function with a load. Free functions are listed as well: they take no longer than their CEL cost.
 type functionLoad struct {
 	load func(*Call) Load
-	// deep marks the operands whose nested values are all counted.
+	// deep is true for operands whose nested values are counted.
 	deep [2]bool
 	// zoned means that the second operand is a time zone.
 	zoned bool
@@ -234,7 +234,7 @@ func circling(c *Call) Load {
 	return result
 }
 
-// pairing returns the load of a matching, which may read each pair once for each element.
+// pairing returns the load of computing a matching. For each element it may read every pair once.
 func pairing(c *Call) Load {
 	result := relating(c)
 	result.Nanoseconds += 10 * c.First.Deep * c.First.Size

@@ -17,7 +17,7 @@ import (
 // of it.
 const nanosecondsPerUnit = 250
 
-// The context is checked after this number of charges, or after this time of calls.
+// The context is checked after this number of charges, or after this many nanoseconds of calls.
 const (
 	chargesPerLook     = 128
 	nanosecondsPerLook = 20_000
@@ -31,8 +31,8 @@ type Limits struct {
 	Bytes uint64
 }
 
-// BytesPerUnit is the additional memory for each unit that CEL charges. An expression with nested loops makes many small texts
-// and keeps few of them.
+// BytesPerUnit is the memory allowed for each unit that CEL charges, in addition to [Limits.Bytes]. Nested loops make many small
+// texts but retain few of them, so a fixed limit would be too low.
 const BytesPerUnit = 8
 
 // Expense is the cost and the load of an evaluation.
@@ -90,15 +90,15 @@ func (e *InterruptedError) Error() string { return "evaluation interrupted: " + 
 // Unwrap returns the error of the context.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// account holds the expenses and limits of one evaluation. It ends the evaluation by a panic with one of the errors above,
-// because "||" would absorb an error value.
+// account holds the expenses and limits of one evaluation. It ends the evaluation by a panic with a LimitError or an
+// InterruptedError, because "||" would absorb an error value.
 type account struct {
 	ctx    context.Context
 	limits Limits
 	// cost is the cost charged by CEL. nanoseconds and bytes are the sums of the loads of calls.
 	cost               uint64
 	nanoseconds, bytes float64
-	// charges and since are the charges and nanoseconds since the context was last checked.
+	// charges and since are reset when the context is checked: the number of charges, and the time of calls in nanoseconds.
 	charges int
 	since   float64
 	// hasPermit is true if the evaluation holds a permit to make more than lightBytes.
@@ -125,7 +125,7 @@ func (a *account) charge(cost uint64) {
 	}
 }
 
-// load adds the load of a call before it is made, or of a read if by is nil.
+// load adds a load. by is the call with this load, which has not been made yet, or nil for a read.
 func (a *account) load(of Load, by *call) {
 	if of == (Load{}) {
 		return
@@ -160,7 +160,7 @@ func (a *account) checkContext() {
 	}
 }
 
-// scope is the outermost activation of an evaluation: the input with the account.
+// scope is the outermost activation of an evaluation. It consists of the input and the account.
 type scope struct {
 	interpreter.Activation
 	account account
@@ -179,7 +179,7 @@ func accountOf(vars interpreter.Activation) *account {
 	return &account{}
 }
 
-// scopeOf returns nil while constants are folded, because there is no input during planning.
+// scopeOf returns the scope of an evaluation. It returns nil while constants are folded, because planning has no input.
 func scopeOf(vars interpreter.Activation) *scope {
 	if frame, ok := vars.(*interpreter.ExecutionFrame); ok {
 		vars = frame.Unwrap()
@@ -201,8 +201,8 @@ func (a *account) bytesLeft() float64 {
 	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }
 
-// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Few evaluations do. Such an
-// evaluation needs one of a few permits, so that the memory of all evaluations stays bounded by the memory of two.
+// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Most evaluations need much less. An
+// evaluation that needs more waits for one of two permits, so that two large evaluations bound the memory of a process.
 
 const (
 	// lightBytes is the number of bytes that an evaluation may make without a permit.

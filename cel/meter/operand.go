@@ -15,8 +15,8 @@ import (
 
 const noLimit = math.MaxFloat64
 
-// mostValues is the maximum number of nested values that are counted. A larger value contains the same part many times, and no
-// call may traverse it.
+// mostValues is the maximum number of nested values that are counted. A value with more of them contains some part many times,
+// and no call may traverse it.
 const mostValues = 1 << 18
 
 // Operand is the size of an operand, or an upper bound.
@@ -163,7 +163,7 @@ func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 		if zone, ok := values[1].(types.String); ok && is.zoned {
 			result.NoZone = isCachedZone(string(zone))
 		}
-		// A plain value is compared without traversing the elements of the list.
+		// "value in list" with a plain value does not traverse the contents of the elements.
 		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))
 		result.Second = operandOf(values[1], into)
 		if !into {
@@ -182,8 +182,8 @@ func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 	return result
 }
 
-// adding is the loader of "+", by far the most frequent call. Adding numbers is free. The list that a macro builds is appended to
-// in place.
+// adding is the loader of "+", by far the most frequent call. Adding numbers is free. Appending to a list that a macro builds
+// copies only the appended elements.
 func adding(_ *account, _ *call, values []ref.Val) Load {
 	switch first := values[0].(type) {
 	case types.String:

@@ -29,12 +29,12 @@ const (
 	// maxGroups is the maximum number of groups in a regular expression. During a match each instruction may store the positions of
 	// all groups, even if the caller does not use them.
 	maxGroups = 32
-	// MaxPatternParsing is the maximum time, in nanoseconds, to parse a regular expression, and to parse all constant ones of an
-	// expression together.
+	// MaxPatternParsing is the maximum time, in nanoseconds, to parse one regular expression, and also to parse all constant regular
+	// expressions of a CEL expression.
 	MaxPatternParsing = 4e6
-	// mostFolded is approximately the last letter with a form in another case.
+	// mostFolded is approximately the last Unicode letter that has both cases.
 	mostFolded = 0x1e943
-	// punctuation has the characters with a meaning in a regular expression that a backslash removes.
+	// punctuation has the special characters of regular expressions, which a backslash makes plain.
 	punctuation = `.[](){}*+?^$\|-/`
 )
 
@@ -223,7 +223,7 @@ func parseTime(text string) (nanoseconds float64) {
 	return nanoseconds + perPiece*float64(count(text, pieces))*float64(len(text))
 }
 
-// count counts the characters of a text that are in of, except after a backslash.
+// count returns the number of characters of a text that the second text contains. It skips punctuation after a backslash.
 func count(text, of string) (times int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(punctuation, text[i+1]) >= 0 {
@@ -255,7 +255,7 @@ func foldsCase(text string) bool {
 	}
 }
 
-// folded returns an upper bound of the letters in ranges that extend beyond ASCII.
+// folded returns an upper bound of the number of letters in all ranges that extend beyond ASCII.
 func folded(text string) (letters float64) {
 	for {
 		_, last, found := strings.Cut(text, "-")

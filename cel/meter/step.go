@@ -84,7 +84,7 @@ type constantQualifier struct {
 // Value returns the literal.
 func (q *constantQualifier) Value() ref.Val { return q.value }
 
-// read charges for reading a value. If makes is true, reading a list has made the list.
+// read charges for reading a value. makes is true if reading a list makes a new list.
 func read(a *account, value any, makes bool) {
 	a.charge(1)
 	if !makes {

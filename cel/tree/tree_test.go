@@ -98,7 +98,7 @@ func TestLiterals(t *testing.T) {
 }
 
 // TestResultHasNoIterationVariable tests that the result of a comprehension is outside of the scope of its iteration variables,
-// as in cel-go. No macro shows that.
+// as in cel-go. No macro has such a result.
 func TestResultHasNoIterationVariable(t *testing.T) {
 	f := ast.NewExprFactory()
 	loop := f.NewComprehensionTwoVar(1, f.NewList(2, nil, nil), "x", "y", "a", f.NewIdent(3, "a"),

@@ -12,18 +12,18 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of one election. It also computes until when its holder may judge, because client-go's election reports the
+// lease is the lock of one election. It also computes how long its holder may judge, because client-go's election reports the
 // loss of the lease with a delay.
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is how long the holder may judge after it sent a renewal. If a lease was released longer than grace ago, it counts as
-	// not handed over.
+	// valid is the time that the holder may judge after it sent a renewal. handed is set only if the former holder released the
+	// lease less than grace ago.
 	valid, grace time.Duration
 
 	mu sync.Mutex
-	// renewed is the time at which the last renewal was sent. held is set once the lease was acquired. former is the record that
-	// was read last. handed is set if the former holder released the lease recently. given is set once the lease may be released.
+	// renewed is the time at which the last renewal was sent. held is true after the lease was acquired. former is the record that
+	// was read last. handed is true if the former holder released the lease recently. given is true after [lease.giveAway].
 	renewed time.Time
 	held    bool
 	former  *resourcelock.LeaderElectionRecord
@@ -98,7 +98,7 @@ func (l *lease) isValid() bool {
 	return l.held && !l.given && now.Sub(l.renewed) < l.valid && now.Round(0).Sub(l.renewed.Round(0)) < l.valid
 }
 
-// giveAway allows the election to release the lease. The lease is not valid any more.
+// giveAway allows the election to release the lease. From then on, isValid returns false.
 func (l *lease) giveAway() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

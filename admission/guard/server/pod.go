@@ -22,8 +22,8 @@ func (s *Server) selectPod(ctx context.Context) {
 	}
 }
 
-// label sets the label of its own pod first, because the Service has no endpoint without a labelled pod. Then it removes other
-// labels. It must be repeated, because a former leader may write its label once more.
+// label sets the label of this replica's pod and removes it from other pods. The leader calls label repeatedly, because a former
+// leader may still set its own label.
 func (s *Server) label(ctx context.Context) error {
 	pods := s.options.Client.CoreV1().Pods(s.options.Namespace)
 	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelGuard})

@@ -92,7 +92,7 @@ func soundness(t testing.TB, statistics *statistics) func(*rapid.T) {
 	return soundnessOf(t, statistics, func(rt *rapid.T) string { return randomexpr.Condition(rt, randomAttributes) })
 }
 
-// soundnessOf returns a property of expressions that write generates.
+// soundnessOf returns the property that bounds are sound, for the expressions that the function write generates.
 func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) string) func(*rapid.T) {
 	e := environment(t)
 	return func(rt *rapid.T) {

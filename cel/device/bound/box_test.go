@@ -140,12 +140,12 @@ func ranked(numbers ...int64) []*device.Device {
 	return devicesWith(all...)
 }
 
-// closeness returns the negation of width.
+// closeness returns an expression for the negative width.
 func closeness(attribute string) string {
 	return fmt.Sprintf("devices.map(d, d.%[1]s).min() - devices.map(d, d.%[1]s).max()", attribute)
 }
 
-// TestSpansAreSound compares spans with all interesting limits, for numbers up to the extremes of int64.
+// TestSpansAreSound covers spans of numbers up to the extremes of int64, with limits around 0 and near these extremes.
 func TestSpansAreSound(t *testing.T) {
 	const least, most = math.MinInt64, math.MaxInt64
 	devices := [][]*device.Device{
@@ -160,7 +160,7 @@ func TestSpansAreSound(t *testing.T) {
 	soundWithLimits(t, []int64{least, least + 1, -1, 0, 1, 2, 3, most - 1, most}, devices, width("x"), closeness("x"))
 }
 
-// soundWithLimits compares quantities with each limit, in both orders, alone and negated.
+// soundWithLimits checks all comparisons of the quantities with the limits, in both orders, alone and negated.
 func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, quantities ...string) {
 	t.Helper()
 	e := environment(t)

@@ -107,7 +107,7 @@ func TestTalliesAreSound(t *testing.T) {
 
 const sumOfX = "devices.map(d, d.x).sum()"
 
-// TestSumsAreSound compares sums with all interesting limits, for numbers up to the extremes of int64.
+// TestSumsAreSound covers sums of numbers up to the extremes of int64, with limits around 0 and near these extremes.
 func TestSumsAreSound(t *testing.T) {
 	const least, most = math.MinInt64, math.MaxInt64
 	devices := [][]*device.Device{

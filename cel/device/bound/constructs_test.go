@@ -54,7 +54,7 @@ func TestConstructs(t *testing.T) {
 	})
 }
 
-// notUnderstood maps the names of expressions with an open conjunct to the reason.
+// notUnderstood lists the names of expressions with an open conjunct, each with the reason.
 var notUnderstood = map[string]string{
 	"ring: by place":                             "distinct may panic, and what it is asked about depends on places",
 	"coupled: the same roots in order":           "two lists are compared place by place",
@@ -156,7 +156,7 @@ func TestChainsOfEqualities(t *testing.T) {
 	}
 }
 
-// counted returns an expression whose levels each contain the next level once. A level is read several times.
+// counted returns an expression with nested counts. Reading one level reads the next level several times.
 func counted(levels int) string {
 	text := "devices.size()"
 	for level := range levels {

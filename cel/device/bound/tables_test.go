@@ -128,11 +128,11 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// Value hides the inner context, because its cause would be searched.
+// Value hides the inner context. Otherwise context.Cause would return the inner context's cause, which is nil.
 func (e *ending) Value(any) any { return nil }
 
-// requireNothingKept interrupts a search after each of its evaluations. The search must return no results, but a reason. Other
-// searches with the same tables must get the same results as without it.
+// requireNothingKept interrupts a search after each of its evaluations. The search must return the reason instead of results.
+// Another search with the same tables must get the results of an uninterrupted search.
 func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bounds, reason cel.Reason) {
 	t.Helper()
 	e := environment(t)

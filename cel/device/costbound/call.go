@@ -60,8 +60,8 @@ func (w *walker) call(e ast.Expr) part {
 	return result
 }
 
-// sum returns the size of a sum of values of unknown type: numbers, strings or lists. The sum is no longer than both operands
-// together. Operands of later calls can be as long as this sum.
+// sum returns the size of a sum of two values of unknown type: numbers, strings or lists. The sum is no longer than both operands
+// together. sum records this size, because later operands can be as long.
 func (c *called) sum() float64 {
 	c.text = max(c.text, both(c))
 	c.list = max(c.list, c.count(0)+c.count(1))
@@ -69,7 +69,7 @@ func (c *called) sum() float64 {
 	return both(c)
 }
 
-// called is a call with the sizes of its operands.
+// called is a call and the sizes of its operands.
 type called struct {
 	*walker
 	expr  ast.Expr
@@ -89,8 +89,8 @@ func (c *called) at(i int) float64 {
 // count returns the number of elements of operand i.
 func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
 
-// number returns the absolute value of operand i if it is a literal. It returns +Inf for any other operand, and the parameter
-// otherwise for a missing one.
+// number returns the absolute value of operand i if the operand is an int literal. Without operand i it returns the value of the
+// parameter otherwise. For any other operand it returns +Inf.
 func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise
@@ -156,17 +156,17 @@ func joined(c *called) float64 { return times(c.at(0), c.text+c.at(1)) }
 
 func joining(c *called) float64 { return 1 + 2*traversed(joined(c)) }
 
-// replaced is the length of a string with the third operand around each of its characters.
+// replaced is the maximum length after a replacement, which may insert the third operand before and after each character.
 func replaced(c *called) float64 { return times(c.at(0)+1, c.at(2)) + c.at(0) }
 
-// flattened is the length of a flattened list. Each element may be a list.
+// flattened is the maximum length of a flattened list. On each level, every element may be a list of the longest length.
 func flattened(c *called) float64 { return times(c.at(0), math.Pow(c.elements, c.number(1, 1))) }
 
 func flattening(c *called) float64 {
 	return 1 + common.ListCreateBaseCost + times(c.at(0), max(1, c.number(1, 1)))
 }
 
-// quoted is the length of a quoted string. Each byte may take six.
+// quoted is the maximum length of a quoted string. An escape sequence for one byte has at most six bytes.
 func quoted(c *called) float64 { return 2 + 6*c.at(0) }
 
 func oneMore(c *called) float64 { return c.at(0) + 1 }
@@ -186,8 +186,8 @@ func validating(c *called) float64 {
 	return 1 + times(traversed(1+c.at(1)), math.Ceil(apiservercel.MaxNameFormatRegexSize*common.RegexStringLengthCostFactor))
 }
 
-// formatted is the length of a text with values in it. The text has at most one value per percent sign, and each value may
-// contain everything. The precision of numbers is only bounded if the text is a literal.
+// formatted is the maximum length of a formatted text. The format has at most one value per percent sign, and each value may
+// be as large as all operands. The precision of numbers is only bounded if the format is a literal.
 func formatted(c *called) float64 {
 	text, ok := tree.Literal[types.String](c.args[0])
 	if !ok {

@@ -46,13 +46,13 @@ func (b Bound) Within(limits meter.Limits) bool {
 	return b.Units() <= float64(limits.Cost) && b.Load.Bytes <= float64(limits.Bytes)
 }
 
-// Of returns the bound of an evaluation on a set of that many devices. No value of the devices may be larger than sizes.
+// Of returns the bound of an evaluation on a set of the given number of devices. sizes limits the values of the devices.
 func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 	return newWalker(expression, devices, sizes).bound()
 }
 
-// Leading returns the number of leading conjuncts that stay within the limits together. An evaluation stops after them if one of
-// them is false.
+// Leading returns the number of leading conjuncts that stay within the limits together. If one of these is false, an evaluation
+// stops there.
 func Leading(expression *device.Expression, devices int, sizes device.Sizes, limits meter.Limits) int {
 	w := newWalker(expression, devices, sizes)
 	var all part
@@ -140,7 +140,7 @@ type walker struct {
 	sizes device.Sizes
 	// nested is set if a value of type dyn may be more than a scalar or a list of scalars.
 	nested bool
-	// exponents is set if quantities are computed with exponents as written. Our own evaluation clamps exponents.
+	// exponents is set for an evaluation by Kubernetes, which computes with large exponents of quantities. celset clamps exponents.
 	exponents bool
 	// worst is the heaviest call so far.
 	worst heaviest

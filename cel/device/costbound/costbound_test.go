@@ -137,7 +137,7 @@ func mentions(t testing.TB, e *device.Environment, text, function string) bool {
 	return len(ast.MatchDescendants(ast.NavigateAST(tree), ast.FunctionMatcher(function))) > 0
 }
 
-// TestKnownExpressionsAreWithinTheLimit checks that the limit disables pruning for no shape and no expression of the corpus.
+// TestKnownExpressionsAreWithinTheLimit checks that no shape and no expression of the corpus may exceed the cost limit.
 func TestKnownExpressionsAreWithinTheLimit(t *testing.T) {
 	e := environment(t)
 	within := func(name, text string, devices int, sizes device.Sizes) {

@@ -3,8 +3,8 @@
 
 package costbound
 
-// function defines how a function is charged. Without cost it takes one unit. Without size its result is no larger than other
-// values of its type.
+// function defines how a function is charged. If cost is nil, a call costs one unit. If size is nil, the result is no larger than
+// other values of its type.
 type function struct {
 	cost, size bound
 	// keeps is set if the result is no larger than an operand.
@@ -137,7 +137,7 @@ var functions = map[string]function{
 	"isLinkLocalMulticast": {}, "isLinkLocalUnicast": {}, "isGlobalUnicast": {},
 }
 
-// extractors lists the functions that return a part of an operand, with the type that the operand's type gives the part.
+// extractors contains the functions that return a part of an operand without changing the type of the part.
 var extractors = map[string]bool{
 	"_[_]": true, "_[?_]": true, "_?._": true, "first": true, "last": true, "value": true, "min": true, "max": true, "sum": true,
 }

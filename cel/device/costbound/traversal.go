@@ -42,7 +42,7 @@ func (w *walker) traversal(t *types.Type, size float64) float64 {
 	}
 }
 
-// elementsOf returns the number of elements of a value of the given size that is used as a list. So the value is no scalar.
+// elementsOf returns the maximum number of elements of a value that is used as a list. size may also be the length of a string.
 func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	switch {
 	case device.IsAttribute(w.checked, e):
@@ -54,8 +54,8 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	}
 }
 
-// sizeOfEntry returns the size of a value that is taken from another. An attribute does not grow with computed values. Without
-// this rule, a few sums of attributes would count as long strings.
+// sizeOfEntry returns the maximum size of a value read from another value. For an attribute this is the limit of attributes, not
+// the size of the largest computed value. Otherwise a few sums of attributes would count as long strings.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))
@@ -68,8 +68,8 @@ func traversed(length float64) float64 {
 	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
 }
 
-// contains records that a value becomes part of another value, or is returned with another type. A part of the declared type adds
-// nothing: [[x, y]] is a list of lists.
+// contains records that a value becomes part of another value, or is returned with another type. It does nothing if the whole is
+// declared to contain values of this type: [[x, y]] is a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
 	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {

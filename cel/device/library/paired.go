@@ -48,7 +48,7 @@ type Pairing struct {
 	asked    []bool
 }
 
-// NewPairing returns an empty pairing of length elements with others partners. each is the number of elements per partner.
+// NewPairing returns an empty pairing for the numbers of elements, of partners, and of elements per partner.
 func NewPairing(length, others, each int, joined func(a, b int) bool) *Pairing {
 	return &Pairing{length, others, each, joined, make([][]int, others), make([]bool, others)}
 }

@@ -35,7 +35,7 @@ type box struct {
 	sides [][]outcome.Limits
 	// size is the minimum length of the list.
 	size int
-	// general is the condition as written. It is used if leaves are not always numbers. It is open for the function.
+	// general is the condition as written. It is used if a leaf has values that are no numbers. For the function it is open.
 	general propagate.Condition
 	// Derivation stores the places.
 	propagate.Derivation

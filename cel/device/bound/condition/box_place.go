@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// A place is a possible position of a box.
+// A boxPosition is a place of a box: a possible position.
 type boxPosition struct {
 	// within has the devices in the place.
 	within deviceSet
@@ -29,7 +29,7 @@ const (
 	MaxSides = 4
 )
 
-// holds reports whether at least size of the devices are in the place, and at least one is at each edge.
+// holds reports whether the place has at least size of the devices, and each edge at least one of them.
 func (p *boxPosition) holds(all bitset.Set, size int) bool {
 	if p.within.countIn(all) < size {
 		return false

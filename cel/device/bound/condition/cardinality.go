@@ -109,8 +109,8 @@ func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	return r.Yes, int(min(n.Least, int64(s.Left+s.Universe()))) - s.Chosen.CountAnd(r.Yes)
 }
 
-// ofEach returns the outcome of the condition for all devices of the complete set as the outer variable. ok is false if counting
-// is not enough.
+// ofEach returns the outcome for a complete set. The condition must hold with each device of the set as the outer variable. ok is
+// false if counting is not enough.
 func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
@@ -304,7 +304,7 @@ func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
 }
 
 // isStarved reports whether too few devices are left for the possible device once it is chosen. If a device in Lacking does not
-// count the chosen device, it needs all the remaining ones.
+// count this device, it needs all other devices left to choose.
 func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
 	rest := s.Borrow(s.Domain)

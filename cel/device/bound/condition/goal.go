@@ -42,10 +42,10 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 	}
 }
 
-// ofSearch makes conditions that belong to one search.
+// ofSearch is nil, because a nil Builder makes conditions that belong to one search.
 var ofSearch *Builder
 
-// isCount reports whether a quantity is a number of devices or values, so that it may be subtracted from any other.
+// isCount reports whether a quantity is a number of devices or of values. Such a number is never far from zero.
 func isCount(q propagate.Quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:

@@ -80,7 +80,7 @@ func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) b
 	return true
 }
 
-// graphProperties maps the functions to their shapes.
+// graphProperties maps each function to the property that it tests.
 var graphProperties = map[string]graphProperty{
 	library.Connected: connected{}, library.Clique: clique{}, library.Ring: circuit{closed: true}, library.Path: circuit{},
 }

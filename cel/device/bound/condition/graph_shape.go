@@ -12,9 +12,9 @@ import (
 
 // A graphProperty is a property of a graph, such as being connected.
 type graphProperty interface {
-	// find reports whether the chosen devices and some of the possible devices have the shape.
+	// find reports whether the chosen devices can be completed to a set whose graph has the property.
 	find(g *graph) matchResult
-	// narrow removes possible devices from keep that are in no set with the shape. find must not have returned none.
+	// narrow removes possible devices from keep if no such set contains them. find must not have returned none.
 	narrow(g *graph, keep bitset.Set)
 }
 

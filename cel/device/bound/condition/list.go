@@ -10,7 +10,7 @@ import (
 
 // A DeviceList is a part whose value is a list of devices of the set: "devices", or a filter of such a list.
 type DeviceList interface {
-	// membership returns whether the device is in the list if it is in the set: the possible results of the filter.
+	// membership returns the possible results of the list's filter for a device of the set.
 	membership(s *propagate.State, device int) outcome.Outcome
 }
 
@@ -41,7 +41,7 @@ func (f filtered) membership(s *propagate.State, device int) outcome.Outcome {
 	return result
 }
 
-// count bounds the number of devices in the list that satisfy the condition, if any.
+// count bounds the number of devices in the list that satisfy the condition. If the condition is nil, every device does.
 func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condition) propagate.Counts {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return p.Row(s, over).Counts(s)

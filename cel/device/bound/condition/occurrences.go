@@ -17,8 +17,8 @@ import (
 //
 // Steps:
 //
-//  1. If a value of a chosen device occurs too often or can't occur often enough, the constraint fails. Possible devices
-//     are removed if their value would do so.
+//  1. If a value of a chosen device occurs too often or can't occur often enough, the constraint fails. A possible device
+//     is removed if choosing it would have this effect.
 //  2. The values of chosen devices need further devices. If these are all devices to add, other values are removed.
 //  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated. If none of the sums
 //     is the number of devices to add, the constraint fails.

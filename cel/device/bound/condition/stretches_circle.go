@@ -13,7 +13,7 @@ type gap struct{ from, length int }
 // narrowCircle removes and requires devices of a circle that begins at a chosen device. It returns false if no stretch is
 // possible.
 func (g *successors) narrowCircle(p path) bool {
-	// Whole circles may replace devices of the stretch. Then the stretch omits a longer part.
+	// without is the minimum length of the omitted part. If the set also contains whole circles, the stretch omits more.
 	without := max(1, p.length-g.size)
 	open, count := g.openGap(p, without)
 	if count == 0 {

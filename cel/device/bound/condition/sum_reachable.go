@@ -47,8 +47,8 @@ func (r residues) meet(least, most int64, m modulus) bool {
 // maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.
 const maxReached = 1 << 16
 
-// reachable holds the sums that 0, 1, 2, … devices can have, a set of bits for each number of devices. Bit i is the sum base +
-// i*step.
+// reachable holds the sums that 0, 1, 2, … devices can have. It has a set of bits for each number of devices. Bit i represents
+// the sum base + i*step.
 type reachable struct {
 	words      int
 	sums       []uint64
@@ -59,7 +59,7 @@ type reachable struct {
 // true if there are too many sums to enumerate.
 func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most int64) bool {
 	if m.by == 0 && (least == b.least || most == b.most) {
-		// An extreme is the sum of some devices.
+		// least or most is the sum of the lightest or of the heaviest devices, so it is reachable.
 		return true
 	}
 	unlimited := least == b.least && most == b.most

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// notAbsorbed maps functions that an expression with bounds must not contain to the reason.
+// notAbsorbed lists functions that an expression with bounds must not contain, each with the reason.
 var notAbsorbed = map[string]string{
 	"flatten":       "its cost is counted with a depth that may have failed",
 	"lists.range":   "it is not made if it is too long",
@@ -116,7 +116,7 @@ func literal(t *types.Type) string {
 	return literals[t.TypeName()]
 }
 
-// macros maps functions that only macros of package library call to calls of these macros.
+// macros has calls of the macros of package library. The key is the function that the macro expands to, without "@".
 var macros = map[string][]string{
 	"connected": {"$.connected(a, b, a == b)", "[1, 2].connected(a, b, $)", "[1].connected(a, b, [true][devices.size()])"},
 	"clique":    {"$.clique(a, b, a == b)", "[1, 2].clique(a, b, $)", "[1].clique(a, b, [true][devices.size()])"},
@@ -129,7 +129,7 @@ var macros = map[string][]string{
 	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
 }
 
-// extremes maps functions that only macros of math call to these macros.
+// extremes maps two functions that can't be called by name to the macros that expand to them.
 var extremes = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
 
 // calls returns calls of a function, with $ for an operand of any kind. All operands of a declaration are $, or one operand is $

@@ -22,7 +22,7 @@ func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
 	if _, isDevice := DeviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
-	// k is not evaluated if the list is empty, but must fail all the same.
+	// The exists alone would not evaluate k for an empty list, but the result must fail if k fails.
 	fails := n.Write.Conditional(types.BoolType, n.Write.Equals(n.Again(k), n.Again(k)), n.Write.Literal(types.False), n.Write.Literal(types.False))
 	return n.Write.Or(found, fails), true
 }

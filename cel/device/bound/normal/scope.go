@@ -19,7 +19,7 @@ type Variable struct {
 	Slot int
 }
 
-// A meaning is the value that an identifier has: the device of an iteration variable, or anything else. slot is the number of the
+// A referent is the meaning of an identifier: the device of an iteration variable, or anything else. slot is the number of the
 // iteration variable.
 type referent struct {
 	isDevice bool

@@ -21,7 +21,7 @@ func (n *Normalizer) Unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	return n.ConditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
 }
 
-// ConditionOnEach writes out a quantifier over the given elements. only may restrict the condition on an element.
+// ConditionOnEach writes out a quantifier over the given elements. The function only may restrict the condition on each element.
 func (n *Normalizer) ConditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
 	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true

@@ -55,8 +55,8 @@ type Groups struct {
 	Sorted bool
 }
 
-// newGroups groups the entries by the values that own returns. An entry is not in Known if own returns nil. If there are more
-// than most different values, Known is empty.
+// newGroups groups the entries by their values, which the function own returns. An entry without values is not in Known. If there
+// are more different values than most, Known is empty.
 func newGroups(entries []Entry, own func(*Entry) []any, most int) Groups {
 	g := Groups{Known: bitset.New(len(entries)), Sorted: true}
 	places := make(map[any]int)

@@ -18,7 +18,7 @@ type Row struct {
 	Yes, no, maybe, maybeNot, fails bitset.Set
 	// Exact means that the predicate is either true or false for each device.
 	Exact bool
-	// aborts means that some device ends the evaluation of the whole expression here.
+	// aborts means that, for some device, CEL ends the evaluation of the whole expression here.
 	aborts bool
 	// opposite holds the verdicts of the negation.
 	opposite *Row

@@ -85,8 +85,8 @@ type Partial struct {
 	// Forced receives the devices of the domain that are in every completion that is not false. Infeasible fills it, unless it is
 	// nil.
 	Forced bitset.Set
-	// AtFixpoint means that Infeasible has processed a partial set with the same devices, and that the latest devices were chosen
-	// from it. So the values that each device can have are the same as then.
+	// AtFixpoint means that Infeasible has processed a partial set with the same devices. Since then, devices only moved from Domain
+	// to Chosen.
 	AtFixpoint bool
 }
 
@@ -131,9 +131,9 @@ type State struct {
 	memory
 }
 
-// search is set when a search begins. Only Conjuncts changes later: for a goal, whenever the value to exceed does.
+// search is set when a search begins. Only Conjuncts may change later: a goal gets a new condition for each value to exceed.
 type search struct {
-	// Conjuncts are the conjuncts of the problem, or the condition that its goal exceeds a value.
+	// Conjuncts are the conjuncts of the problem. For a goal, they are the single condition that the goal exceeds a value.
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
@@ -163,7 +163,7 @@ type propagation struct {
 	Hypothetical bool
 	// Shallow means that quantifiers visit chosen devices only. This is cheaper and less precise.
 	Shallow bool
-	// Lacking are the rows of chosen devices that need all but one of the devices left to choose.
+	// Lacking has a row for each chosen device whose condition needs all but one of the devices left to choose.
 	Lacking []*Row
 }
 

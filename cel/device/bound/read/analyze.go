@@ -163,7 +163,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	if call.FunctionName() == "sum" {
 		insignificant = insignificant[:1]
 	}
-	// Sorting fails if the values have several types. Then there are no bounds.
+	// It is safe to ignore sort. Sorting fails only for values of several types, and then the result is open in any case.
 	list, ok := a.normal.Without(call.Target(), s, insignificant...)
 	if !ok {
 		return propagate.Open{}

@@ -69,7 +69,7 @@ func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	return l.analyzer.valueOf(expr, free)
 }
 
-// comparison compares the values of the two sides. Where their values can't be compared here, CEL evaluates the whole.
+// comparison compares the values of the two sides. CEL evaluates the whole comparison for values that can't be compared in Go.
 func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
 		l.analyzer.read.ReadsPair()

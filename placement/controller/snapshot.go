@@ -98,7 +98,7 @@ type collected[T any] struct {
 	mutex sync.Mutex
 	// at is the value of changes before value was made.
 	at    uint64
-	isSet  bool
+	isSet bool
 	value T
 }
 

@@ -15,7 +15,7 @@ const subsystem = "celset_placement"
 // Values of labels.
 const (
 	decided  = "decided"
-	former = "standing"
+	former   = "standing"
 	written  = "written"
 	conflict = "conflict"
 	failed   = "error"

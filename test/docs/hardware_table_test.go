@@ -73,7 +73,7 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario tries a template with the devices, the occupancies and the answers of a scenario of package shape.
+// fromScenario returns an example with the devices, the occupancies and the expected sets of a scenario of package shape.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })

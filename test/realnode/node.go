@@ -39,7 +39,7 @@ type Node struct {
 	dir    string
 	labels map[string]string
 
-	// The ports are the same for each kubelet: the API server uses the address that the last kubelet reported.
+	// A restarted kubelet keeps the ports, because the API server uses the address that the former kubelet reported.
 	kubeletPort, healthzPort int
 
 	init *controlplane.Process

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A cost counts the work for waiting pods: the scheduler's, and the API server's for the scheduler.
+// A cost counts the work that waiting pods cause in the scheduler, and in the API server for the scheduler's requests.
 type cost struct {
 	// refused counts attempts that the guard refused. failed counts all attempts that found no node.
 	refused, failed float64

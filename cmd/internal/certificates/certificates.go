@@ -180,8 +180,8 @@ func (k *Keeper) names() []string {
 	return names
 }
 
-// trust adds the certificates to the configuration's webhooks of these Services. It writes nothing if they are trusted already,
-// so that a slow replica does not revert the write of another replica.
+// trust adds the certificates to the webhooks that use Options.Services. It writes nothing if the certificates are already
+// trusted, so that a slow replica does not revert the write of another replica.
 func (k *Keeper) trust(ctx context.Context, trusted bundle) error {
 	client := k.options.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := client.Get(ctx, k.options.Configuration, metav1.GetOptions{})

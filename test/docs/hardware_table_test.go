@@ -103,7 +103,7 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom sets the wanted devices itself: count devices, with an answer in all occupancies but the last.
+// custom makes the example want count devices that satisfy holds. They exist in every occupancy except the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds

@@ -104,8 +104,8 @@ func sums(t *testing.T, content []byte) func(name string, labels ...string) floa
 	}
 }
 
-// siege makes mallory create waiting pods. Meanwhile alice schedules pods until each of mallory's pods has a condition, at least
-// rounds pods. It returns the durations of alice's pods, sorted, and the cost of mallory's.
+// siege makes mallory create waiting pods. Meanwhile alice schedules at least rounds pods, and continues until each of mallory's
+// pods has a condition. It returns the durations of alice's pods, sorted, and the cost of mallory's.
 func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func()) (took []time.Duration, total cost) {
 	t.Helper()
 	before := l.cost(t, scheduler)

@@ -159,7 +159,7 @@ func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 		c.current, c.next = c.next, nil
 	}
 	if !lasts(c.current) {
-		// No trusted certificate is usable: this is the first one, or no replica has run for long.
+		// No trusted certificate is usable: this is the first one, or no replica was running for a long time.
 		if c.current, err = newPair(k.names(), now, 2*third); err != nil {
 			return false, err
 		}

@@ -46,7 +46,7 @@ type ask struct {
 	fragmented []string
 	// drawn is set if the page draws the node with the fragmented devices in use, and shows the event.
 	drawn bool
-	// today names the claim for this ask in testdata/today.yaml. It is empty if the same ask with another template has it. pinnedTo
+	// today names the claim for this ask in testdata/today.yaml. Only one of several asks for the same devices names it. pinnedTo
 	// describes the unique device or place that today's claim names.
 	today, pinnedTo string
 }

@@ -166,7 +166,7 @@ type crowd struct {
 	evicted int
 }
 
-// A seat is a pod of the crowd with its devices.
+// A crowdPod is a pod of the crowd with its devices.
 type crowdPod struct {
 	name, node string
 	devices    []topology.Device

@@ -141,8 +141,8 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 	if p.writes == nil {
 		writes, err := pendingwrites.New(pendingwrites.Config{
 			Client: handle.ClientSet(), KubeConfig: handle.KubeConfig(), Leads: p.guard.Leads,
-			Delivered:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
-			Tracker: handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
+			Delivered: handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
+			Tracker:   handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
 			Settled: func(outcome pendingwrites.Outcome) { measured.ObservePendingWrite(string(outcome)) },
 		})
 		if err != nil {

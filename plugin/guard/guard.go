@@ -23,14 +23,14 @@ type Guard struct {
 	clock clock.PassiveClock
 
 	// mutex guards the fields below. It is not taken per node.
-	mutex    sync.Mutex
-	limits   Limits
-	program  program
-	shares   shares
-	backOffs backOffs
-	putOff   putOff
-	lines    lines
-	unreported  unreported
+	mutex      sync.Mutex
+	limits     Limits
+	program    program
+	shares     shares
+	backOffs   backOffs
+	putOff     putOff
+	lines      lines
+	unreported unreported
 	// current is the attempt that was admitted last. It is nil once the guard has noticed its end.
 	current *Attempt
 	cycle   cycle

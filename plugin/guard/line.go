@@ -56,8 +56,8 @@ type line struct {
 	tags        [2]int
 	virtualTime int
 	// backingOff are the pods that back off. The first of these back-offs ends at rested.
-	backingOff map[types.UID]*inLine
-	backOffEnds  time.Time
+	backingOff  map[types.UID]*inLine
+	backOffEnds time.Time
 	// pods are the pods in order and in resting.
 	pods map[types.UID]*inLine
 	// queued has the queued pods that were not tried yet.

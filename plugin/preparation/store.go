@@ -35,7 +35,7 @@ type Store struct {
 	claims      claimGetter
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
-	prepared       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	prepared    *memo.Memo[preparedKey, *allocator.PreparedClaim]
 	contents    *memo.Memo[versionsKey, content]
 
 	// mutex guards generation.

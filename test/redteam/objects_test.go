@@ -161,7 +161,7 @@ var crowdedOptions = controlplane.NodeOptions{
 // scheduler has to choose victims.
 type crowd struct {
 	mutex sync.Mutex
-	pods []crowdPod
+	pods  []crowdPod
 	// evicted counts the evicted pods of the crowd.
 	evicted int
 }

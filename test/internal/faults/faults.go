@@ -252,8 +252,8 @@ type watched struct {
 	body io.ReadCloser
 	// paused is closed when the watch pauses. resumed is closed when it resumes.
 	paused, resumed chan struct{}
-	done         chan struct{}
-	close        func() error
+	done            chan struct{}
+	close           func() error
 }
 
 // watch returns the body of a watch that suffers the fault. The watch also ends when a partition begins.

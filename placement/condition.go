@@ -56,7 +56,7 @@ func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. If stands is set, the former decision stays in effect, so clusters
+// evaluated sets the condition PlacementEvaluationFailed. If keepsFormer is set, the former decision stays in effect, so clusters
 // with failures may still be selected.
 func (r *report) evaluated(failed []candidate.Removal, keepsFormer bool) {
 	if len(failed) == 0 {
@@ -136,8 +136,8 @@ func (r *report) scheduled(selected int) {
 	}
 }
 
-// nothing reports whether there is no cluster to choose from, and sets the condition. The decision is then empty, even if a
-// predicate is invalid.
+// nothing reports whether there is no cluster to choose from. If so, it sets the condition PlacementSatisfied, and the decision
+// is empty, even if a predicate is invalid.
 func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {

@@ -183,13 +183,13 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured adds a mistake that only writing to the hub revealed, although the decision was written. It sets a condition.
+// Misconfigured adds a mistake found while writing to the hub, and sets its condition. The decision was written anyway.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// KeepFormer adds a mistake that only writing to the hub revealed, and that prevented writing the decision. The former decision
-// stays in effect, and the conditions say why.
+// KeepFormer adds a mistake found while writing to the hub. The mistake prevented the write, so the former decision stays in
+// effect, and the conditions say why.
 func (r *Result) KeepFormer(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)

@@ -55,7 +55,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	defer entry.Release(known)
 	if !entry.Remembers() {
-		// An object that is not remembered may come from a list that was read for this decision only.
+		// The list of clusters may have been read for this decision only. It must not replace the list in the shared memberships.
 		r.memberships = &hub.Memberships{}
 	}
 	known.Last = nil

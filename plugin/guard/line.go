@@ -75,7 +75,7 @@ type inLine struct {
 	due time.Time
 }
 
-// queued is a pod in the queue.
+// queued is a pod in the scheduling queue.
 type queued struct {
 	// checked is the last time at which the pod was queued or found in the queue.
 	checked time.Time

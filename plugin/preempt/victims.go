@@ -150,7 +150,7 @@ func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
 }
 
-// search returns the cheapest set of victims, nil if the preemptor doesn't fit even without all of them.
+// search returns the cheapest set of victims. It returns nil if the preemptor doesn't fit even after all victims are removed.
 func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
 	for i, victim := range r.victims {
 		if r.removed.Has(i) {

@@ -62,7 +62,7 @@ type NodeSets struct {
 	writes chan struct{}
 }
 
-// maxOnlyLeast is the maximum number of groups in joint.
+// maxOnlyLeast is the maximum number of groups in onlyLeast.
 const maxOnlyLeast = 1024
 
 var (

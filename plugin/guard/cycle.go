@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// seenFor is the shortest time between two lists of the scheduling queue.
+// seenFor is the shortest time after which the scheduling queue is listed again.
 const seenFor = 10 * time.Millisecond
 
 // pause returns the time until the queue is listed again. Listing takes some 100 ns for each pod, so listing many pods takes
@@ -79,7 +79,7 @@ func (g *Guard) settle(now time.Time) {
 // waiting holds the namespaces of the active pods.
 type waiting struct {
 	namespaces sets.Set[string]
-	// until is the time of the next list.
+	// until is the time at which the scheduling queue is listed again.
 	until time.Time
 }
 

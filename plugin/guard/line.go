@@ -55,10 +55,10 @@ type line struct {
 	// tag of each flow, in this order. virtualTime is the greatest tag of a queued pod.
 	tags        [2]int
 	virtualTime int
-	// backingOff are the pods that back off. The first of these back-offs ends at rested.
+	// backingOff are the pods that back off. The first of these back-offs ends at backOffEnds.
 	backingOff  map[types.UID]*inLine
 	backOffEnds time.Time
-	// pods are the pods in order and in resting.
+	// pods are the pods in order and in backingOff.
 	pods map[types.UID]*inLine
 	// queued has the queued pods that were not tried yet.
 	queued map[types.UID]*queued
@@ -75,7 +75,7 @@ type inLine struct {
 	due time.Time
 }
 
-// queued is a pod in the queue.
+// queued is a pod in the scheduling queue.
 type queued struct {
 	// checked is the last time at which the pod was queued or found in the queue.
 	checked time.Time
@@ -182,7 +182,7 @@ func (l *lines) leave(e entry) {
 	l.tidy(e.pod.Namespace, of)
 }
 
-// wait reports whether a pod is in line.
+// wait reports whether any pod is in a line.
 func (l *lines) wait() bool {
 	for _, of := range l.byNamespace {
 		if len(of.order) > 0 {

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// After a failed attempt, the scheduler writes to the pod why it waits. A gated pod makes no attempt, so it would get no
-// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no condition
+// and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
 //   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are created or
 //      compiled meanwhile.
@@ -34,7 +34,7 @@ const (
 	reportTimeout = time.Minute
 )
 
-// unreported holds gated pods without a condition that has the reason why they wait.
+// unreported holds the gated pods that have no condition with the reason for their wait.
 type unreported struct {
 	byNamespace map[string]*unreportedOf
 	pods        map[types.UID]*unreportedPod
@@ -149,9 +149,9 @@ func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool)
 	return pods
 }
 
-// MustReport records that a pod is gated because of why. It returns true if the pod must be queued anyway, for an attempt that is
-// refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
-// of the pod contains why. Tell runs under the lock of the scheduling queue and takes microseconds.
+// MustReport records that a pod is gated for the reason why. It returns true if the pod must be queued anyway, for an attempt that
+// is refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
+// of the pod contains why. MustReport runs under the lock of the scheduling queue and takes microseconds.
 func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

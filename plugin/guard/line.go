@@ -7,9 +7,12 @@ import (
 	"cmp"
 	"container/heap"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
@@ -36,6 +39,44 @@ const (
 	// that attempt ends.
 	maxQueuedWithoutShare = 2
 )
+
+// entry is an entry of the scheduling queue: a pod, or a group with one of its pods.
+type entry struct {
+	pod *v1.Pod
+	// key is the UID of the pod, or the namespace and the name of the group.
+	key types.UID
+	// activate moves the pod to the active queue.
+	activate func(*v1.Pod)
+}
+
+func newEntry(pod *v1.Pod, activate func(*v1.Pod)) entry { return entry{pod, keyOf(pod), activate} }
+
+func keyOf(pod *v1.Pod) types.UID {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
+	}
+	return pod.UID
+}
+
+// minimal returns the entry with a copy of the pod that has only the fields that the queue needs, and the priority.
+func (e entry) minimal() entry {
+	e.pod = &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID},
+		Spec:       v1.PodSpec{SchedulingGroup: e.pod.Spec.SchedulingGroup, Priority: e.pod.Spec.Priority},
+	}
+	return e
+}
+
+// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
+// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
+func hasReason(pod *v1.Pod, why string) bool {
+	if pod.Spec.SchedulingGroup != nil {
+		why = ""
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Reason != v1.PodReasonSchedulingGated && strings.Contains(c.Message, why)
+	})
+}
 
 // lines holds the lines of all namespaces.
 type lines struct {

@@ -5,7 +5,6 @@ package guard
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -83,17 +82,6 @@ func (t *unreported) wait(e entry, why string, now time.Time) {
 	}
 }
 
-// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
-// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
-func hasReason(pod *v1.Pod, why string) bool {
-	if pod.Spec.SchedulingGroup != nil {
-		why = ""
-	}
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Reason != v1.PodReasonSchedulingGated && strings.Contains(c.Message, why)
-	})
-}
-
 // isGone reports whether a pod was removed or replaced by another pod of its group.
 func (t *unreported) isGone(pod *unreportedPod) bool { return t.pods[pod.key] != pod }
 
@@ -163,11 +151,4 @@ func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
 	g.unreported.wait(e, why, now)
 	g.lookAt(now.Add(reportDelay), now)
 	return false
-}
-
-// NoteRefused records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
-func (g *Guard) NoteRefused(pod *v1.Pod) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	g.unreported.done(keyOf(pod))
 }

@@ -168,7 +168,7 @@ schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
 	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart' -update
+	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPictures' -update
 
 # golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod

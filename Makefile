@@ -228,8 +228,9 @@ release: bin/ko bin/helm $(KUBECTL) ## all files of the release VERSION, into di
 		SOURCE_DATE_EPOCH='$(SOURCE_DATE_EPOCH)' REVISION='$(REVISION)' GOTOOLCHAIN='$(RELEASE_TOOLCHAIN)' KUBECTL='$(KUBECTL)' hack/release.sh
 
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
-lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
+lint: bin/golangci-lint bin/actionlint ## static checks, of workflows and of prose too
 	bin/actionlint -shellcheck= -pyflakes=
+	$(GO) test -C test $(TEST_FLAGS) ./layout -run '^TestProse$$'
 	bin/golangci-lint run ./...
 	cd test && ../bin/golangci-lint run ./...
 	$(GO) mod tidy -diff

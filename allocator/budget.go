@@ -29,8 +29,8 @@ func DefaultBudget() Budget { return budget.Default() }
 // NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
-// NewSeparateBudgets returns an unused budget: preferences limits searches for better sets, of limits all other searches. Reports
-// and groups of pods use it, because they are not attempts for one pod and choose both limits.
+// NewSeparateBudgets returns an unused budget. The limits in preferences apply to searches for better sets, and the first argument
+// limits all other searches. Reports and groups of pods choose both, because they are not attempts for one pod.
 func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
 	return budget.NewSeparate(of, preferences)
 }

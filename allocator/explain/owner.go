@@ -158,7 +158,7 @@ func (p *Problem) ownersOf(owners []Owner, results []resourceapi.AllocationResul
 	})
 }
 
-// counterSet is a counter set of a pool.
+// counterSet identifies a counter set. Pools may have counter sets with the same name.
 type counterSet struct{ driver, pool, name string }
 
 // counterSets returns the counter sets that the selected devices consume, each with its devices.

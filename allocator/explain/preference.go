@@ -166,7 +166,7 @@ func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*de
 	return expression.Value(ctx, devices, cel.NewBudget(cel.DefaultCostLimit))
 }
 
-// devicesFor returns the devices that the preference covers, in the order of expressions.
+// devicesFor returns the claim's devices that the preference covers, in the order of the allocation.
 func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi.ResourceClaim) []*device.Device {
 	var devices []*device.Device
 	// A device that occurs twice is one device in an expression.

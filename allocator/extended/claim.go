@@ -184,7 +184,7 @@ func reused(r request, lasting []request) (names []string, left int64) {
 	return names, left
 }
 
-// mostMissing returns, for each resource, the request that lacks the most devices beside the requests of later containers.
+// mostMissing returns, for each resource, the request in passing that needs the most devices besides shared ones ([reused]).
 func mostMissing(passing, lasting []request) []request {
 	var requests []request
 	for _, r := range passing {

@@ -29,7 +29,7 @@ type group struct {
 // poolNodes maps pools to their nodes; "" means several nodes.
 type poolNodes struct {
 	nodes map[poolID]string
-	// devices counts the devices of each node, everywhere the devices for several nodes.
+	// devices maps a node to the number of its devices. everywhere is the number of devices for several nodes.
 	devices    map[string]int
 	everywhere int
 }

@@ -21,8 +21,8 @@ const (
 	maxShapes        = 64
 )
 
-// shapesOf returns the shapes to count. A constraint has the shapes that claims ask for. If there are no such claims, or with
-// options.Usual, it has [allocator.UsualShapes]. options.Counts, if any, replaces all these counts.
+// shapesOf returns the shapes to count: for each constraint, the shapes that claims ask for. If claims ask for none, or if
+// options.Usual is set, it adds [allocator.UsualShapes]. If options.Counts is set, these counts define the shapes instead.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {

@@ -74,7 +74,7 @@ type Request struct {
 	Count int
 }
 
-// Covers reports whether the constraint covers a request.
+// Covers reports whether the constraint names the request. A named request includes its alternatives. No names mean all requests.
 func (c *Constraint) Covers(request string) bool {
 	return len(c.Requests) == 0 || slices.ContainsFunc(c.Requests, func(name string) bool {
 		return name == request || len(request) > len(name) && request[:len(name)+1] == name+"/"
@@ -90,7 +90,7 @@ type Device struct {
 
 // Over returns an empty set. devices holds all devices that the search may take for any request; calls identify them by index.
 // requests holds the requests of the claim in order. It must include all requests that the constraint covers; for others Add
-// always returns true. For a request with alternatives it has the current alternative. Evaluations are charged to the budget,
+// always returns true. A request with alternatives is listed as its current alternative. Evaluations are charged to the budget,
 // and end with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
 	s := &Set{ctx: ctx, constraint: c, budget: budget, pool: newPool(len(devices))}
@@ -166,7 +166,7 @@ type Set struct {
 
 // pool holds the devices by index.
 type pool struct {
-	// chosen holds the devices in the set, free all others. shared holds the devices that several requests may get.
+	// chosen holds the devices in the set, and free holds all others. shared holds the devices that several requests may get.
 	chosen, free, shared bitset.Set
 }
 
@@ -189,7 +189,7 @@ func (s *Set) of(request string) *members {
 	return nil
 }
 
-// thoroughFrom is the number of refusals after which the bounds do more work.
+// thoroughFrom is the number of refused devices after which the bounds use the effort [bound.Thorough].
 const thoroughFrom = 3
 
 // Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint.
@@ -219,7 +219,7 @@ func (s *Set) take(r *members, position int) {
 	s.pool.free.Remove(position)
 }
 
-// giveBack undoes take of the last device of the request.
+// giveBack removes the last device of the request. The device stays chosen if another request also has it.
 func (s *Set) giveBack(r *members) {
 	position := r.devices[len(r.devices)-1]
 	r.devices = r.devices[:len(r.devices)-1]

@@ -137,7 +137,7 @@ func (a *assignment) take(load Load, sign int) {
 	}
 }
 
-// match gives one pod to each node without pods of the group. owners holds the nodes that have a pod of each kind.
+// match gives one pod to each node without pods of the group. owners maps each kind to the nodes that get a pod of this kind.
 func (a *assignment) match() bool {
 	s := a.search
 	owners := make([][]int, len(s.Kinds))

@@ -38,7 +38,7 @@ type Node struct {
 // reading holds the properties of nodes that expressions read.
 type reading struct {
 	labels, attributes map[string]bool
-	// all is true if the properties can't be determined, so that any may be read.
+	// all is true if expressions may read any property, because the names in them can't be determined.
 	all, capacity bool
 	// devices is true if expressions read the devices that pods get.
 	devices bool
@@ -205,7 +205,7 @@ func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	return result
 }
 
-// of returns the properties of a device that are read, by full names.
+// of returns the properties that expressions read from a device. Names without a domain get the driver as their domain.
 func (r reading) of(driver string, d *resourceapi.Device) properties {
 	full := func(name resourceapi.QualifiedName) resourceapi.QualifiedName {
 		if strings.Contains(string(name), "/") {

@@ -23,9 +23,9 @@ func (l Load) Pods() (count int) {
 
 // Hosts says what nodes can take. The scheduler implements it by its filters, a simulation by the objects that it has read.
 type Hosts interface {
-	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. The node
-	// takes each pod of the load alone, and there are at least two. It also refuses loads that contain a refused load. Several
-	// goroutines call Refusal.
+	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. A
+	// load has at least two pods, and the node can take each of them alone. A load that contains a refused load must be refused,
+	// too. Several goroutines call Refusal.
 	Refusal(ctx context.Context, node int, load Load) (string, error)
 	// Each calls do for the numbers below n, from several goroutines if possible.
 	Each(ctx context.Context, n int, do func(i int))

@@ -14,7 +14,7 @@ import (
 //
 //   1. The victims are decided one by one, the most important first. "Stays" is tried before "is removed".
 //   2. A branch ends if its lower bound is not below the cost of the incumbent. The bound is the cost of the removed victims plus
-//      the cheapest that must still be removed.
+//      the lowest cost of the further victims that must be removed.
 //   3. If Fits returns false with all undecided victims removed, the last victim that stays must be removed.
 
 // latest is later than the start of any pod.

@@ -26,8 +26,8 @@ type Release struct {
 	Own sets.Set[types.UID]
 	// Held are the devices reserved for other pods. The preempting pod does not get them, even if their owners are removed.
 	Held sets.Set[structured.DeviceID]
-	// Users returns the UIDs of the pods on a node that use each claim. It adds pods whose binding is in progress and that have no
-	// reservation yet. It may be nil.
+	// Users maps the claims of the pods on a node to the UIDs of their users. It includes pods during their binding, which the
+	// reservations of a claim do not list yet. Users may be nil.
 	Users func(node string) map[types.UID][]types.UID
 	// Exists reports whether the user of a claim exists. The claim controller soon removes the reservations of other users. If it is
 	// nil, all users exist.

@@ -108,7 +108,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	if len(positions) > ExactVictims || len(s.Victims) > ExactVictims && len(positions) == 0 {
 		return nil
 	}
-	// The others are decided as in kube-scheduler, with all positions removed.
+	// Victims outside positions are decided as in kube-scheduler, while all victims in positions count as removed.
 	others := slices.DeleteFunc(s.inOrderOfReprieve(), func(i int) bool { return slices.Contains(positions, i) })
 	removed, err := s.reprieve(all, others)
 	if err != nil {

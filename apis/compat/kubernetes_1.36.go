@@ -20,7 +20,7 @@ type PodGroup struct {
 	Spec struct{ SchedulingConstraints *SchedulingConstraints }
 }
 
-// SchedulingConstraints are the scheduling constraints of a group.
+// SchedulingConstraints holds topology keys, such as celset.dev/torus for a node set constraint.
 type SchedulingConstraints struct {
 	Topology []struct{ Key string }
 }

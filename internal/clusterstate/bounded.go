@@ -25,7 +25,7 @@ type bounded struct {
 	left int64
 }
 
-// newBounded returns a bounded reader of a stream. The error contains the name.
+// newBounded returns a reader that fails after maxInput bytes of the stream. Its error message begins with the name.
 func newBounded(from io.Reader, name string) io.Reader {
 	return &bounded{from: from, name: name, left: maxInput}
 }

@@ -60,7 +60,7 @@ func (o *Objects) ReadGroups(ctx context.Context, client kubernetes.Interface, n
 	}, func(list *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return list.Items }))
 }
 
-// ReadRunning adds the pods of all namespaces that have a node. If RBAC forbids that, it sets RunningUnknown.
+// ReadRunning adds all pods that have a node, in all namespaces. If RBAC forbids that, it sets RunningUnknown.
 func (o *Objects) ReadRunning(ctx context.Context, client kubernetes.Interface) error {
 	pods := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)

@@ -48,7 +48,7 @@ type Unread struct {
 	Warnings []string
 }
 
-// Asked returns the objects from files if files were read, and otherwise all objects. A question without a name is about these.
+// Asked returns the objects from files if files were read, and otherwise all objects. A command without a name uses the result.
 func (o *Objects) Asked() *Objects {
 	if o.fromFiles != nil {
 		return o.fromFiles

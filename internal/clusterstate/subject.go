@@ -78,7 +78,7 @@ const (
 	ClassKind    = "class"
 	GroupKind    = "podgroup"
 	NodeKind     = "node"
-	// PlacementKind is a kind of a hub. A State has no placements.
+	// PlacementKind exists only on a hub. A State has no placements.
 	PlacementKind = "placement"
 )
 
@@ -129,7 +129,7 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	}
 }
 
-// onlySubject prefers pods, because a pod implies its claims.
+// onlySubject returns the only pod, because a pod implies its claims. Without pods it returns the only pending claim or template.
 func (s *State) onlySubject() (*Subject, error) {
 	found := s.subjects(s.Asked(), func(kind string, _ metav1.Object) bool { return kind == PodKind })
 	if len(found) == 0 {

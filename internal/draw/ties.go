@@ -50,7 +50,7 @@ func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	return slices.Compact(names)
 }
 
-// tied returns the groups of devices with the same value of an attribute, if they have several drivers.
+// tied groups the devices by the value of an attribute. It returns the groups that have devices of several drivers.
 func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
 	var values []string
 	members := map[string][]topology.Device{}

@@ -65,7 +65,7 @@ type variable struct {
 	program celgo.Program
 }
 
-// evaluate evaluates an expression on a set of devices.
+// evaluate returns the constraint's verdict on the devices. A result that is not a bool is an error.
 func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	values := make([]any, len(devices))
 	for i, d := range devices {
@@ -85,8 +85,8 @@ func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	return verdict, nil
 }
 
-// valueFor returns a device with the variables of a constraint as an additional key. A variable that fails is missing, so that
-// reading it fails as well.
+// valueFor returns a device as a map for CEL. The key "variables" holds the variables of the constraint. If a variable fails, it
+// is omitted, so that an expression that reads it fails, too.
 func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	if d.value == nil {
 		d.value = s.value(d)

@@ -162,7 +162,7 @@ func visit(v reflect.Value, path string, f func(reflect.Value) bool) (found bool
 	}, reflect.Struct)
 }
 
-// elements calls f with all values of some kinds in pointers, lists and maps.
+// elements calls f with each value of the given kinds in pointers, lists and maps. It reports whether a call returned true.
 func elements(v reflect.Value, f func(reflect.Value) bool, kinds ...reflect.Kind) (found bool) {
 	switch {
 	case slices.Contains(kinds, v.Kind()):

@@ -14,7 +14,7 @@ type Answer struct {
 	// Decisions holds, for each request of all claims, the index of the chosen alternative. Choices holds the devices.
 	Decisions []int
 	Choices   []Choice
-	// Outcome is empty without preferences. Values holds the values of the choices.
+	// Outcome is empty without preferences. Values holds the value of each preference for the chosen devices.
 	Outcome Outcome
 	Values  []Value
 }

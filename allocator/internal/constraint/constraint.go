@@ -287,7 +287,7 @@ func (d *distinctAttributeList) Admits(c *inventory.Candidate) bool {
 	return values.Len() > 0
 }
 
-// Most returns the number of different elements, because each device needs at least one.
+// Most returns the number of different elements. No set has more devices, because no two devices of a set share an element.
 func (d *distinctAttributeList) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {

@@ -14,8 +14,8 @@ import (
 )
 
 // isPrepared prepares the pruner at the first call and reports whether it can cut anything. The eligible devices and the bounds
-// of the expression are then valid for the whole search. The pruner cuts nothing if an evaluation before the set is complete
-// may fail and this can't be excluded ahead.
+// of the expression are then valid for the whole search. The pruner cuts nothing if a selector, or another evaluation
+// before the set is complete, may fail.
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
 		p.useless = p.search.Planner.Unbounded || !p.prepare()

@@ -61,7 +61,7 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 	if raw, ok := fields["enforcement"]; ok && json.Unmarshal(raw, &enforcement) != nil {
 		return true
 	}
-	// A definition with the removed field default is malformed. It must not be ignored.
+	// A definition with the former field "default" is malformed. It counts as a default, so that it is not ignored.
 	former := strings.TrimSpace(string(fields["default"]))
 	return enforcement != "" && enforcement != EnforcementOnReference || former != "" && former != "null" && former != "false"
 }

@@ -105,7 +105,7 @@ type resolver struct {
 	getter ClassGetter
 	// classes has an entry for each class read so far.
 	classes map[string]classDefinitions
-	// defaultsByClass has an entry for each other class whose defaults were read.
+	// defaultsByClass has an entry for each class whose defaults were read, but no other definitions.
 	defaultsByClass map[string][]Definition
 
 	// errs and causes become the fields Errors and Causes of the returned Error.

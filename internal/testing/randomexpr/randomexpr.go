@@ -85,7 +85,7 @@ var conditions = sync.OnceValue(func() Grammar { return Parse(text) })
 // Grammar maps the names of rules to their alternatives. The head of grammar.txt explains its format.
 type Grammar map[string]*alternatives
 
-// alternatives holds the alternatives of a rule. A rule with plain alternatives counts as a part of the expression.
+// alternatives holds the alternatives of a rule. Only plain ones are used after the expression reaches its maximum size or depth.
 type alternatives struct{ plain, all []string }
 
 // Parse parses a grammar.

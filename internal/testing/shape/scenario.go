@@ -248,7 +248,7 @@ const (
 	Unsatisfiable = "unsatisfiable"
 )
 
-// OccupancyNames lists the occupancies in the order of a scenario.
+// OccupancyNames lists all occupancies. The occupancies of each scenario are in the same order.
 var OccupancyNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
 
 // occupancies returns the occupancies of n devices. The last two depend on the shape. They are given as pictures, or empty if

@@ -40,7 +40,7 @@ func written(expression string) string {
 //go:embed scenarios.yaml
 var table []byte
 
-// Scenarios returns the table. Each size is a scenario of its own. It panics on a mistake, because every test would fail.
+// Scenarios returns a scenario for each row of the table. It panics on a mistake, because every test would fail.
 func Scenarios() []Scenario {
 	var rows []struct {
 		Name, Shape, Expression    string
@@ -90,7 +90,7 @@ func made(kind string, sizes []int) (topology.Topology, error) {
 	return topology.Topology{}, fmt.Errorf("there are no nodes %s", kind)
 }
 
-// checkOf returns the check of a shape by the wiring, and the search for it.
+// checkOf returns two functions: holds reports whether a set has the shape, and search finds a set with the shape.
 func checkOf(shape string, t topology.Topology, count int) (holds func(topology.Topology, []string) bool, search func(Set) (Set, int)) {
 	switch shape {
 	case "pairs":

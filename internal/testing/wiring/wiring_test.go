@@ -55,7 +55,7 @@ func TestContiguousByCounting(t *testing.T) {
 	})
 }
 
-// TestConnectedByMerging compares with a union of linked devices.
+// TestConnectedByMerging compares Connected with a reference that merges linked devices into groups.
 func TestConnectedByMerging(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")

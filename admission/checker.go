@@ -33,7 +33,7 @@ type Options struct {
 	// SchedulerNames are the names of the scheduler profiles that support CEL device constraints. Empty means
 	// [DefaultSchedulerName].
 	SchedulerNames []string
-	// Devices is the assumed number of devices per node for a request. Zero means [DefaultDevices].
+	// Devices is the assumed number of devices on a node that a request can choose from. Zero means [DefaultDevices].
 	Devices int
 	// Environment compiles the expressions as the scheduler does. If it is nil, the Checker creates its own.
 	Environment *device.Environment

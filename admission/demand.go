@@ -10,7 +10,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// demand is an upper bound for the device sets that a constraint may cover.
+// demand is an upper bound of the size and number of the device sets that a constraint may cover.
 type demand struct {
 	// devices is the number of devices in a set.
 	devices int

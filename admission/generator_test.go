@@ -225,7 +225,7 @@ func worldGen() *rapid.Generator[world] {
 	})
 }
 
-// usual draws a claim with one constraint. The claim itself defines the constraint, or the class is missing.
+// usual draws a claim with a reference. The claim defines the constraint, or names a class that is missing or can't be read.
 func usual(t *rapid.T, devices *resourceapi.DeviceClaim) {
 	e := rapid.SampledFrom(written).Draw(t, "written")
 	text := e.Text

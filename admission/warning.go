@@ -16,8 +16,8 @@ import (
 
 // Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
 
-// defaultWarning returns a warning about a default of a class. A scheduler without support for defaults ignores the default and
-// allocates any devices. A reference is safer: such a scheduler finds no devices for a claim that refers to the definition.
+// defaultWarning returns a warning about a default: a definition in a class that applies without a reference. Schedulers without
+// celset ignore defaults and allocate any devices. For a claim with a reference, these schedulers find no devices.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil

@@ -24,8 +24,8 @@ import (
 // call. The size of a type grows with the nesting of lists. Macros expand to more than their text. Usual expressions are far
 // below these limits. An expression at the limits compiles in about a tenth of a second and takes some tens of MiB meanwhile.
 const (
-	// MaxTokens is the maximum number of words and signs in an expression. A text in quotes counts once. Expressions over devices
-	// can't reach it, because of their length.
+	// MaxTokens is the maximum number of words and signs in an expression. A text in quotes counts once. An expression over devices
+	// can't exceed it, because its limit in bytes is the same number.
 	MaxTokens = MaxExpressionLength
 	// MaxWideCharacters is the maximum number of characters outside ASCII in an expression, including texts and comments. CEL's
 	// lexer takes a hundred times as long for them. Expressions over devices can't reach it, because of their length.

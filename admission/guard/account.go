@@ -225,7 +225,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others returns the possible allocations of the devices in the pool. It omits the claim with the UID except.
+// others returns the possible allocations of the devices in the pool to all claims but one. except is the UID of that claim.
 func (a *account) others(except types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()

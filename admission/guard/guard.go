@@ -21,7 +21,7 @@ const (
 	// DefaultMaxAdmitted is the maximum number of admitted writes that are not seen yet. Schedulers write some hundred a second, and
 	// the watch delivers them within a second.
 	DefaultMaxAdmitted = 20_000
-	// maxOfClaim is the same maximum for one claim. It is small, because a scheduler repeats a failed write after some seconds.
+	// maxOfClaim is the same maximum for one claim. A scheduler retries a failed write only after seconds, so a few are enough.
 	maxOfClaim = 32
 	// maxResults is the maximum number of devices in a write. The API server rejects more before it calls the webhook. The limit
 	// protects against other callers, because all results are compared with each other.
@@ -129,8 +129,8 @@ func (g *Guard) ReplaceSlices(slices []*resourceapi.ResourceSlice) {
 type Counts struct {
 	// Claims is the number of claims that have devices or may get them at any moment. Admitted is the number of unsettled writes.
 	Claims, Admitted int
-	// Twice is the number of devices that are stored as whole devices of two claims or more. Such writes were not judged, or were
-	// made before there was a guard.
+	// Twice is the number of devices that two or more stored claims have as whole devices. Such allocations were stored without a
+	// judgement, for example before the guard was installed.
 	Twice int
 }
 

@@ -262,7 +262,7 @@ func (w *world) hear(n int) {
 	}
 }
 
-// list passes the claims after some event to the Guard, as a stale cache would list them.
+// list passes the claims to the Guard as they were after event number at. A stale cache may list such old claims.
 func (w *world) list(at int) {
 	claims, version := map[types.UID]*resourceapi.ResourceClaim{}, "0"
 	for i, e := range w.events[:at] {

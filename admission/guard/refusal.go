@@ -54,7 +54,7 @@ func (o *obstacle) unconfirmed(err error) *Refusal {
 // maxNamedClaims is the maximum number of claims in a message.
 const maxNamedClaims = 3
 
-// conflictingClaims names the conflicting claims for users of a namespace.
+// conflictingClaims lists the conflicting claims in a message to users of the namespace. It hides names from other namespaces.
 func conflictingClaims(inTheWay []holder, namespace string) string {
 	if len(inTheWay) == 0 {
 		return ""

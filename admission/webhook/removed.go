@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	// listTimeout is the maximum delay of an answer for listing the users of a constraint.
+	// listTimeout is the maximum time for listing classes, and for listing claims and templates, before an answer.
 	listTimeout = 300 * time.Millisecond
 	// maxListed is the maximum number of listed claims, and of listed templates.
 	maxListed = 500
-	// maxNamed is the maximum number of users that a warning names.
+	// maxNamed is the maximum number of claims and templates that a warning names.
 	maxNamed = 5
 )
 

@@ -53,7 +53,7 @@ type Readers struct {
 	// Cached may be slightly stale. Device classes are read from it first.
 	Cached client.Reader
 	// Live reads from the API server. It reads device classes again before an object is rejected because of a class. It also reads
-	// the claims and templates of pods, and the users of constraints that a class no longer defines.
+	// the claims and templates of pods, and the claims and templates that refer to a constraint removed from a class.
 	Live client.Reader
 }
 

@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Releases returns the constants without a pre-release, such as 1.31.0, that the selector compares with the unchanged version of
-// a cluster. A vendor's suffix makes a version a pre-release, which is less than the release with the same numbers.
+// Releases returns the constants without a pre-release, such as 1.31.0, that the selector compares with a cluster's version. It
+// ignores comparisons that may cut off a vendor's suffix. With a suffix, 1.31.0-vendor.1 is a pre-release and less than 1.31.0.
 func (s *Selector) Releases() sets.Set[string] {
 	result := sets.New[string]()
 	for _, e := range s.expressions {

@@ -64,7 +64,7 @@ func publishedSets(args ...ref.Val) ref.Val {
 }
 
 // publishedIn returns the numbers of sets that a cluster has published for the class, the constraint and the number of devices.
-// Scores with the same name have the same quantity.
+// Several scores may have one name. Their order makes no difference, because the annotation has one quantity per name.
 func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint string, devices int64) (counts, error) {
 	result := counts{}
 	var quantities map[string]string

@@ -20,7 +20,7 @@ import (
 )
 
 // An ImpossibleName is a lookup of a name that the API server accepts for no device and no node. The lookup compiles, because
-// names are map keys. Devices without the domain have equal, empty maps, so a comparison of them would hold for every set.
+// names are map keys. For an impossible domain, all devices have equal, empty maps. Comparing them holds for every set.
 type ImpossibleName struct {
 	// ID is the ID of the subexpression.
 	ID int64

@@ -58,7 +58,7 @@ func version(text string) ref.Val {
 	return apiservercel.Semver{Version: parsed}
 }
 
-// capacityValue returns a quantity that points into the copied parameter. Each read copies it again (see [onRead]).
+// capacityValue returns a quantity that points into capacity, which is a copy. Each read copies the quantity (see [onRead]).
 func capacityValue(capacity resourceapi.DeviceCapacity) ref.Val {
 	return apiservercel.Quantity{Quantity: &capacity.Value}
 }

@@ -193,8 +193,8 @@ func TestVariablesThatCompileTo(t *testing.T) {
 	}
 }
 
-// TestVariablesAreInTheCacheKey checks that expressions with different variables don't share a cache key because their
-// concatenated texts are equal.
+// TestVariablesAreInTheCacheKey checks that the result cached for an expression is not used for the same expression with other
+// variables.
 func TestVariablesAreInTheCacheKey(t *testing.T) {
 	reads := "devices.all(d, d.variables.a == '')"
 	for _, test := range []variables{nil, {{Name: "a", Expression: "device.driver"}}, {{Name: "a", Expression: "'x'"}}, {{Name: "b", Expression: "''"}, {Name: "a", Expression: "''"}}} {

@@ -81,7 +81,7 @@ func (t *Turns) join(tenant string) (chan struct{}, error) {
 	return turn, nil
 }
 
-// leave removes a waiting caller. If its turn came at the same moment, leave returns the turn.
+// leave removes a waiting caller. If the caller got its turn at the same moment, leave frees the turn for others.
 func (t *Turns) leave(tenant string, turn chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

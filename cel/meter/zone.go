@@ -55,7 +55,7 @@ func isPlainZone(name string) bool {
 	}) < 0
 }
 
-// isCachedZone reports whether a zone lookup is free. It loads a zone that is not cached yet.
+// isCachedZone loads a zone into the cache if necessary. It reports whether later lookups of the zone read no file.
 func isCachedZone(name string) bool {
 	if name == "" || name == "UTC" || strings.Contains(name, ":") {
 		return true // These zones need no file.

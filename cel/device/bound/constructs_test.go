@@ -87,7 +87,7 @@ func TestCorpusIsUnderstood(t *testing.T) {
 	t.Logf("%d expressions, all but %d understood in every conjunct", len(corpus.Expressions()), len(notUnderstood))
 }
 
-// TestCorpusIsSound checks bounds for random partial sets of the hardware.
+// TestCorpusIsSound checks the bounds of each expression of the corpus for random partial sets of the expression's devices.
 func TestCorpusIsSound(t *testing.T) {
 	e := environment(t)
 	var all []*sound

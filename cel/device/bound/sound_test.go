@@ -98,7 +98,7 @@ func soundOf(f formula, size int, all []*device.Device) *sound {
 	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(slices.Concat(all, strangers)), outcomes: make(map[uint64]bound.Outcome)}
 }
 
-// strangers are devices in the tables that are in no partial set. With strangers, the devices of the sets are few among many.
+// strangers are devices in the tables that no set may contain. A test adds many, so that positions are stored as lists.
 var strangers []*device.Device
 
 // width returns the number of devices in the tables.

@@ -61,7 +61,7 @@ func (w *walker) call(e ast.Expr) part {
 }
 
 // sum returns the size of a sum of two values of unknown type: numbers, strings or lists. The sum is no longer than both operands
-// together. sum records this size, because later operands can be as long.
+// together. This size is also recorded, because the sum may be an operand of later calls.
 func (c *called) sum() float64 {
 	c.text = max(c.text, both(c))
 	c.list = max(c.list, c.count(0)+c.count(1))
@@ -89,8 +89,8 @@ func (c *called) at(i int) float64 {
 // count returns the number of elements of operand i.
 func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
 
-// number returns the absolute value of operand i if the operand is an int literal. Without operand i it returns the value of the
-// parameter otherwise. For any other operand it returns +Inf.
+// number returns the absolute value of operand i if the operand is an int literal, and +Inf if it is anything else. If the call
+// has no operand i, number returns its second parameter.
 func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise

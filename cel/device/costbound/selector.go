@@ -36,9 +36,9 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 }
 
 // Judge compiles a selector and bounds its cost. If derives is true, the text is the expression of a derived attribute instead.
-// The result must not be evaluated. The error is a [*cel.Error], without a result, if the text does not compile. It is a
-// [*SelectorError] if the selector may exceed [SelectorLimits] on a device that the API allows, or else the error of the
-// context.
+// If the text does not compile, the error is a [*cel.Error]. If the selector may exceed [SelectorLimits] on a device that the API
+// allows, the error is a [*SelectorError]. Any other error comes from the context. Only a [*SelectorError] is returned together
+// with a result. The result must not be evaluated.
 func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
 	compile := s.environment.CompileAny
 	if !derives {

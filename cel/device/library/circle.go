@@ -43,7 +43,7 @@ func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
 		return true, true
 	}
-	// A path is a ring with one more element that is joined to all others.
+	// The elements form a path if they form a ring with one additional element that is joined to all of them.
 	return newCircle(g, 1).find()
 }
 

@@ -51,7 +51,7 @@ func (n distinctSize) Number(s *propagate.State) outcome.Number {
 			others = append(others, possible)
 		}
 	}
-	// For the fewest values, devices with values of chosen devices join first. Then devices with the most frequent values join.
+	// The values are fewest if further members repeat the values of chosen devices first, and then have the most frequent values.
 	slices.SortFunc(others, func(a, b int) int { return cmp.Compare(b, a) })
 	least := chosen
 	for _, count := range others {

@@ -94,8 +94,8 @@ func (n or) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// propagateSide propagates a side that need not hold. If a side is subsumed only because it removed devices, it is true for some
-// completions, but not for all.
+// propagateSide propagates one side of the disjunction. If the side is subsumed only after it removed devices, it may be false for
+// completions with these devices. So the result is Fix, not Subsumed.
 func propagateSide(s *propagate.State, c propagate.Condition, before bitset.Set) propagate.Status {
 	switch was := s.Propagate(c); {
 	case was == propagate.Failed || s.Domain.Count() < s.Left:

@@ -206,7 +206,7 @@ const (
 	entryBytes, pointerBytes = 64, 8
 	// maxWork is the number of devices that one call of Infeasible or Bound may visit. That takes some ten milliseconds.
 	maxWork = 1 << 18
-	// workBetween is the work between two checks of the context. The time for one device depends on the expression.
+	// workBetween is the number of devices visited between two checks of the context. The time per device varies by expression.
 	workBetween = 1 << 6
 )
 

@@ -77,7 +77,7 @@ func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (condition.DeviceLi
 // A writtenMap is list.map(x, value) with its syntax.
 type writtenMap struct {
 	condition.Mapped
-	// element is the value, or nil if it depends on the position in the list. device is its variable for the device.
+	// element is the syntax of value, or nil if value reads the index in the list. device is the device variable in element.
 	element ast.Expr
 	device  typedVariable
 }

@@ -27,7 +27,7 @@ type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	// found holds the missing names that conditions list.
+	// found holds messages about names that the Placement reads but no cluster has. Conditions end with some of them.
 	found *finding.Findings
 }
 

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// frozen holds the scores at one time. The same object is used until a score changes.
+// frozen holds a copy of the scores. Snapshots share the copy until a score changes.
 type frozen struct {
 	of map[string]*clusterv1alpha1.AddOnPlacementScore
 }

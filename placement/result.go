@@ -148,7 +148,7 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// formerClause returns the clause about the former decision for conditions without a new decision.
+// formerClause returns a clause for conditions if no new decision was made: the former decision is kept, or nothing is selected.
 func (r *Result) formerClause() string {
 	if r.FormerClusters == 0 {
 		return "no cluster is selected"

@@ -33,7 +33,7 @@ import (
 // The files in testdata contain a hub, Placements, and the expected results. "go test ./placement -rewrite" updates the results.
 // The commands are:
 //
-//	hub       starts again with the set global of all clusters, bound to the namespace of the Placement
+//	hub       starts a new hub, whose set "global" has all clusters and is bound to the namespace of the Placement
 //	change    changes the named objects; null removes an object
 //	place     gives the Placement another spec and decides it
 //	each      does the same for each line

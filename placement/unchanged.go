@@ -51,7 +51,7 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	return true, known.Last.Until
 }
 
-// isUnchanged reports whether the last result is still valid. If it is, the next call compares with the clusters of this snapshot.
+// isUnchanged reports whether the last result is still valid. If so, it stores the available clusters for the next comparison.
 func (r *run) isUnchanged(known *memory.Known) bool {
 	last := known.Last
 	if !last.MayBeValid(r.inputs(known.Plan), r.now, r.snapshot.Scores) {

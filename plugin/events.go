@@ -141,7 +141,7 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 
 // mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims exclude
 // their drivers. Without this check, short-lived pods of one tenant could use up the scheduling time of others by futile
-// retries. The scheduling queue is locked meanwhile, so mayUse only looks up.
+// retries. The scheduling queue is locked meanwhile, so mayUse compiles nothing: it only looks up prepared claims.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
 	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
 		return true

@@ -221,7 +221,7 @@ func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod,
 	return status
 }
 
-// Reserve runs upstream's Reserve. If it succeeds, earlier failures no longer count.
+// Reserve runs upstream's Reserve. If that succeeds, the back-off of the pod's claims ends.
 func (pl *DynamicResourcesCEL) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	status := pl.DynamicResources.Reserve(ctx, state, pod, node)
 	if status.IsSuccess() {

@@ -239,7 +239,7 @@ func written(value any) string {
 }
 
 // schedulers holds the parts of the latest scheduler of this process. A process may run several schedulers one after the other,
-// as scheduler_perf does. They must not share holds, and handlers of the first informers get no events of the second.
+// as scheduler_perf does. Each scheduler needs holds of its own, and handlers that are registered with its own informers.
 type schedulers struct {
 	mutex  sync.Mutex
 	latest *schedulerParts

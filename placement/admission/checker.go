@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options select the Placements to check and how. They must match the options of the controller.
+// Options select the Placements to check, and configure the checks. They must match the options of the controller.
 type Options struct {
 	// All includes all Placements that are not disabled, not only Placements with the annotation celset.dev/placement.
 	All bool

@@ -75,7 +75,7 @@ func malform(content any, choose func(n int) int) {
 	}
 }
 
-// placesOf returns setters for all parts of a JSON value, always in the same order. A setter sets a copy of its value.
+// placesOf returns a setter for each part of a JSON value, always in the same order. The setter stores a copy of its argument.
 func placesOf(content any) []func(any) {
 	var result []func(any)
 	switch container := content.(type) {

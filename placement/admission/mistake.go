@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Limits of messages, in bytes. CEL prints the line for each of its issues, and an expression may have 10 KiB in a line and 100
-// issues.
+// Limits of messages, in bytes. CEL may report 100 issues for an expression, each with a copy of the source line, and a line may
+// have 10 KiB.
 const (
 	maxValue  = 512
 	maxDetail = 4096
@@ -93,7 +93,7 @@ func (m mistake) identity() identity {
 	return identity{index.ReplaceAllString(m.Path.String(), "[]"), string(value)}
 }
 
-// fieldError returns the error for the answer of the API server.
+// fieldError returns the mistake as a field error, which the API server sends to the user.
 func (m mistake) fieldError() *field.Error {
 	detail := cut(m.Err.Error(), maxDetail)
 	switch value := m.value.(type) {

@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package binding creates ManagedClusterSetBindings from RBAC rights, for administrators who prefer to grant rights. In each
-// namespace with a ServiceAccount named [ServiceAccount], [Add] keeps a ManagedClusterSetBinding for every existing set that this
-// account may bind. An account may bind a set if it may create the subresource managedclustersets/bind.
+// Package binding creates ManagedClusterSetBindings from RBAC rights, so that administrators grant rights and create no bindings.
+// In each namespace with a ServiceAccount named [ServiceAccount], [Add] keeps a ManagedClusterSetBinding for every existing set
+// that this account may bind. An account may bind a set if it may create the subresource managedclustersets/bind.
 //
 //	kubectl create serviceaccount placement -n team
 //	kubectl create clusterrole bind-eu --verb=create --resource-name=eu \

@@ -30,7 +30,7 @@ import (
 // decisionGroups are the API groups with a kind PlacementDecision.
 var decisionGroups = []string{clusterv1beta1.GroupName, profilev1alpha1.Group}
 
-// requireComplete checks after each write that every cluster is in some PlacementDecision of each kind.
+// requireComplete checks after each write that every cluster is in some PlacementDecision of the written object's API group.
 func (w *world) requireComplete(t require.TestingT) {
 	written := w.written
 	w.written = func(verb string, object client.Object) {

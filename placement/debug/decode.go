@@ -96,8 +96,8 @@ func decoderOf(header http.Header) (runtime.Decoder, error) {
 		fmt.Sprintf("the body is of type %q; send a Placement as %s or %s", given, runtime.ContentTypeJSON, runtime.ContentTypeYAML))
 }
 
-// named returns an error unless the object has a valid namespace and name. The right to create it and its former decisions depend
-// on them.
+// named returns an error unless the object has a valid namespace and name. They determine who may create the object, and which
+// former decisions belong to the object.
 func named(object *clusterv1beta1.Placement) error {
 	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {
 		return refusalOf(apierrors.NewBadRequest(fmt.Sprintf("metadata.namespace: %q: %s", report.Clip(object.Namespace, report.MaxReason), strings.Join(wrong, ", "))))

@@ -22,8 +22,8 @@
 //	curl -H "Authorization: Bearer $TOKEN" "https://$HOST/debug/placements/team/web?cluster=eu-1&now=2026-08-01T22:00:00Z"
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/
 //
-// The query parameter without is the index of a predicate, counted from 0. The Placement is decided without this predicate. That
-// requires no other right, because a report includes the clusters that a predicate removes.
+// The query parameter "without" is the index of a predicate, counted from 0. The Placement is decided without this predicate.
+// That requires no other right, because a report includes the clusters that a predicate removes.
 //
 // # The page
 //
@@ -38,6 +38,6 @@
 // decision. If the decision fails, the Report has an error, and the HTTP status is 500. Any other failure returns a Status of the
 // Kubernetes API. Its code is 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 or 415 as in HTTP.
 //
-// Answers reveal no more than the user's rights allow: a Placement without the right to get it looks like a missing one. But as
-// on the hub, a Placement in a request reports clusters that its author may not read.
+// Without the right to get a Placement, GET returns 403, even if the Placement doesn't exist. But a report names clusters even if
+// the user may not read ManagedClusters, as a PlacementDecision on the hub does.
 package debug

@@ -105,7 +105,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	reply(ctx, w, status, answer)
 }
 
-// answer authenticates the user first, so that even an error for an unknown path requires it.
+// answer authenticates the user first, so even a request for an unknown path needs authentication.
 func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*report.Report, error) {
 	who, err := h.authenticate(request)
 	if err != nil {

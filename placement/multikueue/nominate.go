@@ -51,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
 			if n.reason != "" {
-				// The API server limits a note to 1,024 bytes, and 20 names may be longer.
+				// The API server limits a note to 1,024 bytes. The names of 20 worker clusters may be longer.
 				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, wellknown.ActionNominating, "No cluster is nominated: %.950s", n.why)
 			}
 			return reconcile.Result{RequeueAfter: n.next}, nil
@@ -143,9 +143,9 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the decision groups in order, reduced to the clusters listed in some. Groups without such clusters are left out.
-// whole is false while PlacementDecisions are being written one by one: a cluster that moves may be in two of them, or missing.
-// The next write causes an event.
+// groups returns the decision groups in order. It leaves out clusters that are not in the list some, and groups without a
+// remaining cluster. whole is false while PlacementDecisions are being written one by one, because a cluster may then be in two
+// PlacementDecisions or in none. The next write causes an event.
 func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
 	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {

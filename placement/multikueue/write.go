@@ -47,7 +47,7 @@ func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructure
 type ownedFields struct {
 	openAPI openapi.Client
 	mutex   sync.Mutex
-	// types is nil at first and after an object did not match it, because Kueue may have changed its version.
+	// types caches Kueue's types. An object that does not match them clears the cache, because Kueue may have been upgraded.
 	types managedfields.TypeConverter
 }
 

@@ -90,7 +90,7 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	return results, RecordedError(a.Attempt, err)
 }
 
-// withContainers returns the claims. In upstream's claim for extended resources on a node, it marks requests for one container.
+// withContainers returns the claims. In upstream's claim for extended resources, it notes the requests that serve each container.
 func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
 	if of < 0 || a.Extended == nil {
@@ -176,7 +176,7 @@ func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 var aboutNode = regexp.MustCompile(`^claim \S+, request \S+: (asks for all devices, but resource pool \S+ is currently (being updated|invalid)|` +
 	`cannot add device \S+ because a claim constraint would not be satisfied)$`)
 
-// overLimit matches upstream's error for a claim with too many devices. With allocationMode All, it concerns the node.
+// overLimit matches upstream's error for a claim with too many devices. With allocationMode All, only this node has too many.
 var overLimit = regexp.MustCompile(`^claim \S+, request \S+: adding \d+ devices exceeds the claim limit of \d+, with \d+ already accounted for$`)
 
 // ofNode marks upstream's errors about the devices of one node as errors of that node. In Kubernetes 1.37 such errors end the

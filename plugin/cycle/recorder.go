@@ -101,7 +101,7 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 // AssumedClaimRestore implements [fwk.ResourceClaimTracker]. If a pod can't be bound after its claim got devices, upstream's
 // plugin calls it to restore the informer's version of the claim. If the watch is late, that version has no devices, and the
 // devices would seem free. The claim was assumed because the API server had stored it, so there is nothing to undo: the watch
-// delivers all later changes. If Writes is nil, no claim is written, and the claim is restored.
+// delivers all later changes. If Writes is nil, this program allocates nothing, and upstream's method runs unchanged.
 func (c watchedClaims) AssumedClaimRestore(namespace, name string) {
 	if c.Writes == nil {
 		c.ResourceClaimTracker.AssumedClaimRestore(namespace, name)

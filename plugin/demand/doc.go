@@ -1,6 +1,6 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package demand counts the shapes of device sets that the claims of a cluster ask for. The preference KeepWhole keeps sets of
-// these shapes whole for future claims.
+// Package demand counts the shapes that the claims of a cluster ask for. A shape is a number of devices of a class that satisfy a
+// constraint of the class. The preference KeepWhole keeps such sets of devices whole for future claims.
 package demand

@@ -170,7 +170,7 @@ func (h *groupHosts) Together(ctx context.Context, members []nodeset.Member) (bo
 	return results != nil, err
 }
 
-// allocatorOfAll returns an allocator with the prepared claims of all kinds. The kinds must have been tried before.
+// allocatorOfAll returns an allocator with the prepared claims of all kinds of pods. Each kind must have been tried before.
 func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	h.allocator.Do(func() {
 		prepared := allocator.Prepared{}

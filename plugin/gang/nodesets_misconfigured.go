@@ -59,7 +59,7 @@ func (pl *NodeSets) misconfigured(ctx context.Context, group *schedulingapi.PodG
 	}
 }
 
-// accepted sets a condition that misconfigured wrote to False. Groups whose constraint was never wrong have no condition.
+// accepted sets the condition of a group to False if misconfigured has set it to True. Other groups get no condition.
 func (pl *NodeSets) accepted(ctx context.Context, group *schedulingapi.PodGroup) {
 	if meta.IsStatusConditionTrue(group.Status.Conditions, wellknown.ConditionMisconfigured) {
 		pl.write(ctx, group, metav1.ConditionFalse, wellknown.ReasonConstraintAccepted, "The last search for nodes found no mistake in the constraint")

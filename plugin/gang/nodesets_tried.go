@@ -123,7 +123,7 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	}
 }
 
-// try assigns pods to the nodes of a choice. For each kind, it follows the order of pods and of nodes.
+// try assigns each pod, in order, to the first node of the choice that can take another pod of this kind.
 func (s *groupSearch) try(choice *groupChoice) {
 	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
 	left := make([]nodeset.Load, len(choice.Members))

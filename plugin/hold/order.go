@@ -92,8 +92,8 @@ func (h *Holds) Taken(pod *v1.Pod, devices []structured.DeviceID, claims []types
 }
 
 // Allocated ends the holds on devices that a scheduler without the plugin has just allocated to a claim. priority is the highest
-// priority of the pods that use the claim. Holds for pods of a lower priority are broken, other holds are lost. Claims of victims
-// are ignored, because the watch may deliver their former allocation late.
+// priority of the pods that use the claim. Holds for pods of a lower priority end with [Broken], other holds end with [Lost].
+// Claims of victims are ignored, because the watch may deliver their former allocation late.
 func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	devices := wholeDevices(claim.Status.Allocation.Devices.Results)
 	has := func(held *held) bool {

@@ -29,7 +29,7 @@ type CountOutcome string
 const (
 	// CountComplete means that all shapes were counted.
 	CountComplete CountOutcome = "complete"
-	// CountPartial means that the counts of some shapes are missing, or all counts with better packing.
+	// CountPartial means that the counts of some shapes are missing, or that the search for a better packing was not completed.
 	CountPartial CountOutcome = "partial"
 	// CountUnchanged means that nothing has changed since the last count.
 	CountUnchanged CountOutcome = "unchanged"

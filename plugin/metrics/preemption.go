@@ -20,8 +20,8 @@ const (
 // HoldEnds are the values of the label "end" of holds that ended.
 var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", holdBroken, "lost", "unrecorded"}
 
-// With these ends the evictions were useful: the pod was bound to its node (holdBound) or to another node (holdMoved), or a
-// preceding pod gets the devices of the victims (holdBroken).
+// With these ends the evictions were useful: the pod was bound to its node (holdBound) or to another node (holdMoved), or another
+// pod, usually of a higher priority, gets the devices of the victims (holdBroken).
 const (
 	holdBound  = "bound"
 	holdMoved  = "moved"

@@ -68,8 +68,8 @@ func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 		return ""
 	}
 	if miss == nil || miss.Fits || miss.Failed {
-		// If missing devices are just being allocated, no claim has them yet, so the claims seem to fit. Failed expressions have a
-		// message of their own.
+		// The pod's claims seem to fit if free devices are reserved for claims that are not allocated yet. Failed expressions have
+		// a message of their own.
 		return ""
 	}
 	return "nearest miss: node " + miss.Node + ": " + miss.String()

@@ -23,9 +23,9 @@
 //   - A reservation ends after the write has returned. By then the write is pending here, whether its answer was a success or was
 //     lost. A write is not pending after an error that proves that it was not stored.
 //   - A stored write is pending until the watch delivers this or a later version of the claim. From then on upstream's list has
-//     it.
-//   - A write with a lost answer is settled by a GET, which is consistent. If the claim has devices, they become pending as
-//     stored. If the claim has another version, the API server will reject the write. If it still has the version of the write,
+//     its devices.
+//   - A write with a lost answer is settled by a GET, which is consistent. If the claim has devices, they count as a stored
+//     write. If the claim has another version, the API server will reject the write. If it still has the version of the write,
 //     the finalizer of allocated claims is removed, which changes the version. A claim without that finalizer stays pending until
 //     the API server has given up the request. A GET settles only writes sent before it.
 //   - Only the leader writes; each request checks the lease when it is sent. The next leader reads all claims before it

@@ -125,7 +125,7 @@ func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.Al
 	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// UnavailableTo returns the held devices, and the devices of claims that were allocated during their hold.
+// UnavailableTo returns the devices held for other pods. For a claim that is already allocated, it returns the allocated devices.
 func (h *Holding) UnavailableTo(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {

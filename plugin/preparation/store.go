@@ -62,7 +62,7 @@ type preparedKey struct {
 	// content identifies a claim by its content. It is zero if own identifies the claim.
 	content allocator.Content
 	own     versionsKey
-	// selectors is the number of the Preparer's selector set.
+	// selectors is the generation of the selector set that the claim was prepared with.
 	selectors uint64
 	// constraints is set if constraints and preferences were compiled too.
 	constraints bool
@@ -210,7 +210,7 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
 	}
 	if v.Constraints {
-		// Any other error repeats a mistake that Prepare has found.
+		// Only an error of the context counts. Prepare has recorded the mistakes in the claim already.
 		if err := explain.Prepare(ctx, v.Environment, claim, v.classes); ctx.Err() != nil {
 			return nil, err
 		}

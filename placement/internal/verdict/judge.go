@@ -127,7 +127,7 @@ func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	return j.share(Verdict{Match: match, reads: j.recorder.reads, transient: j.recorder.transient, PreRelease: j.Predicates.IsPreRelease(of)}), nil
 }
 
-// mostShared is the maximum number of verdicts compared with a new one. Verdicts that differ only in cost count separately.
+// mostShared limits the verdicts that are stored for reuse. Verdicts that differ only in cost are stored separately.
 const mostShared = 64
 
 // share returns an earlier verdict equal to found, or a copy of found. A hub has many clusters, but few different verdicts.

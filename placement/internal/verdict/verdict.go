@@ -71,7 +71,7 @@ type Verdict struct {
 	transient bool
 	// PreRelease is set if the cluster runs a pre-release version and an expression compares that version with the release.
 	PreRelease bool
-	// counted is used by count only. It is set once the verdict has been counted.
+	// counted is used by count only, which adds the size of a verdict once, even if several clusters share the verdict.
 	counted bool
 }
 

@@ -43,7 +43,7 @@ const (
 	OCIRuntime = "celset-oci-runtime"
 	// NodeInit is the first process of a node.
 	NodeInit = "celset-node-init"
-	// Workload is the program in the image of a node.
+	// Workload is the program in the container image that every node has.
 	Workload = "celset-workload"
 )
 

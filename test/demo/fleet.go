@@ -49,7 +49,7 @@ func FleetClusters() []string {
 // fleetDemo is a hub with clusters.
 type fleetDemo struct {
 	hub *demo
-	// members are the demos on the clusters, with one site each.
+	// members contains a demo for each cluster. Each demo has one site, which is a node with devices.
 	members []*demo
 }
 
@@ -114,7 +114,7 @@ func (f *fleetDemo) introduce(ctx context.Context) error {
 	return nil
 }
 
-// totals shows a Placement by the number of devices.
+// totals shows a Placement that selects clusters by their number of devices.
 func (f *fleetDemo) totals(ctx context.Context) error {
 	f.hub.say("1. By totals. Each cluster reports eight accelerators as allocatable (on a hub with Open Cluster Management its")
 	f.hub.say("   agents do so, here the demo does), and in each four are free:\n")
@@ -137,7 +137,7 @@ func (f *fleetDemo) totals(ctx context.Context) error {
 	return misled.showWaiting(ctx, "ring", "ring4: no set of 4 free devices")
 }
 
-// sets shows a Placement by the number of sets.
+// sets shows a Placement that selects clusters by their number of sets.
 func (f *fleetDemo) sets(ctx context.Context) error {
 	f.hub.say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
 	f.hub.say("   of the number is DeviceClass/constraint/devices in a set/now:\n")

@@ -25,7 +25,7 @@ var (
 	versionColumn = column{"VERSION", func(c cluster) string { return c.Status.Version.Kubernetes }}
 )
 
-// claim is a column with the values of a claim.
+// claim returns a column with the clusters' values of a ClusterClaim.
 func claim(title, name string) column {
 	return column{title, func(c cluster) string {
 		for _, claim := range c.Status.ClusterClaims {
@@ -116,7 +116,7 @@ func (d *demo) decide(ctx context.Context, file, name string) (decision, error) 
 	return d.decided(ctx, Team, name, func(decision) bool { return true })
 }
 
-// selected returns the clusters of a decision by name.
+// selected returns the clusters in a decision, in the order of d.clusters.
 func (d *demo) selected(got decision) []cluster {
 	return slices.DeleteFunc(slices.Clone(d.clusters), func(c cluster) bool {
 		return !slices.ContainsFunc(got.clusters, func(one clusterv1beta1.ClusterDecision) bool { return one.ClusterName == c.Name })

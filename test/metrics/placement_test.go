@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/placement/metrics"
 )
 
-// exercisePlacement creates all combinations of labels. The package's own test checks that it creates each metric.
+// exercisePlacement creates a time series for each combination of metric labels. A test of placement/metrics counts the metrics.
 func exercisePlacement(t *testing.T, r *recorder) {
 	t.Helper()
 	measured, err := metrics.New(metrics.Options{Registerer: r.Registerer()})

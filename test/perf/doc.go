@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package perf pins the work of the search for each scenario and occupancy of package internal/testing/shape, in steps and CEL
-// evaluations, which don't depend on the machine. Its benchmark measures the basis of the default budgets:
+// Package perf pins the work of the search for the scenarios of package internal/testing/shape. It counts steps and CEL
+// evaluations, because they don't depend on the machine. The benchmark measures the speeds that determine the default budgets:
 //
 //	make bench
 package perf

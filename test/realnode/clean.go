@@ -24,7 +24,7 @@ var hostDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/run/contain
 // cleanPatience limits the time that the kernel takes to remove a killed node.
 const cleanPatience = 10 * time.Second
 
-// clean ends all remains of a node with that directory, except its files. It fails if something remains.
+// clean kills the processes of the node in dir and removes its cgroups, but keeps its files. It fails if anything else is left.
 func clean(dir string) error {
 	deadline := time.Now().Add(cleanPatience)
 	for {

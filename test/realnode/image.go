@@ -35,7 +35,7 @@ func writeImage(path, program string) error {
 	return os.WriteFile(path, archive, 0o600)
 }
 
-// imageArchive returns the archive. The result is deterministic.
+// imageArchive returns an archive of an image that contains only the program. Equal programs give equal archives.
 func imageArchive(program []byte) ([]byte, error) {
 	layer, err := archiveOf(file{name: programPath, mode: 0o755, content: program})
 	if err != nil {

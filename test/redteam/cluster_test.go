@@ -105,7 +105,7 @@ func startLab(t *testing.T) *lab {
 	return l
 }
 
-// client returns a client of a user without throttling.
+// client returns a client for a user, without client-side throttling.
 func (l *lab) client(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := l.ConfigOf(t, user)

@@ -49,7 +49,7 @@ var ranks = []*rank{
 // pods returns the target number of its pods.
 func (r *rank) pods(nodes int) int { return int(float64(nodes) / r.nodesPerPod) }
 
-// couldRun reports whether a pod of the rank always fits on some node if lower pods are evicted.
+// couldRun reports whether a pod of the rank always fits on some node if all pods of lower ranks are evicted.
 func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 
 const (

@@ -63,7 +63,7 @@ type Publisher struct {
 	// written maps the names of scores to the numbers that were stored last. They are valid until validUntil.
 	written    map[string]int
 	validUntil time.Time
-	// trying is a semaphore for one attempt at a time.
+	// trying is a semaphore, so that only one attempt to publish runs at a time.
 	trying chan struct{}
 }
 
@@ -185,7 +185,7 @@ func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *uns
 		SubResource(subresource...).VersionedParams(options, metav1.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
-// numbersOf returns the valid numbers of a report, by the name of their score. A report has only the few most requested shapes.
+// numbersOf maps the names of scores to numbers of sets, without invalid names. A report has only the most requested shapes.
 func numbersOf(report *fragmentation.Report) map[string]int {
 	numbers := map[string]int{}
 	for i := range report.Shapes {

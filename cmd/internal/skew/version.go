@@ -44,8 +44,8 @@ func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithCon
 	return version.MajorMinor(offered.Major(), offered.Minor()), nil
 }
 
-// Await is [Version] for a starting program. It repeats the request until the API server answers or ctx ends. A refusal or an
-// unreadable version is an error at once.
+// Await is [Version] for a starting program. It repeats the request until the API server answers or ctx ends. It fails at once if
+// the API server denies access, or if the version can't be parsed.
 func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithContext) (*version.Version, error) {
 	var said time.Time
 	for {

@@ -226,8 +226,8 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 // assume records that the number of devices is an assumption. count is the option Count, or 0.
 func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
-// publishedFor returns the attributes of the devices that a class's definition may cover: the devices of the class for a default,
-// and otherwise all devices. It returns nothing if the class has no device.
+// publishedFor returns the attributes of the devices that a definition in a class may cover. With enforcement Always, these are
+// the devices of the class, and otherwise all devices. It returns nothing if the class has no device.
 func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
 	if definition.Enforcement == v1alpha1.EnforcementAlways || len(ofClass) == 0 {
 		return publishedBy(ofClass)
@@ -265,7 +265,7 @@ func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alph
 	return result
 }
 
-// candidates returns the devices that match the covered requests, per node, and sets the possible sizes of sets.
+// candidates returns the devices that match the covered requests, per node. It also stores the possible sizes of a set in facts.
 func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourceapi.ResourceClaim, covered coverage) []candidates {
 	candidates, err := c.nodes.candidates(ctx, claim, covered)
 	if err != nil {

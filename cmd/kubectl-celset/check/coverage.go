@@ -89,7 +89,7 @@ func (c coverage) dependsOnNodes() bool {
 	})
 }
 
-// sums returns the possible numbers of devices on a node: the sums of one alternative per request.
+// sums returns the possible numbers of devices on a node. Each number is the sum of one possible count for each request.
 func (c coverage) sums(on *candidates) map[int]bool {
 	sums := map[int]bool{0: true}
 	for _, request := range c {

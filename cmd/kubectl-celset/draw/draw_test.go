@@ -277,7 +277,7 @@ neuron-device-4  *   neuron-device-5  *   pci-0000-30-1d-0 *
 	}
 }
 
-// TestSameNamesOfTwoDrivers checks that a board adds the driver to names that two drivers share.
+// TestSameNamesOfTwoDrivers checks that a picture shows the driver before the device's name if two drivers use the same name.
 func TestSameNamesOfTwoDrivers(t *testing.T) {
 	slice := func(driver string) *resourceapi.ResourceSlice {
 		return &resourceapi.ResourceSlice{ObjectMeta: metav1.ObjectMeta{Name: driver}, Spec: resourceapi.ResourceSliceSpec{

@@ -86,7 +86,7 @@ func (r *Report) PrintShort(w io.Writer) error {
 	return short.print(w, b.String())
 }
 
-// shown returns the nodes to print. With reasons it omits nodes without a device for any request, if other nodes remain.
+// shown returns the nodes to print. With Why, it omits nodes where no device matches any request, if other nodes remain.
 func (r *Report) shown() []*explain.Explanation {
 	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *explain.Explanation) bool {
 		return len(n.Requests) > 0 && !slices.ContainsFunc(n.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })

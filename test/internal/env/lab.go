@@ -166,7 +166,7 @@ func (l *Lab) CreatePod(t testing.TB, name, profile string, claims ...string) {
 	l.CreatePodAsIs(t, pod)
 }
 
-// CreatePodOn creates a pod for one node that uses the claims.
+// CreatePodOn creates a pod that uses the claims and can run only on the given node.
 func (l *Lab) CreatePodOn(t testing.TB, node, name, profile string, claims ...string) {
 	t.Helper()
 	pod := Pod(name, profile, claims...)

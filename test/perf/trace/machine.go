@@ -35,7 +35,7 @@ type Machine struct {
 	Name        string
 	topology    topology.Topology
 	constraints []constraint
-	// gpus are the devices in the types of NVIDIA's policies, or nil if the devices are not GPUs.
+	// gpus are the devices in the form that NVIDIA's go-gpuallocator needs, or nil if the devices are not GPUs.
 	gpus []*gpuallocator.Device
 	// sets maps a size to all sets that satisfy the constraint, in the order of an allocator.
 	sets map[int][]shape.Set
@@ -173,7 +173,7 @@ func (m *Machine) class() *resourceapi.DeviceClass {
 	return class
 }
 
-// claim requests size devices, and refers to the constraint for this size.
+// claim returns a claim that requests size devices. It refers to the constraint for this size, if there is one.
 func (m *Machine) claim(size int) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("mla", className, int64(size))}
 	for _, c := range m.constraints {
@@ -298,7 +298,7 @@ var nvLinks = [8][8]int{
 	{0, 0, 0, 1, 2, 1, 2, 0},
 }
 
-// cubeMeshGPUs returns the GPUs of the hybrid cube mesh in the types of NVIDIA's policies.
+// cubeMeshGPUs returns the GPUs of the hybrid cube mesh, in the form that NVIDIA's go-gpuallocator needs.
 func cubeMeshGPUs() []*gpuallocator.Device {
 	gpus := make([]*gpuallocator.Device, len(nvLinks))
 	for i := range gpus {

@@ -38,7 +38,7 @@ func run(args []string, signals <-chan os.Signal) error {
 		return errors.New("usage: nodeinit <ready file> <private directory> <host directory>, any number of those")
 	}
 	if os.Getpid() != 1 {
-		// Otherwise it would change the mounts of the machine.
+		// Outside a new namespace, nodeinit would change the mounts of the machine.
 		return errors.New("not the first process of a PID namespace")
 	}
 	ready, private, hostDirs := args[0], args[1], args[2:]

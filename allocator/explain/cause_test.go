@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
@@ -220,6 +221,33 @@ func TestCausesInWords(t *testing.T) {
 		e, err := w.problem(t, nil, func(string) bool { return false }).Node(t.Context(), node)
 		require.NoError(t, err)
 		require.Equal(t, want, e.Causes[0].Message, e.String())
+	}
+}
+
+// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule of a taint: the first by name, whatever the order of the
+// rules, and no rule that does not select the device.
+func TestTaintRulesAreNamed(t *testing.T) {
+	rule := func(name, key string, selector *compat.DeviceTaintSelector) *compat.DeviceTaintRule {
+		rule := &compat.DeviceTaintRule{}
+		rule.Name, rule.Spec.DeviceSelector, rule.Spec.Taint.Key, rule.Spec.Taint.Effect = name, selector, key, "NoExecute"
+		return rule
+	}
+	rules := []*compat.DeviceTaintRule{
+		rule("a-without-selector", "broken", nil),
+		rule("b-of-another-device", "broken", &compat.DeviceTaintSelector{Device: ptr.To("device-1")}),
+		rule("c-of-another-taint", "hot", &compat.DeviceTaintSelector{}),
+		rule("d-of-the-pool", "broken", &compat.DeviceTaintSelector{Pool: ptr.To("pool-0")}),
+		rule("e-of-all-devices", "broken", &compat.DeviceTaintSelector{}),
+	}
+	w := world{count: 1}
+	w.pools[0].things = []worldDevice{{tainted: true}}
+	for range 2 {
+		p := w.problem(t, nil, func(string) bool { return false })
+		p.TaintRules = rules
+		e, err := p.Node(t.Context(), node)
+		require.NoError(t, err)
+		require.Equal(t, "devices that match have taints that the claims don't tolerate: broken=:NoExecute of DeviceTaintRule d-of-the-pool", e.Causes[0].Message)
+		slices.Reverse(rules)
 	}
 }
 

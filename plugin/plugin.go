@@ -201,7 +201,8 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}, pl.activate)
 	pl.misses = &observe.NearMisses{
 		Allocators: pl.allocators, Prepared: pl.prepared, Name: pl.name, WithTimeout: shared.withTimeout,
-		Nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+		TaintRules: shared.taintRules(handle),
+		Nodes:      func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
 	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.Manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {

@@ -15,9 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 	fwk "k8s.io/kube-scheduler/framework"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/clock"
 
@@ -141,8 +143,8 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 	if p.writes == nil {
 		writes, err := pendingwrites.New(pendingwrites.Config{
 			Client: handle.ClientSet(), KubeConfig: handle.KubeConfig(), Leads: p.guard.Leads,
-			Delivered:    handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
-			Tracker: handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
+			Delivered: handle.SharedInformerFactory().Resource().V1().ResourceClaims().Informer().GetIndexer(),
+			Tracker:   handle.SharedDRAManager().ResourceClaims(), Clock: clock.RealClock{},
 			Settled: func(outcome pendingwrites.Outcome) { measured.ObservePendingWrite(string(outcome)) },
 		})
 		if err != nil {
@@ -152,6 +154,14 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 		p.writes = writes
 	}
 	return p.writes, nil
+}
+
+// taintRules returns the DeviceTaintRules that the scheduler watches, or nil if it watches none.
+func (p *profiles) taintRules(handle fwk.Handle) resourcelisters.DeviceTaintRuleLister {
+	if p.gates == nil || !p.gates.Enabled(kubefeatures.DRADeviceTaintRules) {
+		return nil
+	}
+	return handle.SharedInformerFactory().Resource().V1().DeviceTaintRules().Lister()
 }
 
 // groupsOf returns the groups of all profiles.

@@ -78,7 +78,7 @@ func (p *Problem) lacking(node *v1.Node) []gate {
 
 // features names a minimal set of gates that must be on. If the claims don't fit beside the owners, the owners count as having no
 // devices.
-func (p *Problem) features(ctx context.Context, node *v1.Node, owners []Owner) (string, error) {
+func (p *Problem) features(ctx context.Context, node *v1.Node, _ []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	needed := p.lacking(node)
 	fits := func(gates []gate) (bool, error) {
 		with := p.withGates(node, gates)

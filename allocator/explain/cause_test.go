@@ -159,7 +159,7 @@ func TestCausesAreTrue(t *testing.T) {
 			return slices.ContainsFunc(e.InTheWay, func(o explain.Owner) bool { return o.Claim == claim })
 		}
 		alone := sets.New[string]()
-		for _, kind := range []string{explain.CauseFeature, explain.CausePool, explain.CauseNodeSelector, explain.CauseTaint, explain.CauseCapacity, explain.CauseCounters} {
+		for _, kind := range explain.CauseKinds() {
 			if fits(sets.New(kind), none) {
 				alone.Insert(kind)
 			}
@@ -197,8 +197,9 @@ func TestCausesAreTrue(t *testing.T) {
 	require.Len(t, seen, 10, "the generator has lost a case: %v", seen)
 }
 
-// TestCausesInWords has one cause each on a node with two pools.
+// TestCausesInWords has one cause each on a node with two pools, and each kind of cause.
 func TestCausesInWords(t *testing.T) {
+	seen := sets.New[string]()
 	for want, change := range map[string]func(*world){
 		"devices that match have taints that the claims don't tolerate: broken=:NoExecute":             func(w *world) { w.pools[0].things[0].tainted = true },
 		"pool mla.example.com/pool-0 is incomplete: 2 of 3 ResourceSlices of generation 3 can be used": func(w *world) { w.pools[0].missing = true },
@@ -221,7 +222,9 @@ func TestCausesInWords(t *testing.T) {
 		e, err := w.problem(t, nil, func(string) bool { return false }).Node(t.Context(), node)
 		require.NoError(t, err)
 		require.Equal(t, want, e.Causes[0].Message, e.String())
+		seen.Insert(e.Causes[0].Kind)
 	}
+	require.Equal(t, sets.New(explain.CauseKinds()...), seen)
 }
 
 // TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule of a taint: the first by name, whatever the order of the

@@ -87,17 +87,16 @@ COVERAGE ?= bin/coverage.out
 COVERAGE_FLAGS ?=
 # Packages whose tests on an API server are in the module of tests.
 COVERED_ELSEWHERE = github.com/celset/celset/placement/admission,github.com/celset/celset/placement/binding,github.com/celset/celset/placement/controller,./topologydriver,./topologydriver/cdi,./topologydriver/checkpoint
-# Tests of cel/device/bound are tests of the packages below it as well.
-BOUND = $(shell $(GO) list ./cel/device/bound/...)
+# The package above an internal package has most of its tests.
 test-coverage:
 	@mkdir -p $(dir $(COVERAGE))
-	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $(filter-out $(BOUND),$(LIBRARIES))
-	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=./cel/device/bound/... -coverprofile=$(COVERAGE).bound $(BOUND)
-	tail -n +2 $(COVERAGE).bound >> $(COVERAGE)
-	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=./placement/internal/... -coverprofile=$(COVERAGE).steps ./placement
-	tail -n +2 $(COVERAGE).steps >> $(COVERAGE)
-	CELSET_NIGHTLY= $(GO) test -C test -count=1 $(TEST_FLAGS) -coverpkg=$(COVERED_ELSEWHERE) -coverprofile=$(abspath $(COVERAGE)).test $(TEST_RACE_PACKAGES)
-	tail -n +2 $(COVERAGE).test >> $(COVERAGE)
+	CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverprofile=$(COVERAGE) $$(printf '%s\n' $(LIBRARIES) | grep -vE 'celset/((allocator|placement)(/internal/.*)?|cel/device/bound(/.*)?)$$')
+	for of in ./allocator,./allocator/internal/... ./placement,./placement/internal/... ./cel/device/bound/...; do \
+		CELSET_NIGHTLY= $(GO) test -count=1 $(TEST_FLAGS) -coverpkg=$$of -coverprofile=$(COVERAGE).part $$(echo $$of | tr , ' ') || exit; \
+		tail -n +2 $(COVERAGE).part >> $(COVERAGE); \
+	done
+	CELSET_NIGHTLY= $(GO) test -C test -count=1 $(TEST_FLAGS) -coverpkg=$(COVERED_ELSEWHERE) -coverprofile=$(abspath $(COVERAGE)).part $(TEST_RACE_PACKAGES)
+	tail -n +2 $(COVERAGE).part >> $(COVERAGE)
 	$(GO) test -C test ./coverage -run TestNoPackageIsTestedLess -count=1 -profile=$(abspath $(COVERAGE)) $(COVERAGE_FLAGS)
 
 coverage: ## record how much of each package its tests reach; a fall fails the nightly run

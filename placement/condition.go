@@ -56,7 +56,7 @@ func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. If stands is set, the former decision stays in effect, so clusters
+// evaluated sets the condition PlacementEvaluationFailed. If keepsFormer is set, the former decision stays in effect, so clusters
 // with failures may still be selected.
 func (r *report) evaluated(failed []candidate.Removal, keepsFormer bool) {
 	if len(failed) == 0 {
@@ -136,8 +136,8 @@ func (r *report) scheduled(selected int) {
 	}
 }
 
-// nothing reports whether there is no cluster to choose from, and sets the condition. The decision is then empty, even if a
-// predicate is invalid.
+// nothing reports whether there is no cluster to choose from. If so, it sets the condition PlacementSatisfied, and the decision
+// is empty, even if a predicate is invalid.
 func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
@@ -183,13 +183,13 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured adds a mistake that only writing to the hub revealed, although the decision was written. It sets a condition.
+// Misconfigured adds a mistake found while writing to the hub, and sets its condition. The decision was written anyway.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// KeepFormer adds a mistake that only writing to the hub revealed, and that prevented writing the decision. The former decision
-// stays in effect, and the conditions say why.
+// KeepFormer adds a mistake found while writing to the hub. The mistake prevented the write, so the former decision stays in
+// effect, and the conditions say why.
 func (r *Result) KeepFormer(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)

@@ -60,8 +60,8 @@ const (
 // [Scheduler.Schedule] reports an [Overrun] and not an error.
 type Deadline = deadline.Deadline
 
-// WithDeadline returns a context that ends after the given time. Its cause names limit, the limit of the whole work, which may
-// be longer if the work continues later in another context.
+// WithDeadline returns a context that ends after the given time. The message of its cause names limit, the limit of the whole
+// work. limit is longer than after if the work continues later in another context.
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return deadline.With(ctx, after, limit)
 }
@@ -131,8 +131,8 @@ type (
 const MaxSliceLength = decision.MaxSliceLength
 
 // Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
-// cluster that stays selected is in some PlacementDecision. The steps must end at the first one that fails or whose result is not
-// certain. Each object must be written in the version that former has.
+// cluster that stays selected is in some PlacementDecision. The caller must stop at the first step that fails or has an uncertain
+// result. Each write must require the resource version in former, or the version that an earlier step has made.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return decision.Updates(former, wanted)
 }

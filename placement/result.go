@@ -39,8 +39,8 @@ type Result struct {
 	Dependencies
 	Steps
 	Evaluation
-	// TotalCost is the cost of all verdicts, with reused ones, in CEL cost units. A decision from scratch would cost about as
-	// much.
+	// TotalCost is the cost of all verdicts in CEL cost units, including reused verdicts. A decision without reused verdicts would
+	// cost about as much.
 	TotalCost uint64
 	// Overrun is set if the evaluations exceeded a time limit, so that the former decision stays in effect. The next attempt
 	// reuses the verdicts found so far.

@@ -55,7 +55,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	defer entry.Release(known)
 	if !entry.Remembers() {
-		// An object that is not remembered may come from a list that was read for this decision only.
+		// The list of clusters may have been read for this decision only. It must not replace the list in the shared memberships.
 		r.memberships = &hub.Memberships{}
 	}
 	known.Last = nil
@@ -74,7 +74,7 @@ type run struct {
 	memberships *hub.Memberships
 	now         time.Time
 	timer       *deadline.Timer
-	// all is the version of all PlacementDecisions. own is the version of the Placement's own.
+	// all is the version of all PlacementDecisions. own is the version of this Placement's PlacementDecisions.
 	all, own uint64
 	found    finding.Findings
 	result   *Result
@@ -111,7 +111,7 @@ func (r *run) available() (*hub.Availability, error) {
 	return available, err
 }
 
-// schedule decides the Placement unless a problem prevents it.
+// schedule makes the decision, or reports in the conditions why the former decision stays in effect.
 func (r *run) schedule(known *memory.Known) error {
 	compiled, spec := known.Plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
@@ -213,7 +213,7 @@ func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []
 	return candidates
 }
 
-// pick selects up to the wanted number of ranked candidates. It returns nil if the spread constraints make no difference.
+// pick selects up to the wanted number of candidates. The ranking is nil if spread constraints can't change the selection.
 func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	candidates, limit, wanted := r.result.Candidates, len(r.result.Candidates), 0
 	if n := r.placement.Spec.NumberOfClusters; n != nil {

@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/placement/internal/plan"
 )
 
-// Responsible reports whether a Placement must be decided. A Placement that is being deleted must not. Any other Placement must
-// be decided if it has [wellknown.AnnotationPlacement]. If all is set, every other Placement must be decided, too, unless it has
-// [clusterv1beta1.PlacementDisableAnnotation]. That annotation keeps other schedulers away, so on a shared hub a Placement has
-// both. PlacementDecisions of other Placements must not be touched.
+// Responsible reports whether a Placement must be decided: it has [wellknown.AnnotationPlacement] and is not being deleted. If all
+// is set, a Placement without this annotation counts too, unless it has [clusterv1beta1.PlacementDisableAnnotation]. The second
+// annotation keeps other schedulers away, so on a shared hub a Placement has both annotations. PlacementDecisions of other
+// Placements must not be touched.
 func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	switch {
 	case placement == nil || !placement.DeletionTimestamp.IsZero():
@@ -33,7 +33,7 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 }
 
 // Validate returns the mistakes in a Placement. A Placement without mistakes can be decided, so an admission webhook can reject
-// exactly the others. Validate fails only if the context ends.
+// exactly the Placements with mistakes. Validate fails only if the context ends.
 func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
 		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("there is no Placement")}}, nil

@@ -30,7 +30,7 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 			raw = args.Raw
 		}
 	case *config.DynamicResourcesArgs:
-		// The plugin replaces upstream's plugin under its name.
+		// The plugin replaces upstream's plugin under upstream's name.
 		if args != nil {
 			upstreams = *args
 		}

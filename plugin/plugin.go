@@ -84,13 +84,13 @@ var (
 )
 
 // New returns the plugin for a program other than celset-scheduler: an autoscaler that tries pods on nodes which don't exist yet,
-// a queue, another scheduler. It has the signature of upstream's [dynamicresources.New] and replaces it. It takes upstream's
-// arguments, and then upstream's name, or [DynamicResourcesCELArgs]. The framework needs no client and can have any
-// SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is first tried. New starts no
-// goroutines and registers no metrics.
+// a queue, another scheduler. New replaces upstream's [dynamicresources.New] and has the same signature. args are upstream's
+// arguments or [DynamicResourcesCELArgs]. With upstream's arguments, the plugin has upstream's name. The framework needs no client
+// and can have any SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is first tried. New
+// starts no goroutines and registers no metrics.
 //
-// celset-scheduler needs further parts because it binds pods of several tenants: turns of namespaces, the end of attempts that
-// take too long, held devices, and writes with a lost answer. New leaves them out. See [NewFactories].
+// celset-scheduler binds pods of several tenants. So it also needs turns of namespaces, time limits for attempts, held devices and
+// pending writes. New leaves these parts out. See [NewFactories].
 //
 // [DynamicResourcesCELArgs]: https://pkg.go.dev/github.com/celset/celset/apis/config/v1alpha1#DynamicResourcesCELArgs
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {

@@ -37,7 +37,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	c := pl.resolver.Resolve(pod)
 	if c.Err != nil || podclaims.Bounded(c.Unallocated) != nil || len(c.Unallocated) == 0 && !wantsExtended {
-		// PreFilter reports mistakes. Pods that only need to be bound are never gated.
+		// PreFilter reports mistakes in claims. Pods whose claims have devices already are never gated.
 		return status
 	}
 	_, missing, err := pl.prepared.Of(ctx, c.Unallocated)
@@ -53,7 +53,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	return pl.gate(pod, c)
 }
 
-// gate gates a pod outside of the queue if the guard would refuse it now.
+// gate keeps a pod out of the scheduling queue if the guard would refuse the pod now.
 func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if pl.turns.Gate(pl.requestOf(pod, c)) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")

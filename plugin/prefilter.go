@@ -36,7 +36,6 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	c := pl.resolver.Resolve(pod)
 	state.Write(cycle.ClaimsKey, c)
 	if c.Err != nil {
-		pl.turns.NoteRefused(pod)
 		return nil, unusable(c.Err)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {

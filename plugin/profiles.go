@@ -136,7 +136,7 @@ func (p *profiles) preparedOf(ctx context.Context, view preparation.View, activa
 	return preparation.Ahead{View: view, Background: p.background, Activate: activate}
 }
 
-// writesOf returns the shared pending writes. They are settled until ctx is done.
+// writesOf returns the shared pending writes. On the first call, it starts to settle them in the background until ctx is done.
 func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*pendingwrites.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -3,8 +3,8 @@
 
 // Command celset-placement writes the PlacementDecisions of an Open Cluster Management hub. It decides Placements with the
 // annotation celset.dev/placement: "true", or with --all-placements every Placement that is not disabled. --manage-bindings
-// creates ManagedClusterSetBindings from rights of ServiceAccounts. --inventory uses ClusterProfiles of SIG Multicluster as
-// clusters. --multikueue nominates clusters of a Placement for Kueue's Workloads. --debug-bind-address serves the reasons for
+// creates ManagedClusterSetBindings for sets that a ServiceAccount may bind. --inventory uses ClusterProfiles of SIG Multicluster
+// as clusters. --multikueue nominates clusters of a Placement for Kueue's Workloads. --debug-bind-address serves the reasons for
 // selections. See packages placement/controller, placement/binding, placement/multikueue, placement/metrics and placement/debug.
 package main
 

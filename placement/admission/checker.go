@@ -58,8 +58,8 @@ func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (
 	return result, err
 }
 
-// CheckUpdate checks an update. The verdict has an error for each new misconfiguration, and a warning for each that old has too.
-// The returned error comes from the context.
+// CheckUpdate checks an update. The verdict has an error for each new misconfiguration, and a warning for each misconfiguration
+// that old has too. The returned error comes from the context.
 func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
 		return Verdict{}, nil

@@ -29,12 +29,12 @@ const (
 	maxDetail = 4096
 )
 
-// mistake is a misconfiguration with the wrong value.
+// mistake is a misconfiguration together with the value that is wrong.
 type mistake struct {
 	*placement.Misconfiguration
-	// value has a type of decoded JSON; nil if the field is absent.
+	// value is the wrong value, with a type of decoded JSON. It is nil if the field is absent.
 	value any
-	// known is true if value was looked up successfully.
+	// known is false if the value could not be looked up.
 	known bool
 }
 

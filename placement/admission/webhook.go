@@ -25,7 +25,7 @@ const Path = "/validate-placements"
 const (
 	// maxErrors is the largest number of errors in an answer.
 	maxErrors = 20
-	// maxJudged is the number of concurrent checks, each of another namespace. maxWaiting limits the waiting checks of a namespace.
+	// maxJudged limits the concurrent checks, at most one per namespace. maxWaiting limits the waiting checks of a namespace.
 	maxJudged, maxWaiting = 64, 64
 )
 
@@ -54,7 +54,7 @@ type validator struct {
 	turns   *fairness.Turns
 }
 
-// take waits for the turn of a namespace.
+// take waits for the turn of a namespace. The caller calls end after the check.
 func (v validator) take(ctx context.Context, namespace string) (end func(), err error) {
 	end, err = v.turns.Take(ctx, namespace)
 	if errors.Is(err, fairness.ErrTooMany) {

@@ -95,7 +95,7 @@ func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconc
 	r.scores.changed()
 	managed, err := r.inventory.Cluster(ctx, r.client, object.GetNamespace())
 	if err != nil {
-		// Scores without a cluster are not read. The creation of the cluster is an event of its own.
+		// The scores of a missing cluster are not read. The creation of the cluster is an event of its own.
 		return nil
 	}
 	return slices.DeleteFunc(r.choosing(ctx, managed), func(request reconcile.Request) bool {

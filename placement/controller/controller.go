@@ -54,7 +54,7 @@ type Options struct {
 	// ProfileDecisions makes the controller also write PlacementDecisions of SIG Multicluster. It requires the Inventory
 	// [inventory.ClusterProfiles].
 	ProfileDecisions bool
-	// Observer measures what is written. It may be nil.
+	// Observer measures writes and turns. It may be nil.
 	Observer Observer
 	// Now returns the current time. Nil means [time.Now].
 	Now func() time.Time

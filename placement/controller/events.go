@@ -45,7 +45,7 @@ func (l lateEvents) refer(object runtime.Object) runtime.Object {
 	return object
 }
 
-// maxNote is the longest note in bytes that the API server accepts for an event, less the bytes of the mark for a cut note.
+// maxNote is the maximum length of a note in bytes, before clip adds dots. The API server accepts little more for an event.
 const maxNote = 1000
 
 func clip(note string) string {

@@ -65,7 +65,7 @@ func (s *served) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
 }
 
-// get returns the body that a client reads from a path below the resource, whether sent in one piece or in many.
+// get returns the filtered body of the response for a path. It checks that a response in small pieces gives the same body.
 func get(t require.TestingT, of schema.GroupVersionResource, path, text string) (string, map[string]int, error) {
 	var results [2]string
 	var observed map[string]int

@@ -31,7 +31,7 @@ type ledger struct {
 	placements map[types.NamespacedName]sets.Set[string]
 	// deleted maps an object that this process deleted to its last version, until the event arrives.
 	deleted map[types.NamespacedName]string
-	// listed maps a Placement to the version of its last list. An event about an object outside the list is obsolete if it is older.
+	// listed maps a Placement to the version of the last list of its objects. Older events about unlisted objects are obsolete.
 	listed map[types.NamespacedName]string
 	// awaited are the answers that have not arrived yet.
 	awaited map[*answer]struct{}

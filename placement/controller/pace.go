@@ -46,7 +46,7 @@ type pace struct {
 	slow bool
 	// spent is the evaluation time of the decision in progress, last the evaluation time of the last complete decision.
 	spent, last time.Duration
-	// overruns counts consecutive decisions that took too long. The Placement waits until the time until.
+	// overruns counts consecutive decisions that took too long. After an overrun, the Placement waits until the time in until.
 	overruns int
 	until    time.Time
 }
@@ -55,7 +55,7 @@ type pace struct {
 const (
 	// TurnDone means that the evaluations of the Placement are complete.
 	TurnDone = "done"
-	// TurnContinued means that evaluations and time for them are left.
+	// TurnContinued means that the evaluations are incomplete and will continue in another turn.
 	TurnContinued = "continued"
 	// TurnFailed means that the evaluations take too long.
 	TurnFailed = "failed"
@@ -63,8 +63,8 @@ const (
 	TurnUnchanged = "unchanged"
 )
 
-// turn returns how long a Placement may be evaluated now. It returns 0 for a Placement that waits: stored verdicts may suffice
-// for a decision, or no cluster may be left to choose from.
+// turn returns how long a Placement may be evaluated now. It returns 0 while the Placement waits after an overrun. It may be
+// decided even then: stored verdicts may suffice, or no cluster may be left to choose from.
 func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	if p.until.After(now) {
 		return 0
@@ -72,7 +72,7 @@ func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	return max(time.Millisecond, min(timeouts.Turn, timeouts.Total-p.spent))
 }
 
-// spend adds the time of an attempt. done ends the decision.
+// spend adds the time of an attempt to spent. done is true if the decision is complete.
 func (p *pace) spend(took time.Duration, done bool) {
 	if p.spent += took; done {
 		p.last, p.spent = p.spent, 0

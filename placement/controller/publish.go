@@ -29,7 +29,7 @@ import (
 // with the same name and clusters. Both kinds need the same steps from the current to the wanted objects. So objects of SIG
 // Multicluster are converted, and [placement.Updates] computes the steps.
 
-// publishing is one round of writes to the PlacementDecisions of SIG Multicluster of a Placement.
+// publishing is one round of writes to a Placement's PlacementDecisions of SIG Multicluster.
 type publishing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement

@@ -121,8 +121,8 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 	}, func() { r.usual.add(request) })
 }
 
-// unchanged reports whether the hub has the last decision and the clusters that changed since don't affect it. If it reports
-// false, its time counts as spent.
+// unchanged reports whether the hub has the last decision and later changes of clusters don't affect it. If it returns false, the
+// time of this check counts as evaluation time.
 func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Placement) (unchanged bool, requeue time.Time, err error) {
 	if r.profiles != "" {
 		if published, err := r.isPublished(ctx, object); err != nil || !published {

@@ -57,8 +57,8 @@ func (r *records) get(object client.Object) record {
 	return r.named(client.ObjectKeyFromObject(object)).about(object)
 }
 
-// about returns the record for this object. It is new if the record has another UID, and its pace is new if it has another
-// generation: a corrected expression ends the delay after overruns. slow stays, because a worker of that queue may have the
+// about returns the record for this object, or a new record if the UID differs. If the generation differs, the pace starts again,
+// because a corrected expression ends the delay after overruns. slow is kept, because a worker of the slow queue may have the
 // Placement.
 func (r record) about(object client.Object) record {
 	if r.uid != object.GetUID() {
@@ -80,8 +80,8 @@ func (r *records) change(object client.Object, to func(*record)) {
 	r.of[key] = known
 }
 
-// read stores which scores a result depends on, and whether it depends on all bindings. It reports whether that differs from
-// the former result. If so, events about them may have been missed, and the Placement must be decided once more.
+// read stores which scores a result depends on, and whether it depends on all bindings. It reports whether these dependencies
+// differ from the former result. Then events may have been missed, and the Placement must be decided once more.
 func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets bool) (changed bool) {
 	r.change(object, func(known *record) {
 		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names) || known.namesSets != namesSets

@@ -123,7 +123,7 @@ func (e *foreignError) Error() string {
 		e.decision.GetNamespace(), e.decision.GetName(), of, e.placement.Name)
 }
 
-// misconfiguration returns the mistake in the Placement, which is its name.
+// misconfiguration reports the name of the Placement as its mistake.
 func (e *foreignError) misconfiguration() *placement.Misconfiguration {
 	return &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: e}
 }
@@ -162,7 +162,7 @@ func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1bet
 	return nil
 }
 
-// delete removes an object if it has not changed. An object that is already gone causes no event.
+// delete removes an object if it has not changed. If the object is already gone, no event is recorded.
 func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDecision) error {
 	err := w.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {

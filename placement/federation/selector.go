@@ -21,8 +21,8 @@ const ClusterSelectorAnnotation = "federation.alpha.kubernetes.io/cluster-select
 type Requirement struct {
 	// Key is a label key.
 	Key string `json:"key"`
-	// Operator is one of ! DoesNotExist exists Exists, without values; = == != gt Gt > lt Lt <, with one; in In notin NotIn, with at
-	// least one.
+	// Operator is !, DoesNotExist, exists or Exists without values; =, ==, !=, gt, Gt, >, lt, Lt or < with one value; or in, In,
+	// notin or NotIn with at least one value.
 	Operator string `json:"operator"`
 	// Values are label values. gt and lt compare integers.
 	Values []string `json:"values,omitempty"`

@@ -42,7 +42,7 @@ func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.Man
 	return result
 }
 
-// labelsOf returns the labels of a profile, plus labels for the set and the manager if they are given elsewhere.
+// labelsOf returns the labels of a profile. It adds labels for the cluster set and the manager if the profile lacks them.
 func labelsOf(profile *profilev1alpha1.ClusterProfile, set string) map[string]string {
 	result := profile.Labels
 	add := func(key, value string) {

@@ -36,7 +36,7 @@ const (
 	unchanged = "unchanged"
 	// addOn is the label value for all prioritizers that read AddOnPlacementScores.
 	addOn = "AddOn"
-	// unknown is the reason of a failed evaluation without a reason.
+	// unknown is the value of the label "reason" if the error of an evaluation contains no reason.
 	unknown = "Unknown"
 )
 

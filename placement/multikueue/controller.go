@@ -30,7 +30,7 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "celset-multikueue"
 
-// DefaultRound equals the interval of Kueue's incremental dispatcher.
+// DefaultRound is the default of [Options.Round]. It equals the interval of Kueue's incremental dispatcher.
 const DefaultRound = 5 * time.Minute
 
 // Kinds of Kueue in the version of release 0.15 and later.

@@ -11,7 +11,7 @@
 //
 // A Workload is dispatched if its quota is reserved, its admission check of the controller kueue.x-k8s.io/multikueue is pending,
 // and no cluster is assigned. Its label cluster.open-cluster-management.io/placement names a Placement in its namespace. Kueue
-// copies the label from the job if labelKeysToCopy lists it. A Workload without the label is nominated all clusters at once.
+// copies the label from the job if its configuration (labelKeysToCopy) lists it. Without the label, all clusters are nominated.
 //
 // # Nominated clusters
 //

@@ -24,14 +24,14 @@ import (
 // nomination holds the clusters that a Workload is offered to.
 type nomination struct {
 	clusters []string
-	// reason and why are for the event if no cluster is nominated.
+	// reason and why are the reason and the message of the event if no cluster is nominated.
 	reason, why string
 	// next is the time until more clusters are nominated; 0 means never.
 	next time.Duration
 }
 
-// Reconcile nominates the clusters of a Workload. If the cached objects require a write, it decides again with the Workload of
-// the API server.
+// Reconcile nominates clusters for a Workload. If the cached objects require a write, it decides again with the Workload of the
+// API server.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var (
 		object *unstructured.Unstructured
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: n.next}, r.write(ctx, object, n.clusters)
 }
 
-// nominate returns the clusters to offer to a Workload, or nil if it waits for no cluster or the decision is incomplete.
+// nominate returns the clusters to offer to a Workload, or nil if the Workload waits for no cluster or the decision is incomplete.
 func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, error) {
 	if !w.waits() {
 		return nil, nil
@@ -143,9 +143,9 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the clusters of each decision group that are also in some, in order. Groups without such clusters are left
-// out. whole is false while PlacementDecisions are being written one by one: a cluster that moves may be in two of them or in
-// none. The next write causes an event.
+// groups returns the decision groups in order, reduced to the clusters listed in some. Groups without such clusters are left out.
+// whole is false while PlacementDecisions are being written one by one: a cluster that moves may be in two of them, or missing.
+// The next write causes an event.
 func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
 	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// write nominates clusters of a Workload that was read from the API server. An empty list removes the nomination.
+// write nominates clusters for a Workload that was read from the API server. An empty list removes the nomination.
 func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructured, clusters []string) error {
 	applied, err := r.fields.of(object)
 	if err != nil {
@@ -51,7 +51,7 @@ type ownedFields struct {
 	types managedfields.TypeConverter
 }
 
-// of returns a Workload with these fields only.
+// of returns a copy of a Workload that has only the fields applied by Kueue's field manager.
 func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result := &unstructured.Unstructured{Object: map[string]any{}}
 	entries := object.GetManagedFields()

@@ -46,7 +46,7 @@ func (r maker) make(err error, all bool) *Report {
 	result := &Report{
 		Placement:    object,
 		Responsible:  placement.Responsible(object, all),
-		KeepsFormer:       r.result.KeepsFormer(),
+		KeepsFormer:  r.result.KeepsFormer(),
 		Undecided:    r.result.Decision == nil && r.result.First,
 		Status:       r.result.ApplyTo(object.Status),
 		Available:    r.available(),

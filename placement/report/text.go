@@ -18,12 +18,12 @@ const (
 	mostReasons = 10
 	// mostSelected limits the selected clusters in the text.
 	mostSelected = 20
-	// mostNames limits the names after a number of clusters.
+	// mostNames limits the clusters that are named for one reason.
 	mostNames = 3
 )
 
-// Text explains the decision: conditions, the clusters that each filter removed, and the candidates with their scores in order of
-// rank. Clusters with the same reason are grouped, unless the request named clusters.
+// Text explains the decision. It contains the conditions, the clusters that each filter removed, and the candidates with their
+// scores in order of rank. Clusters with the same reason are grouped, unless the request named clusters.
 func (r *Report) Text() string {
 	d := &text{named: r.named}
 	for _, condition := range r.Status.Conditions {
@@ -130,8 +130,8 @@ type grouped struct {
 	byKey map[string]*reasoned
 }
 
-// reasoned holds the clusters with one reason. reason is the text for the first cluster, listed the number of its rows in a
-// table.
+// reasoned holds the clusters with the same reason. reason is the text for the first cluster. listed is the number of these
+// clusters that have a row in the table.
 type reasoned struct {
 	reason   string
 	clusters []string
@@ -153,7 +153,7 @@ func (g *grouped) add(cluster, key, reason string) *reasoned {
 	return group
 }
 
-// isListed reports whether the table has a row for the cluster last added to group.
+// isListed reports whether the cluster that was last added to group gets a row in the table.
 func (g *grouped) isListed(group *reasoned, selected bool) bool {
 	most := mostNames
 	if selected {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
@@ -16,6 +17,69 @@ import (
 	"github.com/celset/celset/plugin/demand"
 	"github.com/celset/celset/plugin/preparation"
 )
+
+// Upstream's PreFilter copies the names of all devices in use and the list of all slices for each pod. In a large cluster, these
+// are hundreds of thousands of words. A second copy for celset's allocator would double the cost of each scheduling cycle and the
+// memory of each pod that is being bound. So a Recorder wraps the scheduler's lists and keeps the copies that upstream's plugin
+// gets.
+
+// Material holds the lists for an allocator. They must not be modified.
+type Material struct {
+	Allocated *structured.AllocatedState
+	slices    []*resourceapi.ResourceSlice
+}
+
+// During runs upstream's PreFilter and returns the lists it got. The devices that kept returns count as in use. kept is called
+// after the devices are listed.
+func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *Material {
+	o.recording.Lock()
+	defer o.recording.Unlock()
+	seen := &Material{}
+	o.set(seen, kept)
+	defer o.set(nil, nil)
+	preFilter()
+	return seen
+}
+
+func (o *Recorder) set(seen *Material, kept func() []resourceapi.DeviceRequestAllocationResult) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.seen, o.reserved = seen, kept
+}
+
+// listInUse lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
+// modify.
+func (o *Recorder) listInUse(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
+	for {
+		ends := o.ends()
+		state, err := list()
+		if err != nil {
+			return nil, err
+		}
+		o.mutex.Lock()
+		seen, kept := o.seen, o.reserved
+		o.mutex.Unlock()
+		if seen == nil {
+			return state, nil
+		}
+		allocator.AddAllocated(state, kept(), features)
+		if ends != o.ends() {
+			// A write ended meanwhile: its allocation may be in neither list, so list again.
+			continue
+		}
+		o.mutex.Lock()
+		defer o.mutex.Unlock()
+		seen.Allocated = state
+		return state, nil
+	}
+}
+
+func (o *Recorder) ends() uint64 {
+	if o.Writes == nil {
+		return 0
+	}
+	return o.Writes.Ends()
+}
 
 // Allocators makes allocators for the pods of a profile.
 type Allocators struct {

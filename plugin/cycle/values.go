@@ -23,7 +23,7 @@ type NodeValues struct {
 	byNode map[string]allocator.Details
 }
 
-// note records the last values for a node. They belong to the devices that Reserve would take.
+// note records the preferences' values for the devices last found on a node. Reserve would take these devices.
 func (v *NodeValues) note(ctx context.Context, node string, details allocator.Details) {
 	if len(details.Preferences) > 0 {
 		klog.FromContext(ctx).V(5).Info("Preferences have chosen devices", "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)

@@ -89,7 +89,7 @@ func (a *Shapes) add(namespace string, shapes []allocator.Shape) {
 	}
 }
 
-// forget removes the oldest claim of its namespace.
+// forget removes a claim, which must be the oldest claim of its namespace.
 func (a *Shapes) forget(oldest *list.Element) {
 	claim := a.claims.Remove(oldest).(*askedClaim)
 	if rest := slices.Delete(a.byNamespace[claim.namespace], 0, 1); len(rest) > 0 {

@@ -62,7 +62,7 @@ type NodeSets struct {
 	writes chan struct{}
 }
 
-// maxOnlyLeast is the maximum number of groups in joint.
+// maxOnlyLeast is the maximum number of groups in onlyLeast.
 const maxOnlyLeast = 1024
 
 var (
@@ -162,7 +162,7 @@ type groupSearch struct {
 	hosts *groupHosts
 	// uid is the UID of the group.
 	uid     types.UID
-	reads *nodeset.Reading
+	reads   *nodeset.Reading
 	attempt *guard.Attempt
 	// pods holds the waiting pods in the order of the scheduler.
 	pods []*v1.Pod

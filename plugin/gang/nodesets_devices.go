@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// If a node set constraint reads devices, a pod of each kind is first tried alone. This lists the device sets that the pod may
-// get on each node. When a pod is tried with the group, it gets the chosen set.
+// If a node set constraint reads devices, a pod of each kind is first tried alone. This trial lists the device sets that the pod
+// may get on each node. When a pod is tried with the group, it gets the device set that was chosen for it.
 
-// DevicesIn returns the allocation for a pod of a group. It returns nil if the allocator decides.
+// DevicesIn returns the GroupDevices that allocates for a pod of a group. It returns nil if the allocator searches for devices.
 func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.devices
@@ -43,11 +43,11 @@ type podSets struct {
 	reads *nodeset.Reading
 	// has holds the devices of the pod's allocated claims.
 	has []allocator.AllocatedDevice
-	// bytes counts the memory of the sets of all kinds on all nodes.
+	// bytes is the memory in bytes of the device sets of all kinds on all nodes.
 	bytes *atomic.Int64
 
 	mutex sync.Mutex
-	// on maps a node to the sets there. Nodes without a set are absent.
+	// on maps a node to the device sets there. Nodes without a set are absent.
 	on map[string][]nodeset.Set
 }
 

@@ -28,9 +28,9 @@ import (
 
 // groupHosts runs the filters of the profile to find out which pods nodes can take. It implements [nodeset.Hosts].
 //
-// To test several pods on a node, it tests each kind as the scheduler will: the filters run for one pod with the others on the
-// node. The claims of all pods are allocated together. So two pods can share devices even if the first pod alone would take all
-// of them.
+// To test several pods on a node, it runs the filters once for each kind, as the scheduler will: for one pod, with the others on
+// the node. The claims of all these pods are allocated together. Otherwise the first pod could take devices that the second one
+// needs.
 type groupHosts struct {
 	pl     *NodeSets
 	search *groupSearch
@@ -38,7 +38,7 @@ type groupHosts struct {
 	kindOf map[types.UID]int
 	// shared has the names of unallocated claims that several pods use.
 	shared sets.Set[string]
-	// listedBytes is the memory in bytes of the sets of devices, if the expression reads devices.
+	// listedBytes is the memory in bytes of all listed device sets, if the expression reads devices.
 	listedBytes atomic.Int64
 
 	// mayCompete is set if pods on different nodes may use the same devices. competes is set once a pod tried alone got such a
@@ -54,12 +54,12 @@ type groupHosts struct {
 
 var _ nodeset.Hosts = &groupHosts{}
 
-// loadBeside is the load on a node, including the pod that is tried.
+// loadBeside is the number of pods of each kind on a node, including the pod that is tried.
 type loadBeside struct{ load nodeset.Load }
 
 type loadInContext struct{}
 
-// WithLoad passes the load on the node to the allocator, by the context.
+// WithLoad returns a context that passes the load on the node to the allocator.
 func WithLoad(ctx context.Context, state fwk.CycleState) context.Context {
 	if alone := askedAloneIn(state); alone != nil && alone.beside != nil {
 		return context.WithValue(ctx, loadInContext{}, alone.beside)
@@ -206,8 +206,8 @@ func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
 	return d.shared.Has(claim.Name)
 }
 
-// claimsFor returns the claims of the pods of a load on a node. Each pod gets copies of its kind's claims, except shared
-// claims.
+// claimsFor returns the claims for a load, the number of pods of each kind on a node. Each pod gets copies of its kind's claims,
+// except shared claims.
 func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
 	for kind, n := range load {

@@ -54,7 +54,7 @@ type groupKind struct {
 	pods []*v1.Pod
 	// state is the cycle state of the first pod after PreFilter.
 	state fwk.CycleState
-	// sets lists the devices that a pod may get, if expressions read devices. unallocated is set if the pod has unallocated claims.
+	// sets lists the device sets for a pod if the expression reads devices. unallocated is set if a pod has unallocated claims.
 	sets        *podSets
 	unallocated bool
 	// together allocates the claims of several pods together, nil if pods do not compete for devices.

@@ -35,7 +35,7 @@ type Groups struct {
 	*nodeset.Chooser
 	preparing  *preparation.Store
 	background *preparation.Background
-	// own maps the keys of prepared groups (wantOf) to their *ownConstraint.
+	// own maps the UIDs of synthetic claims (wantOf) to the decoded annotations of their groups (*ownConstraint).
 	own *lru.Cache
 }
 

@@ -22,7 +22,7 @@ type triedSet struct {
 	of fwk.PlacementCycleState
 	// assigned maps the UIDs of pods to their nodes in the set. Other pods of the group have no node in the set.
 	assigned map[types.UID]*assignedPod
-	// on has the UIDs of the pods that fit now. most is the maximum of its size so far.
+	// on has the UIDs of the pods that fit on the set. most is the maximum number of pods in on so far.
 	on   sets.Set[types.UID]
 	most int
 	// wanted is the number of pods to place on the set. complete is set once this many pods have fitted.

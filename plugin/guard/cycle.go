@@ -3,19 +3,7 @@
 
 package guard
 
-import (
-	"time"
-
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
-)
-
-// seenFor is the shortest time between two lists of the scheduling queue.
-const seenFor = 10 * time.Millisecond
-
-// pause returns the time until the queue is listed again. Listing takes some 100 ns for each pod, so listing many pods takes
-// longer than trying one.
-func pause(pods int) time.Duration { return max(seenFor, time.Duration(pods)*10*time.Microsecond) }
+import "time"
 
 // cycle is the scheduling cycle that the program reported.
 type cycle struct {
@@ -74,39 +62,4 @@ func (g *Guard) settle(now time.Time) {
 		g.shares.charge(g.current.namespace, time.Duration(g.current.reached.Load()), now, &g.limits)
 	}
 	g.current = nil
-}
-
-// waiting holds the namespaces of the active pods.
-type waiting struct {
-	namespaces sets.Set[string]
-	// until is the time of the next list.
-	until time.Time
-}
-
-// inQueue returns the active pods of the scheduling queue.
-func (g *Guard) inQueue() []*v1.Pod {
-	if g.program.queue == nil {
-		return nil
-	}
-	return g.program.queue.PodsInActiveQ()
-}
-
-// othersWait reports whether pods of other namespaces with remaining shares are waiting.
-func (g *Guard) othersWait(namespace string, now time.Time) bool {
-	if g.program.queue == nil {
-		return false
-	}
-	if g.program.waiting.namespaces == nil || !g.program.waiting.until.After(now) {
-		pods := g.inQueue()
-		g.program.waiting = waiting{sets.New[string](), now.Add(pause(len(pods)))}
-		for _, pod := range pods {
-			g.program.waiting.namespaces.Insert(pod.Namespace)
-		}
-	}
-	for other := range g.program.waiting.namespaces {
-		if other != namespace && g.shares.tokens(other, now, &g.limits) > 0 {
-			return true
-		}
-	}
-	return false
 }

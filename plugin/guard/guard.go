@@ -23,14 +23,14 @@ type Guard struct {
 	clock clock.PassiveClock
 
 	// mutex guards the fields below. It is not taken per node.
-	mutex    sync.Mutex
-	limits   Limits
-	program  program
-	shares   shares
-	backOffs backOffs
-	putOff   putOff
-	lines    lines
-	unreported  unreported
+	mutex      sync.Mutex
+	limits     Limits
+	program    program
+	shares     shares
+	backOffs   backOffs
+	putOff     putOff
+	lines      lines
+	unreported unreported
 	// current is the attempt that was admitted last. It is nil once the guard has noticed its end.
 	current *Attempt
 	cycle   cycle
@@ -163,24 +163,18 @@ func (g *Guard) Forget(pod *v1.Pod) {
 
 // Failed records that an attempt found no node for a pod, or that the pod could not be bound. After an error the pod backs off.
 func (g *Guard) Failed(pod *v1.Pod, isError bool) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	// The attempt may have been refused before Admit was called.
+	g.unreported.done(keyOf(pod))
 	if pod.Spec.SchedulingGroup != nil {
 		return
 	}
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
 	if isError {
 		g.lines.errors.add(pod, g.clock.Now())
 	} else {
 		g.lines.errors.forget(pod)
 	}
-}
-
-// mostQueued returns the maximum number of pods of a namespace that may be queued at a time.
-func (g *Guard) mostQueued(namespace string, now time.Time) int {
-	if g.shares.tokens(namespace, now, &g.limits) > 0 {
-		return maxQueued
-	}
-	return maxQueuedWithoutShare
 }
 
 // Admit begins an attempt or refuses it. It takes microseconds.
@@ -210,12 +204,4 @@ func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 		g.lookAt(now.Add(a.timeout), now)
 	}
 	return a, nil
-}
-
-// isThrottled reports whether a namespace has no tokens while namespaces with tokens wait.
-func (g *Guard) isThrottled(namespace string, now time.Time) bool {
-	if g.limits.SharePercent >= 100 || g.shares.tokens(namespace, now, &g.limits) > 0 {
-		return false
-	}
-	return g.othersWait(namespace, now)
 }

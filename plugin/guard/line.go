@@ -7,9 +7,12 @@ import (
 	"cmp"
 	"container/heap"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
@@ -37,6 +40,44 @@ const (
 	maxQueuedWithoutShare = 2
 )
 
+// entry is an entry of the scheduling queue: a pod, or a group with one of its pods.
+type entry struct {
+	pod *v1.Pod
+	// key is the UID of the pod, or the namespace and the name of the group.
+	key types.UID
+	// activate moves the pod to the active queue.
+	activate func(*v1.Pod)
+}
+
+func newEntry(pod *v1.Pod, activate func(*v1.Pod)) entry { return entry{pod, keyOf(pod), activate} }
+
+func keyOf(pod *v1.Pod) types.UID {
+	if group := pod.Spec.SchedulingGroup; group != nil && group.PodGroupName != nil {
+		return types.UID(pod.Namespace + "/" + *group.PodGroupName)
+	}
+	return pod.UID
+}
+
+// minimal returns the entry with a copy of the pod that has only the fields that the queue needs, and the priority.
+func (e entry) minimal() entry {
+	e.pod = &v1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID},
+		Spec:       v1.PodSpec{SchedulingGroup: e.pod.Spec.SchedulingGroup, Priority: e.pod.Spec.Priority},
+	}
+	return e
+}
+
+// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
+// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
+func hasReason(pod *v1.Pod, why string) bool {
+	if pod.Spec.SchedulingGroup != nil {
+		why = ""
+	}
+	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
+		return c.Type == v1.PodScheduled && c.Reason != v1.PodReasonSchedulingGated && strings.Contains(c.Message, why)
+	})
+}
+
 // lines holds the lines of all namespaces.
 type lines struct {
 	byNamespace map[string]*line
@@ -55,10 +96,10 @@ type line struct {
 	// tag of each flow, in this order. virtualTime is the greatest tag of a queued pod.
 	tags        [2]int
 	virtualTime int
-	// backingOff are the pods that back off. The first of these back-offs ends at rested.
-	backingOff map[types.UID]*inLine
-	backOffEnds  time.Time
-	// pods are the pods in order and in resting.
+	// backingOff are the pods that back off. The first of these back-offs ends at backOffEnds.
+	backingOff  map[types.UID]*inLine
+	backOffEnds time.Time
+	// pods are the pods in order and in backingOff.
 	pods map[types.UID]*inLine
 	// queued has the queued pods that were not tried yet.
 	queued map[types.UID]*queued
@@ -75,7 +116,7 @@ type inLine struct {
 	due time.Time
 }
 
-// queued is a pod in the queue.
+// queued is a pod in the scheduling queue.
 type queued struct {
 	// checked is the last time at which the pod was queued or found in the queue.
 	checked time.Time
@@ -182,7 +223,7 @@ func (l *lines) leave(e entry) {
 	l.tidy(e.pod.Namespace, of)
 }
 
-// wait reports whether a pod is in line.
+// wait reports whether any pod is in a line.
 func (l *lines) wait() bool {
 	for _, of := range l.byNamespace {
 		if len(of.order) > 0 {

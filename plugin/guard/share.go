@@ -3,7 +3,12 @@
 
 package guard
 
-import "time"
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+)
 
 // maxShares limits the stored buckets. A bucket fills up within seconds and is then removed, so only recently busy namespaces
 // have one.
@@ -68,4 +73,62 @@ func (s *shares) forgetFull(now time.Time, limits *Limits) {
 		}
 		delete(s.buckets, namespace)
 	}
+}
+
+// mostQueued returns the maximum number of pods of a namespace that may be queued at a time.
+func (g *Guard) mostQueued(namespace string, now time.Time) int {
+	if g.shares.tokens(namespace, now, &g.limits) > 0 {
+		return maxQueued
+	}
+	return maxQueuedWithoutShare
+}
+
+// isThrottled reports whether a namespace has no tokens while namespaces with tokens wait.
+func (g *Guard) isThrottled(namespace string, now time.Time) bool {
+	if g.limits.SharePercent >= 100 || g.shares.tokens(namespace, now, &g.limits) > 0 {
+		return false
+	}
+	return g.othersWait(namespace, now)
+}
+
+// seenFor is the shortest time after which the scheduling queue is listed again.
+const seenFor = 10 * time.Millisecond
+
+// pause returns the time until the queue is listed again. Listing takes some 100 ns for each pod, so listing many pods takes
+// longer than trying one.
+func pause(pods int) time.Duration { return max(seenFor, time.Duration(pods)*10*time.Microsecond) }
+
+// waiting holds the namespaces of the active pods.
+type waiting struct {
+	namespaces sets.Set[string]
+	// until is the time at which the scheduling queue is listed again.
+	until time.Time
+}
+
+// inQueue returns the active pods of the scheduling queue.
+func (g *Guard) inQueue() []*v1.Pod {
+	if g.program.queue == nil {
+		return nil
+	}
+	return g.program.queue.PodsInActiveQ()
+}
+
+// othersWait reports whether pods of other namespaces with remaining shares are waiting.
+func (g *Guard) othersWait(namespace string, now time.Time) bool {
+	if g.program.queue == nil {
+		return false
+	}
+	if g.program.waiting.namespaces == nil || !g.program.waiting.until.After(now) {
+		pods := g.inQueue()
+		g.program.waiting = waiting{sets.New[string](), now.Add(pause(len(pods)))}
+		for _, pod := range pods {
+			g.program.waiting.namespaces.Insert(pod.Namespace)
+		}
+	}
+	for other := range g.program.waiting.namespaces {
+		if other != namespace && g.shares.tokens(other, now, &g.limits) > 0 {
+			return true
+		}
+	}
+	return false
 }

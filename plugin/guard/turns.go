@@ -14,8 +14,6 @@ type Turns interface {
 	Admit(r Request) (*Attempt, *Refusal)
 	// MustReport records that a pod is gated, and reports whether the pod must be queued anyway.
 	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// NoteRefused records that an attempt is refused before Admit is called.
-	NoteRefused(pod *v1.Pod)
 }
 
 var (
@@ -34,6 +32,3 @@ func (Open) Admit(Request) (*Attempt, *Refusal) { return nil, nil }
 
 // MustReport implements [Turns].
 func (Open) MustReport(*v1.Pod, string, func(*v1.Pod)) bool { return false }
-
-// NoteRefused implements [Turns].
-func (Open) NoteRefused(*v1.Pod) {}

@@ -81,7 +81,7 @@ type Hold struct {
 	Began time.Time
 	// Until is the time at which the hold ends.
 	Until time.Time
-	// Try counts the holds of the pod from 1. Keep sets it if it is 0.
+	// Try counts the holds of the pod from 1. [Holds.Begin] sets it if it is 0.
 	Try int
 	// Evicted is the number of pods evicted so far, as far as this process can tell.
 	Evicted int

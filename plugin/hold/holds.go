@@ -89,7 +89,7 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 }
 
 // Begin begins a hold and returns it with its number among the pod's holds ([Hold.Try]). If the pod has a hold already, that
-// hold continues with the new devices and the same number. Keep breaks holds for pods of a lower priority on the same devices.
+// hold continues with the new devices and the same number. Begin breaks holds for pods of a lower priority on the same devices.
 // The new hold itself is broken if another scheduler holds one of the devices, see order.go.
 func (h *Holds) Begin(hold Hold) Hold { return h.begin(hold, false) }
 

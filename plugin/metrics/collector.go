@@ -14,7 +14,7 @@ type collector[T any] struct {
 	metrics.BaseStableCollector
 	descs []*metrics.Desc
 	// show passes each value to a function, with one of the descs.
-	show  func(known T, value func(desc *metrics.Desc, value float64, labels ...string))
+	show   func(known T, value func(desc *metrics.Desc, value float64, labels ...string))
 	source atomic.Pointer[T]
 }
 

@@ -29,7 +29,7 @@ type CountOutcome string
 const (
 	// CountComplete means that all shapes were counted.
 	CountComplete CountOutcome = "complete"
-	// CountPartial means that the counts of some shapes are missing, or the counts with better packing.
+	// CountPartial means that the counts of some shapes are missing, or all counts with better packing.
 	CountPartial CountOutcome = "partial"
 	// CountUnchanged means that nothing has changed since the last count.
 	CountUnchanged CountOutcome = "unchanged"
@@ -69,7 +69,7 @@ type deviceSets struct {
 // ShowFragmentation sets the report to show. With nil nothing is shown.
 func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.setSource(found) }
 
-// ObserveCount counts an attempt to count sets.
+// ObserveCount counts an attempt to count the device sets that fit.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
 // Fragmentation returns the report that is shown, or nil.
@@ -84,13 +84,13 @@ func (m *Metrics) Fragmentation() *Fragmentation {
 type Publication string
 
 const (
-	// PublicationWritten means that a hub has the numbers.
+	// PublicationWritten means that the counts were written to the hub.
 	PublicationWritten Publication = "written"
 	// PublicationFailed means that the write failed and will be repeated.
 	PublicationFailed Publication = "failed"
 )
 
-// ObservePublication counts an attempt to write the numbers on a hub.
+// ObservePublication counts an attempt to write the counts of device sets to a hub.
 func (m *Metrics) ObservePublication(outcome Publication) {
 	m.publications.WithLabelValues(string(outcome)).Inc()
 }

@@ -133,7 +133,7 @@ const (
 	statePacked = "packed"
 	stateIdle   = "idle"
 
-	// unknown is the reason of a failed evaluation without a reason.
+	// unknown is the value of the label "reason" if the error of an evaluation contains no reason.
 	unknown = "Unknown"
 )
 
@@ -143,7 +143,7 @@ var failures = []string{
 	string(cel.ReasonInterrupted), unknown,
 }
 
-// failuresOnDevices are the reasons that can concern a node.
+// failuresOnDevices are the reasons why a constraint can fail on the devices of one node, so that only this node does not fit.
 var failuresOnDevices = []string{string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonMemory)}
 
 func failureOf(err error) string {

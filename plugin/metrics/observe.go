@@ -74,7 +74,7 @@ func (m *Metrics) ObserveRefusal(reason Refusal) {
 	m.refusals.WithLabelValues(string(reason)).Inc()
 }
 
-// ObserveOutOfRange counts a ResourceSlice with amounts that can't be computed with.
+// ObserveOutOfRange counts a ResourceSlice with amounts out of range.
 func (m *Metrics) ObserveOutOfRange() { m.outOfRange.Inc() }
 
 // ObserveEvaluation implements [github.com/celset/celset/cel.Observer].

@@ -11,7 +11,7 @@ const (
 	PreemptionNominated = "nominated"
 	// PreemptionNotHelpful means that evictions would not help on any node.
 	PreemptionNotHelpful = "not_helpful"
-	// PreemptionNotEligible means that no pods may be evicted for the pod, or not yet.
+	// PreemptionNotEligible means that no pods may be evicted for the pod, at least not yet.
 	PreemptionNotEligible = "not_eligible"
 	// PreemptionFailed means an error.
 	PreemptionFailed = "error"

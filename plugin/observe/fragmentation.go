@@ -64,7 +64,7 @@ type fragmentationMonitor struct {
 	shown *metrics.Fragmentation
 }
 
-// Run counts sets from the time when the process begins to schedule until ctx is done. begun is closed at that time.
+// Run counts sets until ctx is done. It begins when started is closed, that is, when the process begins to schedule.
 func (m *fragmentationMonitor) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -168,7 +168,7 @@ type fragmentationState struct {
 
 // equal reports whether the other state would give the same report. Objects that did not change have the same pointer in
 // informer caches. Waiting pods are compared by UID, because only their conditions change. Nodes are compared by name and
-// labels, because the kubelet's heartbeat changes them every few minutes.
+// labels, because the kubelet's heartbeat changes each node every few minutes.
 func (s *fragmentationState) equal(other *fragmentationState) bool {
 	return other != nil && slices.EqualFunc(s.waiting, other.waiting, func(a, b *v1.Pod) bool { return a.UID == b.UID }) && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
 		slices.EqualFunc(s.nodes, other.nodes, func(a, b *v1.Node) bool { return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) })
@@ -184,7 +184,7 @@ type fragmentationSource struct {
 	extended bool
 	synced   []cache.InformerSynced
 	// environment and preparer are separate from the scheduler's, so that their work doesn't count in its metrics. They are created
-	// on first use. preparer judges selectors, because other schedulers may have allocated the claims.
+	// on first use. preparer checks selectors again, because other schedulers may have allocated claims without such a check.
 	environment func() (*device.Environment, error)
 	preparer    func() (*allocator.Preparer, error)
 }
@@ -231,7 +231,7 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s := &fragmentationState{}
 	for _, node := range all {
-		// The command ignores these nodes too, because no pods can go there.
+		// "kubectl celset fragmentation" ignores these nodes too, because no pods can go there.
 		if !node.Spec.Unschedulable {
 			s.nodes = append(s.nodes, node)
 		}

@@ -53,7 +53,7 @@ type NearMisses struct {
 	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Text returns the explanation. It is empty without an explanation, or if time runs out.
+// Text describes the nearest miss. It is empty if there is no nearest miss or the time runs out.
 func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	if !c.Ours.Constrained || nodes == nil {
 		return ""
@@ -80,7 +80,7 @@ func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 	return "nearest miss: node " + miss.Node + ": " + miss.String()
 }
 
-// nearestMiss explains the node where the requests lack least. It returns nil without such a node.
+// nearestMiss explains why the claims don't fit on the closest node. It returns nil if there is no such node.
 func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	claims := c.All()
 	prepared, err := c.AllPrepared(ctx, m.Prepared)
@@ -112,8 +112,8 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 	return problem.Node(ctx, node)
 }
 
-// closest returns the node that lacks least, among the nodes that this plugin refused. It skips nodes if differs returns true,
-// because the claims would differ there.
+// closest returns the node that lacks the fewest devices (see lacking) among the nodes that this plugin refused. It skips a node
+// if differs returns true, because the claims would differ there.
 func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)

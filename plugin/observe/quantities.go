@@ -22,8 +22,8 @@ import (
 // outOfRangeAnnotation lists the amounts removed from a slice. It exists only in the informer's cache.
 const outOfRangeAnnotation = "celset.dev/out-of-range"
 
-// LimitQuantities removes amounts that can't be computed with from the informer's slices, for all readers, such as both
-// allocators. Each slice with removed amounts gets an event and counts in a metric. It must be called before informers start.
+// LimitQuantities makes the informer of slices remove amounts that are out of range, so that no allocator reads such amounts. Each
+// slice with removed amounts gets an event and counts in a metric. It must be called before informers start.
 func LimitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
 	informer := factory.Resource().V1().ResourceSlices().Informer()
 	err := informer.SetTransform(func(object any) (any, error) {
@@ -57,7 +57,7 @@ func LimitQuantities(factory informers.SharedInformerFactory, recorder func() ev
 	return err
 }
 
-// maxRemovedNamed limits the removed amounts that are named for a slice.
+// maxRemovedNamed limits the removed amounts that the annotation of a slice names.
 const maxRemovedNamed = 8
 
 func outOfRange(object any) string {

@@ -58,7 +58,7 @@ func (t leaderTransport) RoundTrip(request *http.Request) (*http.Response, error
 	return t.next.RoundTrip(request)
 }
 
-// Client returns the client that must write allocations.
+// Client returns the client that upstream's plugin must use to write allocations.
 func (w *Writes) Client() kubernetes.Interface { return client{w.config.Client, w} }
 
 type client struct {

@@ -18,7 +18,7 @@ type Pending interface {
 	CatchUp(ctx context.Context) error
 	// InUse returns the devices that a pod must not get, because the write of another pod may have given them to a claim.
 	InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult
-	// Binding begins the writes for a pod that is being bound.
+	// Binding returns a context for the writes of a pod that is being bound. end ends the binding.
 	Binding(ctx context.Context) (binds context.Context, end func())
 	// Bound returns the pod if it is bound, nil if it isn't.
 	Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error)

@@ -26,8 +26,8 @@ const (
 	NotStored Outcome = "not_stored"
 	// Gone means that the claim does not exist any more.
 	Gone Outcome = "gone"
-	// GivenUp means that the claim is unchanged and the API server has given up the request. Only a claim without the finalizer of
-	// allocated claims ends like this. Schedulers add that finalizer before they allocate.
+	// GivenUp means that the claim is unchanged and the API server has given up the request. This happens only to a claim without
+	// the finalizer of allocated claims. Schedulers add that finalizer before they allocate.
 	GivenUp Outcome = "given_up"
 
 	// unsettled means that the result is not known yet.
@@ -38,13 +38,13 @@ const (
 var Outcomes = []Outcome{Stored, NotStored, Gone, GivenUp}
 
 const (
-	// untilGivenUp is the longest time until a request without an answer is executed. The API server gives up a request after its
-	// --request-timeout, by default a minute.
+	// untilGivenUp is the time after which a request without an answer can't be executed any more. The API server gives up a request
+	// after its --request-timeout, by default a minute.
 	untilGivenUp = 90 * time.Second
 	// The first read is at once. While the API server does not answer, the delay grows.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
-	// untilAsked is the time for the watch to deliver a stored write before the API server is asked.
+	// untilAsked is the time that the watch has to deliver a stored write. After that, the claim is read from the API server.
 	untilAsked = time.Second
 	// catchUpTimeout limits the time for reading all claims from the API server.
 	catchUpTimeout = 30 * time.Second
@@ -85,7 +85,7 @@ func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	w.list(claim)
 }
 
-// list adds a claim that was read to the scheduler's list. If the list doesn't have the claim yet, the watch will deliver it.
+// list updates the scheduler's list to the version of a claim that was read. The watch adds a claim that the list lacks.
 func (w *Writes) list(claim *resourceapi.ResourceClaim) {
 	if known, err := w.config.Tracker.Get(claim.Namespace, claim.Name); err != nil || known.ResourceVersion != claim.ResourceVersion {
 		_ = w.config.Tracker.AssumeClaimAfterAPICall(claim)
@@ -113,7 +113,7 @@ func (w *Writes) Run(ctx context.Context) {
 	}
 }
 
-// settle reads a claim and ends the writes that it settles. It reports whether no write is left.
+// settle reads a claim from the API server and ends the writes whose result is then known. settled is true if no write is left.
 func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err error) {
 	w.mutex.Lock()
 	claim, begun := w.claims[uid], w.lastNumber
@@ -165,9 +165,9 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	return fenced.ResourceVersion, nil
 }
 
-// end ends pending writes of a claim. It ignores writes numbered after begun. Confirmed writes end because the caller has got a
-// newer version of the claim. Other writes end if outcome returns a result. Pods that the ended writes may have refused are
-// tried again. none reports whether no write is left.
+// end ends pending writes of a claim. It ignores writes with a higher number. Confirmed writes end because the caller has got a
+// newer version of the claim. Other writes end if outcome returns a result. Pods that may have been refused because of the ended
+// writes are tried again. none reports whether no write is left.
 func (w *Writes) end(uid types.UID, number uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]

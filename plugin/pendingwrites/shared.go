@@ -41,10 +41,10 @@ type bindingKey struct{}
 // binding is the binding of one pod. It is used by one goroutine.
 type binding struct {
 	writes *Writes
-	// turns has the turns of claims that the binding has written or waited for. Until the binding ends, it counts as a user of
-	// each turn. When it ends, the scheduler's list has its writes.
+	// turns has the turns that the binding has or had, or waits for. Until the binding ends, it counts as a user of each turn. When
+	// it ends, the scheduler's list has its writes.
 	turns map[types.UID]*turn
-	// held is the turn that the binding has now, or nil.
+	// held is the turn of a claim that the binding has now, or nil.
 	held *turn
 }
 
@@ -185,7 +185,7 @@ func hasFinalizer(claim *resourceapi.ResourceClaim) bool {
 	return claim != nil && claim.DeletionTimestamp == nil && slices.Contains(claim.Finalizers, resourceapi.Finalizer)
 }
 
-// updateStatus writes an allocation, a reservation or both.
+// updateStatus writes an allocation or a reservation of a claim, or both, when it is the binding's turn.
 func (b *binding) updateStatus(ctx context.Context, to claims, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := b.enter(ctx, sent.UID); err != nil {
 		return nil, err

@@ -69,7 +69,7 @@ type Writes struct {
 	contested map[string]resourceapi.DeviceRequestAllocationResult
 	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool
-	// lastNumber numbers the pending writes; ends counts writes that are no longer pending.
+	// lastNumber is the number of the latest write. ends counts writes that are no longer pending.
 	lastNumber, ends uint64
 }
 
@@ -86,7 +86,7 @@ type write struct {
 	number uint64
 	// stored is true if the API server has confirmed the write.
 	stored bool
-	// version is the version of the claim with the stored write. For an unconfirmed write, it is the version that was sent: the API
+	// version is the version of the claim after a stored write. For an unconfirmed write, it is the version that was sent: the API
 	// server rejects the write once the claim has another version.
 	version string
 	devices []resourceapi.DeviceRequestAllocationResult
@@ -166,7 +166,7 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// owner returns the name of a claim that has a device, or "". than is the UID of a claim to ignore. The mutex must be locked.
+// owner returns the name of a claim that has a device, or "". It skips the claim with the UID ignored. The mutex must be locked.
 func (w *Writes) owner(key string, ignored types.UID) string {
 	// The lookup fails only without the index, which New has added.
 	told, _ := w.config.Delivered.ByIndex(deviceIndex, key)
@@ -285,7 +285,7 @@ func (w *Writes) isDelivered(uid types.UID, namespace, name, version string) boo
 	return is && claim.UID == uid && !isOlder(claim.ResourceVersion, version)
 }
 
-// isOlder reports whether a version of a claim is older than another one.
+// isOlder reports whether one version of a claim precedes another version.
 func isOlder(version, than string) bool {
 	if version == than {
 		return false

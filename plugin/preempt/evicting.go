@@ -44,9 +44,9 @@ type eviction struct {
 	resumed *hold.Hold
 
 	holding, writing sync.Once
-	// held is the hold of this eviction, nil if no devices are held. It is written once, by keeping.
+	// held is the hold of this eviction, nil if no devices are held. It is set once, by holdDevices.
 	held *hold.Hold
-	// err is the reason why nothing may be evicted. It is written once, by writing.
+	// err is the reason why nothing may be evicted. It is set once, by record.
 	err error
 }
 

@@ -98,7 +98,7 @@ func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.Observe(current)
 }
 
-// Add makes the pods of a profile pods of this scheduler.
+// Add adds a profile. The holds of its pods then belong to this scheduler.
 func (h *PodHolds) Add(profile string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -208,8 +208,7 @@ func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 	}}
 }
 
-// newTrial returns a trial that counts toward the attempt of the pod. Preferences are off, because the devices are not free
-// yet.
+// newTrial returns a trial whose searches share the budget. Preferences are off, because the devices are not free yet.
 func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	kept := p.Holding.UnavailableTo(pod, c)
 	state, err := p.Allocators.AllocatedState(ctx)

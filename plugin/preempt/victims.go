@@ -150,7 +150,7 @@ func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
 }
 
-// search returns the cheapest set of victims, nil if the preemptor doesn't fit even without all of them.
+// search returns the cheapest set of victims. It returns nil if the preemptor doesn't fit even after all victims are removed.
 func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
 	for i, victim := range r.victims {
 		if r.removed.Has(i) {
@@ -172,7 +172,7 @@ func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.Pod
 	return preemption.Search(r.ctx, r.problem(budgets))
 }
 
-// result removes the victims that were found once more, to get the allocation for them.
+// result returns the victims of found. It removes them from the node once more, so that the last allocation is the right one.
 func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	removed := bitset.New(len(r.victims))
 	for _, i := range found.Removed {
@@ -306,7 +306,7 @@ func (r *removal) add(victim *upstream.DomainVictim) error {
 	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
-// runFilters reports whether the preemptor fits without the removed pods. It returns an error if no more victims are needed.
+// runFilters reports whether the preemptor fits without the removed pods. The error says why the search for victims must end.
 func (r *removal) runFilters() (bool, error) {
 	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err
@@ -353,8 +353,8 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 	return nil
 }
 
-// needs returns the needs of the unallocated claims. It returns nil if the pod needs extended resources, because their claim does
-// not exist yet.
+// needs returns the numbers of devices that the unallocated claims lack ([preemption.Needs]). It returns nil if the pod needs
+// extended resources, because their claim does not exist yet.
 func (r *removal) needs() []preemption.Need {
 	c := r.trial.claims
 	if len(c.Unallocated) == 0 || c.Extended != nil {

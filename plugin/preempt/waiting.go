@@ -27,10 +27,10 @@ import (
 //  1. If victims have not been evicted yet, evictions continue with these victims only. An eviction may have failed, or the
 //     scheduler was stopped.
 //  2. If victims are ending, or their claims are not free yet, the pod waits until the hold times out.
-//  3. If other pods, which bypassed this scheduler, use the claims by now, they are evicted too. They must be evictable and not
-//     too many.
-//  4. If all claims are free and the pod still doesn't fit, it is tried once more: they may have become free while the filters
-//     ran. Then the hold ends.
+//  3. If other pods, which bypassed this scheduler, use the claims by now, these pods are evicted too, unless they are too many or
+//     can't be evicted.
+//  4. If all claims are free and the pod still doesn't fit, it is tried once more: the claims may have become free while the
+//     filters ran. Then the hold ends.
 //
 // After a hold has ended, the next try waits for a back-off.
 

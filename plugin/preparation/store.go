@@ -35,12 +35,12 @@ type Store struct {
 	claims      claimGetter
 	classes     fwk.DeviceClassLister
 	memory      *memo.Memory
-	prepared       *memo.Memo[preparedKey, *allocator.PreparedClaim]
+	prepared    *memo.Memo[preparedKey, *allocator.PreparedClaim]
 	contents    *memo.Memo[versionsKey, content]
 
 	// mutex guards generation.
 	mutex sync.Mutex
-	// generation is the Preparer's selector generation of the stored claims.
+	// generation is the number of the Preparer's selector set that the stored claims were prepared with.
 	generation uint64
 }
 
@@ -62,7 +62,7 @@ type preparedKey struct {
 	// content identifies a claim by its content. It is zero if own identifies the claim.
 	content allocator.Content
 	own     versionsKey
-	// selectors is the Preparer's selector generation.
+	// selectors is the number of the Preparer's selector set.
 	selectors uint64
 	// constraints is set if constraints and preferences were compiled too.
 	constraints bool
@@ -105,7 +105,7 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 	return l.manager.DeviceClasses().List()
 }
 
-// NewStoreOf returns a store of some bytes for the claims of a getter.
+// NewStoreOf returns a store that reads the claims and classes from the given sources. bytes limits its memory.
 func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *Store {
 	memory := memo.New(bytes)
 	return &Store{
@@ -131,7 +131,7 @@ func (p *Store) version(class string) string {
 	return allocator.VersionOf(p.classes.Get(class))
 }
 
-// View is the Store as one profile uses it.
+// View is the view that one profile has of the Store.
 type View struct {
 	*Store
 	// Constraints is set if constraints and preferences matter in the profile.
@@ -167,7 +167,7 @@ func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prep
 	return prepared, missing
 }
 
-// MayHave implements [Claims]. It only looks up.
+// MayHave implements [Claims]. It compiles nothing.
 func (v View) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
 	c := v.look(claim, v.version)
 	return c == nil || slices.ContainsFunc(drivers, c.MayHave)
@@ -227,8 +227,8 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 	return c, err
 }
 
-// isCurrent reports whether a prepared claim has the current selector generation. If the generation is new, it drops all claims
-// of the former one, which would keep the old selectors in memory.
+// isCurrent reports whether a claim was prepared with the Preparer's current selector set. If the Preparer has replaced its set,
+// isCurrent first drops all stored claims, because they would keep the selectors of the old set in memory.
 func (p *Store) isCurrent(c *allocator.PreparedClaim) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

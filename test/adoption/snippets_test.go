@@ -51,7 +51,7 @@ func allocate(ctx context.Context, features structured.Features, state structure
 	return a.Allocate(ctx, node, claims)
 }
 
-// A setConstraint is one of the constraints that the search asks.
+// A setConstraint is one of the constraints that the search checks.
 type setConstraint struct {
 	*incremental.Set
 	positions map[structured.DeviceID]int

@@ -41,12 +41,12 @@ type Options struct {
 	Color bool
 }
 
-// manifests are for the demos with a hub.
+// manifests contains the manifests of the demos with a hub.
 //
 //go:embed fleet placement
 var manifests embed.FS
 
-// demo runs on the API server of a cluster or of a hub.
+// demo holds the clients of the API server that a demo runs on, and the nodes or clusters that it shows.
 type demo struct {
 	Options
 	client client.Client

@@ -49,12 +49,12 @@ func FleetClusters() []string {
 // fleetDemo is a hub with clusters.
 type fleetDemo struct {
 	hub *demo
-	// members have one site each.
+	// members are the demos on the clusters, with one site each.
 	members []*demo
 }
 
-// RunFleet shows on a hub that totals mislead a Placement, and sets of devices don't. There is a cluster for each of
-// [FleetClusters]. The scheduler in a cluster publishes its sets on the hub.
+// RunFleet shows two Placements on a hub: the number of free devices selects a wrong cluster, the number of sets a right one.
+// There is a cluster for each of [FleetClusters]. The scheduler of each cluster publishes the number of its sets on the hub.
 func RunFleet(ctx context.Context, hub Options, clusters []*rest.Config) (err error) {
 	f := &fleetDemo{}
 	var known []cluster
@@ -141,7 +141,7 @@ func (f *fleetDemo) totals(ctx context.Context) error {
 func (f *fleetDemo) sets(ctx context.Context) error {
 	f.hub.say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
 	f.hub.say("   of the number is DeviceClass/constraint/devices in a set/now:\n")
-	// The schedulers count again after some seconds. Until then they may publish the sets of a ring whose devices are free.
+	// The schedulers count every few seconds. Until then they may publish the numbers from before some devices were taken.
 	published := make([]string, len(f.members))
 	key := setscores.Key{Class: f.members[0].sites[0].Driver(), Constraint: "ring4", Devices: 4, State: setscores.Now}.String()
 	err := until(ctx, func(ctx context.Context) (bool, error) {

@@ -28,18 +28,18 @@ const (
 	regionLabel = "region"
 	// shopLabel holds the role of the two clusters in the demo of disaster recovery.
 	shopLabel = "shop"
-	// gpusClaim and nodeClaim are ClusterClaims. The first contains node pools as JSON.
+	// gpusClaim and nodeClaim are ClusterClaims for the GPU node pools, as JSON, and for the types of the nodes.
 	gpusClaim = "sku.gpu.kubernetes-fleet.io"
 	nodeClaim = "sku.node.k8s.io"
 )
 
-// cluster is a ManagedCluster with its scores. Some clusters have no scores, and an empty object here.
+// cluster is a ManagedCluster with its scores. For a cluster without scores, the object is empty.
 type cluster struct {
 	*clusterv1.ManagedCluster
 	scores clusterv1alpha1.AddOnPlacementScore
 }
 
-// regions are the regions of the clusters. idle is how much more idle a region's clusters are than other clusters.
+// regions are the regions of the clusters. idle is added to the score cpuratio of a region's clusters.
 var regions = []struct {
 	name string
 	idle int
@@ -100,7 +100,7 @@ func newScores(cluster string, random *rand.Rand, idle int) clusterv1alpha1.AddO
 	}
 }
 
-// openShop gives a role and a score "workload" to the first cluster of a region that can have them.
+// openShop gives a role and a score "workload" to the first production cluster of a region that has scores.
 func openShop(clusters []cluster, role, region string, score int32) {
 	for i := range clusters {
 		c := &clusters[i]

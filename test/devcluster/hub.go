@@ -29,7 +29,7 @@ const (
 
 var hubBinaries = []string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}
 
-// hubFlags are the paths of a hub's parts.
+// hubFlags are the directories of a hub's binaries and data.
 type hubFlags struct {
 	binDir  string
 	dataDir string

@@ -167,7 +167,7 @@ func podGroups() map[string]bool {
 	return map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 }
 
-// schedulerConfigPath fails if the file does not exist, before minutes of building.
+// schedulerConfigPath returns the path of the scheduler's configuration. It fails early if the file does not exist.
 func (f *upFlags) schedulerConfigPath() (string, error) {
 	path := f.schedulerConfig
 	if path == "" {

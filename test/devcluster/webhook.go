@@ -19,7 +19,7 @@ import (
 
 const (
 	webhookProgram = "celset-webhook"
-	// webhookUser is the ServiceAccount of webhookRBAC.
+	// webhookUser is the ServiceAccount in webhookManifests.
 	webhookUser = "system:serviceaccount:celset-system:celset-webhook"
 	// webhookManifests contains the webhook's rights and configuration, below the module root.
 	webhookManifests = "manifests/webhook/base"

@@ -137,7 +137,7 @@ func socketOfHGX(d topology.Device) int {
 
 func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
 
-// onOneSocketOfHGXIfThereIsRoom requires one socket for up to four GPUs, the GPUs of a socket.
+// onOneSocketOfHGXIfThereIsRoom requires that up to four GPUs share a socket. A socket has four GPUs.
 func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
 	return len(set) > 4 || onOneSocketOfHGX(set)
 }

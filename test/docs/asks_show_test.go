@@ -77,12 +77,12 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// A score counts occupancies. found and without are the numbers with and without a set. byUs and byPinned count the right sets of
-// our and of today's claim.
+// A score counts occupancies. In found of them a right set exists, in without none. byUs counts the occupancies where our claim
+// gets a right set, byPinned those where today's claim does.
 type score struct{ found, byUs, byPinned, without int }
 
-// compare draws occupancies until wanted of them have a set, and tries the claim in each. It skips further occupancies without a
-// set after wanted of those.
+// compare tries the claim in random occupancies, until a right set existed in wanted of them. After wanted occupancies without a
+// right set, it skips further ones without a right set.
 func (b *bench) compare(t *testing.T, ours, pinned *trial, random *rand.Rand, wanted int) score {
 	t.Helper()
 	var s score

@@ -41,12 +41,12 @@ type ask struct {
 	plain bool
 	// holds judges a set with the wanted number of devices, in the order of wants.
 	holds func(set []topology.Device) bool
-	// fragmented are devices that leave no set when they are in use, although enough are free. The page shows this in one row, once
-	// for claims that differ only in where the constraint is written.
+	// fragmented are devices that leave no set when they are in use, although enough are free. The page shows this in one row.
+	// Claims that differ only in the place of the constraint share the row.
 	fragmented []string
-	// drawn is set if the page draws the node with these devices in use, and shows the event.
+	// drawn is set if the page draws the node with the fragmented devices in use, and shows the event.
 	drawn bool
-	// today names the claim for this ask in testdata/today.yaml. It is empty if the ask belongs to another template, too. pinnedTo
+	// today names the claim for this ask in testdata/today.yaml. Only one of several asks for the same devices names it. pinnedTo
 	// describes the unique device or place that today's claim names.
 	today, pinnedTo string
 }
@@ -273,7 +273,7 @@ func (b *bench) enough(inUse shape.Set) bool {
 	})
 }
 
-// example tries all devices free, then random devices in use, then the fragmented ones.
+// example returns an example with three kinds of occupancies: all devices free, random devices in use, fragmented devices in use.
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
 	e.asked, e.plain, e.wants = true, b.plain, b.wants

@@ -73,7 +73,7 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario tries a template with the devices, the occupancies and the answers of a scenario of package shape.
+// fromScenario returns an example with the devices, the occupancies and the expected sets of a scenario of package shape.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })
@@ -103,7 +103,7 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom sets the wanted devices itself: count devices, with an answer in all occupancies but the last.
+// custom makes the example want count devices that satisfy holds. They exist in every occupancy except the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds

@@ -36,8 +36,8 @@ const module = "github.com/celset/celset"
 // aside matches packages that users of a release never run: the development cluster and support for tests.
 var aside = regexp.MustCompile(`/test/devcluster|/allocator/conformance|/internal/(controlplane|testing|demo|draw|fleet|hub|realnode|story|topology)(/|$)`)
 
-// unwritten lists texts that look like names in metadata. celset's stay in the process; the others are a field's value and a Go
-// module.
+// unwritten lists texts that look like names in metadata. The names of celset.dev stay in the process. The others are a field's
+// value and a Go module.
 var unwritten = []string{"celset.dev/out-of-range", "celset.dev/device", "celset.dev/containers", "kueue.x-k8s.io/multikueue", "k8s.io/client-go"}
 
 var (

@@ -83,7 +83,7 @@ func TestNextPodGetsTheDevices(t *testing.T) {
 	require.NotContains(t, got, kept[0])
 }
 
-// TestWaitingPodRunsWhenTheBlockingOneEnds does the same with a pod that ends by itself and is not deleted.
+// TestWaitingPodRunsWhenTheBlockingOneEnds makes a pod wait for the devices of a pod that ends by itself and is not deleted.
 func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
 	removeAtEnd(t, "long", "short", "waits")
 	ring.mustRun(t, "long")

@@ -63,8 +63,8 @@ func TestMain(m *testing.M) {
 	env.Main(m, env.NoLeaks, startCluster)
 }
 
-// startCluster starts everything. The directory is always the same: it removes the data of a former run, and the node removes
-// what else such a run has left.
+// startCluster starts everything in a directory that is the same in all runs. It removes the data of a former run. The node
+// removes the former run's processes, mounts and cgroups.
 func startCluster(t testing.TB) {
 	dir := filepath.Join(os.TempDir(), "celset-e2e")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "etcd")))

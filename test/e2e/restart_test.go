@@ -96,7 +96,7 @@ func TestKubeletRestart(t *testing.T) {
 	}
 }
 
-// TestDriverRestart does the same while the driver is down. Prepared devices stay; pods that start or end wait for the driver.
+// TestDriverRestart creates and deletes pods while the driver is down. Prepared devices stay. Other pods wait for the driver.
 func TestDriverRestart(t *testing.T) {
 	for name, end := range map[string]func(*controlplane.Process){
 		"stopped": (*controlplane.Process).Stop,
@@ -166,7 +166,7 @@ func TestChurn(t *testing.T) {
 	var ended atomic.Int32
 	halfway := make(chan struct{})
 	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(churnAtOnce + 1) // and the one below
+	group.SetLimit(churnAtOnce + 1) // one more for the restart of the kubelet
 	group.Go(func() error {
 		select {
 		case <-halfway:
@@ -197,7 +197,7 @@ func TestChurn(t *testing.T) {
 	require.NoError(t, cluster.ledger.Entries().Err())
 }
 
-// comeAndGo runs a pod until it has ended, and checks then what it saw. At that time other pods may have its devices.
+// comeAndGo runs a pod until it has ended, and then checks the devices in its log. Other pods may already have these devices.
 func (s *realStory) comeAndGo(ctx context.Context, name string) error {
 	if err := s.create(ctx, name, ends("1s")); err != nil {
 		return err

@@ -52,8 +52,8 @@ func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 }
 
 // TestFailedDevicesAreGivenBackAndTriedAgain makes one device of three fail. Upstream leaves it to the driver to withdraw such a
-// device; this device works the second time. It is the first device, because the plugin does not notice a failure behind a device
-// that is neither ready nor failed.
+// device; this device works the second time. The first device fails, because the plugin would not notice a failed device after a
+// device that is neither ready nor failed.
 func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "failed", 1, func(t *testing.T, l *lab, v variant) {

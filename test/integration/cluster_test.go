@@ -29,7 +29,7 @@ var cluster struct {
 
 func TestMain(m *testing.M) { env.Main(m, startCluster) }
 
-// startCluster follows the manifests: first RBAC, then the scheduler as the service account in it.
+// startCluster follows the manifests: it creates the RBAC objects, and runs the scheduler as their service account.
 func startCluster(t testing.TB) {
 	cluster.Env = env.Start(t, controlplane.Options{FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler}}, controlplane.Kubectl)
 	cluster.ApplyManifests(t, "scheduler/rbac.yaml")

@@ -148,8 +148,8 @@ func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	}
 }
 
-// Pods are kept from being scheduled for any reasons, which are repaired in random order. When all is repaired, all pods that fit
-// run, long before the scheduler's periodic flush of unschedulable pods after five minutes.
+// Random faults keep pods from being scheduled, and are repaired in random order. When all is repaired, all pods that fit run,
+// long before the scheduler's periodic flush of unschedulable pods after five minutes.
 func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}

@@ -64,8 +64,8 @@ var switches = map[string][][]string{
 var driverSwitches = [][]string{{"topologyDriver.topology=ring", "topologyDriver.topology=mesh"}}
 
 // allCombinations returns all combinations of parts, each disabled or enabled with one choice of each switch. The topology
-// driver's three choices are dealt out to the combinations. The other parts have five or seven choices, so each choice meets
-// each.
+// driver's three choices are dealt out to the combinations. The other parts have five or seven choices, so every pair of choices
+// occurs.
 func allCombinations() [][]string {
 	result := [][]string{nil}
 	for _, part := range slices.Sorted(maps.Keys(switches)) {

@@ -23,7 +23,7 @@ var root = filepath.Join("..", "..")
 // A row is a line of a table.
 type row struct {
 	line int
-	// cells are the cells between the matter and the tests.
+	// matter is the first cell, tests are the tests in the last one, and cells are the cells between.
 	matter string
 	cells  []string
 	tests  []testName

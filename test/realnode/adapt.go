@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Adapt makes a pod run on such a node: it sets the node's image and removes features that the node lacks. Nothing else changes.
+// Adapt makes a pod run on a [Node]: it sets the node's image and removes features that the node lacks. Nothing else changes.
 func Adapt(spec *corev1.PodSpec) {
 	no := false
 	spec.HostNetwork = true

@@ -15,7 +15,7 @@ import (
 	"runtime"
 )
 
-// Image is the only image of a node. Its program, package workload, prints the environment variables that start with CELSET_ and
+// Image is the image of every node. Its program, package workload, prints the environment variables that start with CELSET_ and
 // a line that names its devices. Then it waits for SIGTERM, or for the duration in its arguments "-for 2s".
 const Image = "celset.dev/workload:local"
 

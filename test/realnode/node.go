@@ -18,7 +18,7 @@ import (
 // DefaultName is the default name of the node and of its directory.
 const DefaultName = "real-0"
 
-// maxDir limits the length of the path of a node's directory, in bytes. The kernel limits the paths of its sockets to 107.
+// maxDir limits the path of a node's directory, in bytes. The kernel limits the paths of the sockets in the directory to 107 bytes.
 const maxDir = 52
 
 // Options configure the node of [Start]. The zero value is valid.
@@ -39,7 +39,7 @@ type Node struct {
 	dir    string
 	labels map[string]string
 
-	// The ports are the same for each kubelet: the API server uses the address that the last kubelet reported.
+	// A restarted kubelet keeps the ports, because the API server uses the address that the former kubelet reported.
 	kubeletPort, healthzPort int
 
 	init *controlplane.Process

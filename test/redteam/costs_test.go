@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A cost counts the work for waiting pods: the scheduler's, and the API server's for the scheduler.
+// A cost counts the work that waiting pods cause in the scheduler, and in the API server for the scheduler's requests.
 type cost struct {
 	// refused counts attempts that the guard refused. failed counts all attempts that found no node.
 	refused, failed float64
@@ -104,8 +104,8 @@ func sums(t *testing.T, content []byte) func(name string, labels ...string) floa
 	}
 }
 
-// siege makes mallory create waiting pods. Meanwhile alice schedules pods until each of mallory's pods has a condition, at least
-// rounds pods. It returns the durations of alice's pods, sorted, and the cost of mallory's.
+// siege makes mallory create waiting pods. Meanwhile alice schedules at least rounds pods, and continues until each of mallory's
+// pods has a condition. It returns the durations of alice's pods, sorted, and the cost of mallory's.
 func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func()) (took []time.Duration, total cost) {
 	t.Helper()
 	before := l.cost(t, scheduler)

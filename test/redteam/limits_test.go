@@ -208,7 +208,7 @@ func textsOf(harmless bool) texts {
 	return slow
 }
 
-// impossiblePods creates thirty pods that fit nowhere, each because of a constraint, or without constraints.
+// impossiblePods creates thirty pods that fit nowhere: because of a constraint, or if harmless because of a node selector.
 func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
 	const count = 30
 	var pods []string

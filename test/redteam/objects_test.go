@@ -161,12 +161,12 @@ var crowdedOptions = controlplane.NodeOptions{
 // scheduler has to choose victims.
 type crowd struct {
 	mutex sync.Mutex
-	pods []crowdPod
+	pods  []crowdPod
 	// evicted counts the evicted pods of the crowd.
 	evicted int
 }
 
-// A seat is a pod of the crowd with its devices.
+// A crowdPod is a pod of the crowd with its devices.
 type crowdPod struct {
 	name, node string
 	devices    []topology.Device

@@ -20,7 +20,7 @@ import (
 // flight. Until the scheduler notices, it reserves the devices and refuses another pod. Afterwards the other pod must get them,
 // without any other event that could requeue it.
 func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
-	// If the first condition nominates the node, the second names the claim.
+	// naming counts the writes of conditions up to the one that names the claim. With the gate, the first write nominates the node.
 	naming := 1
 	if minor.Has(features.NominatedNodeNameForExpectation) {
 		naming = 2

@@ -178,7 +178,7 @@ func (e explained) total() (total int) {
 	return total
 }
 
-// A spending is the evictions for a pod, or for the pods that use one claim.
+// A spending holds the evictions for a pod, or for all pods that use one claim.
 type spending struct {
 	// sets is the number of needed sets of victims. size is the size of the largest of them.
 	sets, size int

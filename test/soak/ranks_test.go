@@ -55,9 +55,9 @@ func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 const (
 	// grace limits the time that pods take to end. The actual time is random.
 	grace = 3 * time.Second
-	// One in onTheirWay deletions may hit a pod without a node.
+	// Of onTheirWay deletions, one may delete a pod without a node.
 	onTheirWay = 20
-	// One in teamed new pods comes with others that use the same claim. One in finalized keeps its object for a time after its end.
+	// A new pod is part of a team on one claim with probability 1/teamed. With 1/finalized, its object outlives the pod for a time.
 	teamed, finalized = 4, 10
 	// teamSize is the number of pods of a team.
 	teamSize = 3

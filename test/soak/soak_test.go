@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// A run is the duration and the size of a run.
+// A run holds the parameters of a soak test. rate is the number of new pods a second.
 type run struct {
 	duration, sampleEvery, window time.Duration
 	nodes, pods, rate             int

@@ -57,7 +57,7 @@ type Driver struct {
 
 var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
 
-// Drivers are the drivers of a topology. Most topologies have one; couples have two, and machines any number.
+// Drivers are the drivers of a topology. Most topologies have one driver. GPUs with NICs have two, real machines any number.
 type Drivers struct {
 	all      []*Driver
 	topology topology.Topology

@@ -36,8 +36,8 @@ func Kinds() []topology.Kind {
 	}
 }
 
-// defaultDrivers are the default drivers of kinds other than defaultDriver. They match the device classes and examples in
-// manifests/examples.
+// defaultDrivers maps a kind to its default driver, which is defaultDriver for all other kinds. The drivers match the device
+// classes and examples in manifests/examples.
 var defaultDrivers = map[topology.Kind]string{
 	topology.Mesh:    "mesh.example.com",
 	topology.Couples: "gpu.example.com",

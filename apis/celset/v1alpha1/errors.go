@@ -6,43 +6,8 @@ package v1alpha1
 import (
 	"strings"
 
-	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// ObjectReference names an API object in messages.
-type ObjectReference struct {
-	// Kind is the object's kind, such as ResourceClaim.
-	Kind string
-	// Namespace is empty for an object of cluster scope.
-	Namespace string
-	// Name is the object's name. If the name is not generated yet, Name is the prefix followed by "*".
-	Name string
-}
-
-// String returns "Kind namespace/name", without empty parts.
-func (r ObjectReference) String() string {
-	name := r.Name
-	if r.Namespace != "" {
-		name = r.Namespace + "/" + name
-	}
-	return strings.TrimSpace(r.Kind + " " + name)
-}
-
-func referenceTo(kind string, object metav1.Object) ObjectReference {
-	name := object.GetName()
-	if name == "" && object.GetGenerateName() != "" {
-		name = object.GetGenerateName() + "*"
-	}
-	return ObjectReference{Kind: kind, Namespace: object.GetNamespace(), Name: name}
-}
-
-const classKind = "DeviceClass"
-
-func classReference(class *resourceapi.DeviceClass) ObjectReference {
-	return referenceTo(classKind, class)
-}
 
 // OriginUnavailableClass is the origin of errors about a device class that does not exist or could not be read. Only these errors
 // may disappear without a change to the claim. No other error has this origin.

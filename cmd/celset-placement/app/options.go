@@ -38,7 +38,7 @@ type options struct {
 	program.ManagerOptions
 	all      bool
 	bindings bool
-	// multikueue enables the nomination of clusters for Kueue's Workloads. round is the time that a decision group has.
+	// multikueue enables nominating clusters for Kueue's Workloads. round is the time between nominations of decision groups.
 	multikueue bool
 	round      time.Duration
 	workers    int

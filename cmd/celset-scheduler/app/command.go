@@ -32,7 +32,7 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// maxConnections is the maximum number of concurrent connections. kube-scheduler's server accepts headers of up to a MiB.
+// maxConnections limits concurrent connections, and so memory: kube-scheduler's server accepts headers of up to a MiB.
 const maxConnections = 32
 
 // options holds kube-scheduler's options and the options of this program.

@@ -42,7 +42,7 @@ func (h *hubOptions) validate() error {
 	return nil
 }
 
-// publisher returns a publisher of the counts of the profiles.
+// publisher returns a publisher for the numbers of sets that the scheduler counts for its profiles.
 func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured *metrics.Metrics) (*setpublisher.Publisher, error) {
 	p := &setpublisher.Publisher{
 		Kubeconfig: h.kubeconfig, Cluster: h.cluster, Counted: measured.Fragmentation, Observe: measured.ObservePublication,
@@ -58,7 +58,7 @@ func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured 
 			return nil, err
 		}
 		allocates = allocates || args.Allocator != configv1alpha1.AllocatorUpstream
-		// The interval applies to the whole scheduler. One profile sets it, or all profiles set the same.
+		// The interval applies to the whole scheduler. The plugin rejects profiles that set different intervals.
 		if interval := args.FragmentationInterval; interval != nil {
 			p.Interval = interval.Duration
 		}

@@ -53,8 +53,8 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write measures the time from before the request, because other schedulers measure from when they see its result. After a failed
-// write, for example because another scheduler has written, until stays the same.
+// write creates or updates the lease. The lease lasts from before the request, because other schedulers measure its duration from
+// the later time when they see the result. A failed write does not change l.until.
 func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	until := time.Now().Add(l.duration)
 	err := write(ctx, record)

@@ -25,10 +25,10 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// publishTimeout is the maximum time for publishing what the scheduler serves.
+// publishTimeout is the maximum time for publishing the profiles that support constraints.
 const publishTimeout = time.Minute
 
-// publisher returns a function that publishes what the scheduler serves. It is called when the scheduler becomes the leader.
+// publisher returns a function that publishes the profiles on the Lease. It is called when the scheduler becomes the leader.
 func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) (func(), error) {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -46,7 +46,7 @@ func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) 
 	}, nil
 }
 
-// publishUnelected publishes what a scheduler without leader election serves, as long as it runs.
+// publishUnelected publishes the profiles of a scheduler without leader election, as long as it runs.
 func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedConfig) error {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -71,7 +71,7 @@ func unpublished(ctx context.Context, err error, namespace, name string) {
 	klog.FromContext(ctx).Error(err, "The scheduler's Lease does not say which profiles it serves: kubectl celset can't check it", "lease", klog.KRef(namespace, name))
 }
 
-// serves returns the annotation that describes what the scheduler serves.
+// serves returns the annotation with the version, the feature gate and the profiles that enable the plugin.
 func serves(completed *schedulerconfig.CompletedConfig) (string, error) {
 	scheduler := &served.Scheduler{Version: version.Get(), Constraints: utilfeature.DefaultFeatureGate.Enabled(plugin.DRACELDeviceConstraint)}
 	for i := range completed.ComponentConfig.Profiles {

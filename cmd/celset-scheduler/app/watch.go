@@ -59,7 +59,7 @@ func wrap(scheduler *scheduler.Scheduler, guard *guard.Guard) {
 	}
 	fail := scheduler.FailureHandler
 	scheduler.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		// The handler makes the queue ask about the pod, so the guard must be notified first.
+		// The handler puts the pod back into the queue, which calls the guard. So the guard must be notified first.
 		guard.Failed(pod.Pod, !status.IsRejected())
 		fail(ctx, profile, pod, status, nominating, start)
 	}

@@ -41,8 +41,8 @@ const (
 	timeout = 30 * time.Second
 	// intervals is the validity of published numbers, in counting intervals.
 	intervals = 3
-	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because a few objects can take a
-	// hundred times their bytes in memory. maxLogged is the number of bytes of an error that are logged.
+	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because decoded objects can take
+	// a hundred times the memory of the encoded answer. maxLogged is the number of bytes of an error that are logged.
 	maxAnswer, maxLogged = 64 << 10, 1 << 10
 )
 

@@ -70,8 +70,8 @@ func (o *certificateOptions) validate() error {
 	return nil
 }
 
-// identity returns the source of the server's certificate, and a check of /readyz that waits for it. With files, the server does
-// not start without them.
+// identity returns the source of the server's certificate, and a check for /readyz that fails until the certificate exists. For
+// certificate files the check always succeeds, because the server does not start if the files are missing.
 func (o *certificateOptions) identity(config *rest.Config, namespace string) (func() (managed.Identity, error), healthz.Checker, error) {
 	if o.from == fromFiles {
 		return managed.Files(filepath.Join(o.dir, o.name), filepath.Join(o.dir, o.keyName)), healthz.Ping, nil
@@ -83,7 +83,7 @@ func (o *certificateOptions) identity(config *rest.Config, namespace string) (fu
 	keeper := certificates.New(certificates.Options{
 		Client: client, Namespace: namespace, Secret: secretName, Configuration: configurationName,
 		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime,
-		// Each phase of a certificate has at least 30 periods.
+		// The Keeper checks at least 30 times in each third of the lifetime, because it rotates after each third.
 		Period: min(certificates.DefaultPeriod, o.lifetime/90),
 	})
 	return func() (managed.Identity, error) { return keeper, nil }, keeper.Check, nil

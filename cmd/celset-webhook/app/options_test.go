@@ -33,7 +33,7 @@ func TestFlags(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
 			command := newCommand(o)
-			// Logging flags can be applied only once per process, so the rest of the command is run here.
+			// Logging flags can be applied only once per process, so the test runs only the other steps of the command.
 			err := command.ParseFlags(test.args)
 			if err == nil {
 				err = command.ValidateArgs(command.Flags().Args())

@@ -159,7 +159,7 @@ func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 		c.current, c.next = c.next, nil
 	}
 	if !lasts(c.current) {
-		// No trusted certificate is usable: this is the first one, or no replica has run for long.
+		// No trusted certificate is usable: this is the first one, or no replica was running for a long time.
 		if c.current, err = newPair(k.names(), now, 2*third); err != nil {
 			return false, err
 		}
@@ -180,8 +180,8 @@ func (k *Keeper) names() []string {
 	return names
 }
 
-// trust adds the certificates to the configuration's webhooks of these Services. It writes nothing if they are trusted already,
-// so that a slow replica does not revert the write of another replica.
+// trust adds the certificates to the webhooks that use Options.Services. It writes nothing if the certificates are already
+// trusted, so that a slow replica does not revert the write of another replica.
 func (k *Keeper) trust(ctx context.Context, trusted bundle) error {
 	client := k.options.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := client.Get(ctx, k.options.Configuration, metav1.GetOptions{})

@@ -110,7 +110,7 @@ func TestRotation(t *testing.T) {
 		require.True(t, stored.bundle.contains(current.Leaf, next.Leaf, stored.next.Leaf))
 		require.LessOrEqual(t, len(stored.bundle), 4)
 	}
-	// No replica has run for long.
+	// For a long time, no replica was running.
 	now = now.Add(10 * lifetime)
 	changed, err = k.rotate(stored, now)
 	require.NoError(t, err)

@@ -28,7 +28,7 @@ import (
 // maxLeases is the maximum number of Leases to read. Namespaces of schedulers have few.
 const maxLeases = 500
 
-// Scheduler describes what one celset-scheduler serves.
+// Scheduler is the published configuration of one celset-scheduler.
 type Scheduler struct {
 	// Lease is "namespace/name" of the annotated Lease. Until is the time when the Lease expires.
 	Lease string    `json:"-"`

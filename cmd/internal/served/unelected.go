@@ -24,7 +24,7 @@ const (
 	duration = time.Minute
 )
 
-// Renew publishes what a scheduler without leader election serves, until the context ends. The Lease has no holder, so that a
+// Renew publishes the annotation of a scheduler without leader election until the context ends. The Lease has no holder, so that a
 // scheduler with leader election can take it at once. observe gets the error of each attempt, or nil.
 func Renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, observe func(error)) {
 	ticker := time.NewTicker(renewal)

@@ -70,7 +70,7 @@ func nameOf(driver string, name resourceapi.QualifiedName) device.AttributeName 
 	return device.AttributeName{Domain: domain, ID: id}
 }
 
-// attribute describes an attribute. missing is the total number of devices.
+// attribute describes an attribute. The caller sets missing to the number of all devices.
 func (p published) attribute(name device.AttributeName, missing int) Attribute {
 	for _, count := range p[name] {
 		missing -= count
@@ -263,7 +263,7 @@ func (a *attributes) preRelease(expr ast.Expr) {
 	}
 }
 
-// isPreRelease reports whether an expression is semver() of a literal pre-release. The author then expects how pre-releases sort.
+// isPreRelease reports whether an expression is semver() of a literal pre-release. Its author knows how pre-releases are sorted.
 func isPreRelease(expr ast.Expr) bool {
 	if !tree.IsCall(expr, "semver") {
 		return false

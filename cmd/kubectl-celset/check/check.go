@@ -24,8 +24,8 @@ import (
 
 // Options hold what the objects don't specify.
 type Options struct {
-	// Count is the number of devices assumed for a definition that no claim refers to. 0 means [defaultCount] for facts, and any
-	// number of devices in a search.
+	// Count is the number of devices assumed for a definition that no claim refers to. If Count is 0, [Facts] describe a set of
+	// [defaultCount] devices, and the search tries any number.
 	Count int
 	// Features are the features of the scheduler.
 	Features structured.Features
@@ -38,7 +38,7 @@ type Options struct {
 // maxPassedOver is the maximum number of unchecked documents that the report names.
 const maxPassedOver = 20
 
-// defaultCount is a common number of devices.
+// defaultCount replaces Options.Count if Count is 0.
 const defaultCount = 4
 
 func (o Options) count() int {
@@ -258,7 +258,7 @@ func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alph
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}
-	// A mistake that concerns all devices needs no search.
+	// No search is needed if the expression was reported already.
 	if expression != nil && isSearched && len(object.Errors) == errors {
 		c.satisfiable(object, &result, result.Field, claim, constraint)
 	}

@@ -190,8 +190,8 @@ func (c *checker) together(object *Object, carrier v1alpha1.Carrier, claim *reso
 	}
 }
 
-// constrained adds constraints to a claim and removes the claim's own definitions. A failed evaluation then counts as a failure
-// of the node.
+// constrained adds constraints to a claim and removes the claim's own definitions. A failed evaluation of an added constraint
+// excludes only the node.
 func constrained(claim *resourceapi.ResourceClaim, constraints ...v1alpha1.Constraint) *resourceapi.ResourceClaim {
 	devices := &claim.Spec.Devices
 	devices.Config = nil

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestSearches checks that allocated claims are not searched for, and that devices in use count as free.
+// TestSearches checks that there is no search for allocated claims, and that devices in use count as free.
 func TestSearches(t *testing.T) {
 	all := state("devices.size() == 6", nil, exactly("a", 6))
 	require.Equal(t, check.SetFound, run(t, all).Objects[0].Constraints[0].Search)
@@ -32,7 +32,7 @@ func TestSearches(t *testing.T) {
 	require.Equal(t, check.TooFewDevices, report.Objects[0].Constraints[0].Search)
 	require.True(t, report.Valid(false))
 	require.False(t, report.Valid(true))
-	// One covered request is enough for the constraint. Other requests don't matter.
+	// The search ignores requests that the constraint does not cover.
 	require.Equal(t, check.SetFound, run(t, state("true", []string{"a"}, exactly("a", 1), exactly("b", 7))).Objects[0].Constraints[0].Search)
 }
 
@@ -67,7 +67,7 @@ func TestUnknownClasses(t *testing.T) {
 	require.Equal(t, "spec.devices.requests[0].exactly.deviceClassName", report.Objects[0].Errors[0].Field)
 }
 
-// TestAnyExpression checks expressions against devices that don't match them.
+// TestAnyExpression checks that there is a report for every expression, even if no device has its attributes.
 func TestAnyExpression(t *testing.T) {
 	for _, e := range corpus.Expressions() {
 		report := run(t, state(e.Text, nil, exactly("a", 3)))

@@ -54,7 +54,7 @@ func (k *clusterInfo) tryToCreate(ctx context.Context, claim *resourceapi.Resour
 	return err
 }
 
-// refuses reports whether an error is about the claim. It is not if the caller may not create claims, or if a webhook fails.
+// refuses reports whether an error rejects the claim itself. Missing rights of the caller and failing webhooks don't.
 func (k *clusterInfo) refuses(ctx context.Context, namespace string, err error) (bool, error) {
 	if apierrors.IsInvalid(err) || strings.Contains(err.Error(), "denied the request") {
 		return true, nil

@@ -67,7 +67,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	return ended(nil, "", fits)
 }
 
-// of returns the options for the cluster of a context of the kubeconfig. Objects in files are asked about in that cluster.
+// of returns the options for the cluster of a context of the kubeconfig. Claims in files are tried in that cluster.
 func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
 	one, o := *f, *f.options
 	config := newConfigFlags()

@@ -59,7 +59,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	if err != nil {
 		return err
 	}
-	// Facts about one pod of the group apply to the group.
+	// One pod represents the group, preferably a pod without a node.
 	subject := &clusterstate.Subject{}
 	for _, pod := range state.Pods {
 		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {

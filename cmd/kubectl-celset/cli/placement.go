@@ -128,7 +128,7 @@ func (f *fitOptions) decide(ctx context.Context, args []string) error {
 	return written(f.data(answer, answer.Print), f.Out, answer.Positive())
 }
 
-// passedOverAs lists the kinds of a hub as they appear in the names of ignored documents.
+// passedOverAs lists the kinds of a hub, in the form of the ignored documents' descriptions: "FILE: KIND NAME".
 var passedOverAs = []string{": Placement ", ": PlacementDecision ", ": ManagedCluster ", ": ManagedClusterSet ", ": ManagedClusterSetBinding ", ": AddOnPlacementScore "}
 
 // filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that the command can read it again.

@@ -91,7 +91,7 @@ func listOf(t require.TestingT, o *unstructured.Unstructured, field string) []ma
 	return result
 }
 
-// drawClaim generates a claim with constraints of both kinds and with unknown fields.
+// drawClaim generates a claim with unknown fields and with constraints: matchAttribute, and the KEP's cel.
 func drawClaim(t *rapid.T) *unstructured.Unstructured {
 	kind := rapid.SampledFrom([]string{"ResourceClaim", "ResourceClaimTemplate"}).Draw(t, "kind")
 	version := rapid.SampledFrom([]string{"v1", "v1beta1", "v1beta2"}).Draw(t, "version")

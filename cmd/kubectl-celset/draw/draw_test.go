@@ -93,7 +93,7 @@ func requireDrawn(t require.TestingT, picture *draw.Picture, devices int) {
 	requireTidy(t, svg.Bytes(), count)
 }
 
-// TestAnyNodesCanBeDrawn draws any number of nodes with any coordinates and unrelated circles.
+// TestAnyNodesCanBeDrawn draws nodes with random coordinates. The lengths of circular coordinates may contradict them.
 func TestAnyNodesCanBeDrawn(t *testing.T) {
 	coordinate := rapid.OneOf(rapid.Int64Range(-1, 3), rapid.Int64())
 	cases.Check(t, func(rt *rapid.T) {

@@ -76,7 +76,7 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	q := &question{Options: options, state: state, subject: subject}
 	q.problem = explain.Problem{
 		Problem:    options.Problem(state, subject),
-		NamesAll:   true, // the caller may read them
+		NamesAll:   true, // the caller may read all objects
 		TaintRules: state.TaintRules,
 	}
 	report := &Report{Meta: output.NewMeta(output.Explanation), Subject: subject.String(), Scheduling: schedulingOf(subject.Pod), Nodes: []*explain.Explanation{}}

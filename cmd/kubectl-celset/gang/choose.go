@@ -37,7 +37,7 @@ type question struct {
 	candidates
 	// reads is nil until the constraint is compiled.
 	reads *nodeset.Reading
-	hosts   *hosts
+	hosts *hosts
 	// bytes is the memory of the device sets of all nodes.
 	bytes int
 }

@@ -20,8 +20,8 @@ type Deadline struct {
 // Error names the limit.
 func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s", d.Limit) }
 
-// With returns a context that ends after the given time. Its cause names limit, the limit of the whole work, which may be
-// longer if the work continues later in another context.
+// With returns a context that ends after the given time. The message of its cause names limit, the limit of the whole work.
+// limit is longer than after if the work continues later in another context.
 func With(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
 }

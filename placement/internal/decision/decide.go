@@ -57,7 +57,7 @@ func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, ne
 	return result
 }
 
-// sliceOf returns the slice with the members of a part.
+// sliceOf returns the content of a PlacementDecision with the members listed in p.
 func sliceOf(placement string, members []member, p *filling) Slice {
 	result := Slice{
 		Name:      hub.SliceName(placement, p.number),

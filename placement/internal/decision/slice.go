@@ -47,7 +47,7 @@ type filling struct {
 // free returns the number of clusters that still fit into the slice.
 func (p *filling) free() int { return MaxSliceLength - len(p.members) }
 
-// take moves as many members into the part as fit, and returns the others.
+// take moves as many members into the slice as fit, and returns the others.
 func (p *filling) take(members []int) []int {
 	n := min(p.free(), len(members))
 	p.members = append(p.members, members[:n]...)
@@ -175,7 +175,7 @@ func groupNow(s *hub.FormerSlice, positions *positions) int {
 	return group
 }
 
-// fill adds members to the parts, and to new slices if the parts are full. The result has at least one slice.
+// fill adds the waiting members to the slices in parts. If these are full, it appends new slices. The result has at least one.
 func fill(parts []*filling, waiting []int) []*filling {
 	byNeed := slices.Clone(parts)
 	slices.SortStableFunc(byNeed, func(a, b *filling) int {

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Findings collects additional findings of filters and prioritizers.
+// Findings collects warnings, messages about missing names, and wakeup times while filters and prioritizers run.
 type Findings struct {
 	// Warnings holds the warnings to be recorded as events.
 	Warnings []Warning

@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package prioritizer scores candidates from -100 to 100, to rank them. Each prioritizer is a file: steady.go, balance.go,
-// allocatable.go and addon.go. A new prioritizer is a type with the methods of
-// a scorer, and an entry in builtIn. Its method reads says which changes make a remembered ranking stale.
+// allocatable.go and addon.go. A new prioritizer is a type with the methods of a scorer, and an entry in builtIn. Its method
+// reads names the inputs whose changes make a remembered ranking stale.
 package prioritizer

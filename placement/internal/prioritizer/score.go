@@ -55,7 +55,7 @@ type Inputs struct {
 	// Former is the former decision of the Placement.
 	Former *hub.Former
 	Now    time.Time
-	// Found receives warnings about scores, missing names, and the times at which scores expire.
+	// Found receives warnings about scores, messages about scores that no cluster has, and the times at which scores expire.
 	Found *finding.Findings
 }
 

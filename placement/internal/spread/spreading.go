@@ -109,8 +109,8 @@ func (s *spreading) best() int {
 // nowhere is larger than any count or excess. It is the excess of a cluster in no topology.
 const nowhere = int(^uint(0) >> 1)
 
-// judge computes by how much one more cluster of the class would exceed each maxSkew. allowed reports whether the cluster may be
-// picked. fits reports whether it exceeds no maxSkew.
+// judge computes by how much a pick from class would exceed each maxSkew. allowed is false if a constraint with DoNotSchedule
+// forbids the pick. fits is true if the pick exceeds no maxSkew.
 func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
 	fits = true
 	for i := range s.constraints {

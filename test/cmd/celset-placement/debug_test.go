@@ -97,8 +97,8 @@ func trusting(config *tls.Config) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 }
 
-// requirePreviewed requires that the debug address of the leader returns what the controller has written. The leader has made
-// the certificate of the address itself.
+// requirePreviewed requires that the debug address of the leader returns what the controller has written. The leader has created
+// the certificate of its debug address.
 func requirePreviewed(t *testing.T, p *program, token string, written *clusterv1beta1.Placement) {
 	t.Helper()
 	d := &debugged{trusting(&tls.Config{InsecureSkipVerify: true}), p.debug, map[string]string{"admin": token}}

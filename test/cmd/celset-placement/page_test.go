@@ -289,7 +289,7 @@ func (b *tab) read(selector, text string) (said string) {
 	return said
 }
 
-// wait waits until so returns true. It asks the page in this goroutine, which may end the test.
+// wait waits until the function so returns true. It calls so in the goroutine of the test, because only this may end the test.
 func (b *tab) wait(so func() bool, what string) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {

@@ -48,7 +48,7 @@ func startCluster(t *testing.T) *cluster {
 	return &cluster{env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
-		// Without these gates, the API server drops fields that must not be in our domain.
+		// Without these gates, the API server would drop fields before the webhook can refuse names in celset's domain.
 		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity, features.GenericWorkload, features.TopologyAwareWorkloadScheduling),
 	})}
 }
@@ -130,7 +130,7 @@ func certificate(t *testing.T) map[string][]byte {
 }
 
 // install applies an overlay, with certificate files if the overlay needs them. Service addresses are not routed here, so the
-// Service becomes an alias of this host with a free port. Updates of claims also go to the webhook, so that tests see their fate.
+// Service becomes an alias of this host with a free port. Updates of claims also go to the webhook, to test that it admits them.
 func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte, port int) {
 	t.Helper()
 	asTheyAre := objectsIn(t, c.rendered(t, overlay, files))

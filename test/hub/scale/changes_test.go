@@ -76,7 +76,7 @@ func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 	return spec
 }
 
-// keepMeddling changes PlacementDecisions as other writers must not, one at a time, until the context ends. It never removes a
+// keepMeddling acts as a foreign writer: it changes one PlacementDecision at a time until the context ends. It never removes a
 // core cluster. It returns the number of changes.
 func (h *hub) keepMeddling(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement) (done int, err error) {
 	for ; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {

@@ -134,8 +134,12 @@ func (h *hub) actions() []action {
 		return p.Continue()
 	}
 	return []action{
-		{name: "a storm of faults", run: func(ctx context.Context, _ *restarted, all []*restarted) error { return during(ctx, outage, storm, all...) }},
-		{name: "a storm at one program", run: func(ctx context.Context, one *restarted, _ []*restarted) error { return during(ctx, outage, storm, one) }},
+		{name: "a storm of faults", run: func(ctx context.Context, _ *restarted, all []*restarted) error {
+			return during(ctx, outage, storm, all...)
+		}},
+		{name: "a storm at one program", run: func(ctx context.Context, one *restarted, _ []*restarted) error {
+			return during(ctx, outage, storm, one)
+		}},
 		{name: "a partition of one program", run: func(ctx context.Context, one *restarted, _ []*restarted) error {
 			return during(ctx, outage, (*faults.Faults).Partition, one)
 		}},
@@ -155,7 +159,9 @@ func (h *hub) actions() []action {
 		{name: "the API server down for a while", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error {
 			return h.RestartAPIServer(ctx, func() { sleep(ctx, outage) })
 		}},
-		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return paused(ctx, controlplane.KubeAPIServer) }},
+		{name: "the API server paused", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error {
+			return paused(ctx, controlplane.KubeAPIServer)
+		}},
 		{name: "etcd killed", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return h.RestartEtcd(ctx, nil) }},
 		{name: "etcd paused", apart: true, run: func(ctx context.Context, _ *restarted, _ []*restarted) error { return paused(ctx, controlplane.Etcd) }},
 	}

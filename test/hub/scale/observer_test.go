@@ -50,7 +50,7 @@ type observer struct {
 	last   time.Time
 	// reselected is the time of the last event that changed the clusters of an object, not only scores.
 	reselected time.Time
-	// confirmed counts events with a new annotation Confirmed, which an object gets only for the sake of other objects.
+	// confirmed counts events with a new annotation Confirmed. A starting controller writes it although nothing else has changed.
 	confirmed int
 	broken    error
 }

@@ -33,7 +33,7 @@ func cpus(n int) func(*corev1.Pod) {
 	}
 }
 
-// leave leaves the given numbers of the 64 CPUs of nodes free.
+// leave occupies CPUs of the nodes, so that the given numbers of CPUs stay free. A node has 64 CPUs.
 func (l *nodes) leave(t *testing.T, left ...int) {
 	t.Helper()
 	for i, n := range left {

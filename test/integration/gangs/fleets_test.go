@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// The examples on models of their fleets.
+// These tests run the gang examples on models of the fleets that the examples are for.
 
 // A fleet assigns hosts to the nodes of a lab.
 type fleet struct {

@@ -79,8 +79,8 @@ func (l *lab) inARow(n int) []env.Part {
 	return []env.Part{env.Request("mla", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
 }
 
-// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the names of the pods. Claims have
-// the same names.
+// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the names of the pods. Each claim
+// has the name of its pod.
 func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
 	t.Helper()
 	l.podGroup(t, name, pods)

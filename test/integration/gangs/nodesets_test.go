@@ -223,8 +223,8 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, l.Nodes[3], l.Pod(t, "kinds-2").Spec.NodeName)
 }
 
-// TestPodsThatStandInEachOthersWay has pods that each fit on each node, but no two of them in a zone. The first sets would put
-// two in a zone, so others are tried.
+// TestPodsThatStandInEachOthersWay has two pods that fit on every node but not in the same zone. The nodes of the first sets are
+// in one zone, so the scheduler must try other sets.
 func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	l := newNodes(t, "in-the-way", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "zone": []string{"a", "a", "a", "a", "a", "b"}[i]}

@@ -83,7 +83,7 @@ func TestNominationsDoNotEndAHold(t *testing.T) {
 	t.Parallel()
 	for name, evict := range map[string]func(*scene) []string{
 		"for other devices": func(s *scene) []string {
-			// The row that is held for the lower pod would fit too, and its pods are already being deleted.
+			// The row that is held for the lower pod would also fit, and the victims there are already being deleted.
 			s.run("high", append(inARow(s.driver, units), from(s.driver, 5)), of("p60"))
 			return []string{"c-5", "c-6", "c-7", "c-8"}
 		},

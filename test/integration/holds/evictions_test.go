@@ -191,8 +191,8 @@ func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s.requireNobodyEvicted(victims)
 }
 
-// TestPreemptorIsDeletedBetweenEvictions stops one of the three deletions before the last, and deletes the preemptor. The last
-// victim stays.
+// TestPreemptorIsDeletedBetweenEvictions has four victims. It stops one of the first three deletions, and then deletes the
+// preemptor. The last victim stays.
 func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s := newScene(t, "between", 1, wholeDevices)
 	s.fill(s.Nodes[0], "victim", "p10")

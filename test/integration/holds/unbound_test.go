@@ -64,8 +64,8 @@ func (s *scene) attach(claim *resourceapi.ResourceClaim) {
 	require.NoError(s, err)
 }
 
-// TestVictimWhoseDevicesAreAttached has a victim that is not bound yet. It is not deleted but must wait. Its claim releases the
-// devices although the pod still exists.
+// TestVictimWhoseDevicesAreAttached has a victim that is not bound yet. Preemption returns the victim to the queue instead of
+// deleting it. The victim's claim releases the devices although the victim still exists.
 func TestVictimWhoseDevicesAreAttached(t *testing.T) {
 	s := newScene(t, "attached", 1, attachedDevices)
 	s.run("victim", s.form.unit(s.driver, 0), of("p10"))

@@ -90,7 +90,7 @@ func Constrain(constraint resourceapi.DeviceConstraint) Part {
 	return func(claim *resourceapi.DeviceClaim) { claim.Constraints = append(claim.Constraints, constraint) }
 }
 
-// Configure adds configuration to a claim. The same configuration could be in a class.
+// Configure adds configuration to a claim. Classes accept the same configuration.
 func Configure(configuration resourceapi.DeviceConfiguration) Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Config = append(claim.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: configuration})

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env is the common part of tests with a real control plane: the control plane, for one test or for all tests of a
-// package, and the objects in it.
+// Package env starts real control planes for tests, and creates objects in them. A control plane is for one test or for all tests
+// of a package.
 //
 //	cp := env.Start(t, controlplane.Options{SkipKwok: true})
 //	cp.ApplyManifests(t, "scheduler/rbac.yaml")

@@ -250,7 +250,7 @@ func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *le
 	return l, stop
 }
 
-// EventuallyPod waits until the pod is as wanted. It fails with the story of the pod.
+// EventuallyPod waits until wanted returns true for the pod. A failure shows the pod's state in the API.
 func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context.Context, *corev1.Pod) (bool, error)) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -310,8 +310,8 @@ func (l *Lab) RequireRunning(t testing.TB, names ...string) {
 	}
 }
 
-// RequireRefused waits until the condition and an event of the pod report, with all of the texts, that it can't be scheduled. It
-// requires that its claims are unallocated.
+// RequireRefused waits until the condition and an event of the pod report that the pod can't be scheduled. Both must contain all
+// of the texts. The pod's claims must be unallocated.
 func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
 	t.Helper()
 	pod := l.EventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(_ context.Context, pod *corev1.Pod) (bool, error) {
@@ -338,7 +338,7 @@ func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...
 	})
 }
 
-// IsRefused reports whether the condition of the pod says, with all of the texts, that it can't be scheduled.
+// IsRefused reports whether the pod's condition says that the pod can't be scheduled, and contains all of the texts.
 func IsRefused(pod *corev1.Pod, texts ...string) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && ContainsAll(c.Message, texts)
@@ -350,7 +350,7 @@ func ContainsAll(message string, texts []string) bool {
 	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
 }
 
-// ClaimsOf reads the claims that a pod uses, from templates or not.
+// ClaimsOf reads the claims that a pod uses, including claims made from templates.
 func (l *Lab) ClaimsOf(t testing.TB, pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	t.Helper()
 	claims := make([]*resourceapi.ResourceClaim, 0, len(pod.Spec.ResourceClaims))

@@ -10,9 +10,9 @@
 //	f.Set(faults.None)       // and everything is well again
 //	f.Counts()               // what was done
 //
-// Faults may hide events from a program, but never lie about the stored state. An answer "conflict" or "too many requests"
-// replaces the API server's, which has not seen the request. A watch never skips events silently: it ends after a gap, and the
-// next watch gets the error that its version is too old. No program could survive an API server that lies.
+// Faults may hide events from a program, but never report a wrong state, because no program could survive that. An answer
+// "conflict" or "too many requests" means that the API server has not seen the request. A watch never skips events silently: it
+// ends after a gap, and the next watch gets the error that its version is too old.
 //
 // The seed decides which request meets which fault, in the order of the requests. This order varies between runs.
 package faults
@@ -86,7 +86,7 @@ func (f *Faults) Counts() map[Kind]int {
 	return maps.Clone(f.counts)
 }
 
-// A fault is the fate of a request.
+// A fault is a disturbance of one request.
 type fault struct {
 	kind Kind
 	// part is a random number from 0 to 1. It determines the duration of the fault, or selects one of several codes.
@@ -250,13 +250,13 @@ const (
 // watched is the body of a watch that ends early or pauses.
 type watched struct {
 	body io.ReadCloser
-	// paused is closed when the watch pauses, and loud when it resumes.
+	// paused is closed when the watch pauses. resumed is closed when it resumes.
 	paused, resumed chan struct{}
-	done         chan struct{}
-	close        func() error
+	done            chan struct{}
+	close           func() error
 }
 
-// watch returns the body of a watch that has the fault and ends with a partition.
+// watch returns the body of a watch that suffers the fault. The watch also ends when a partition begins.
 func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadCloser {
 	w := &watched{body: body, paused: make(chan struct{}), resumed: make(chan struct{}), done: make(chan struct{})}
 	w.close = sync.OnceValue(func() error {

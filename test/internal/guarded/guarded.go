@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package guarded runs the guard against double allocation beside a test's control plane, as manifests/overlays/webhook-guard
-// renders it: with its rights, flags and registration. Only paths, addresses and times are the test's.
+// renders it: with its rights, flags and registration. Only paths, addresses and times differ.
 //
 //	overlay, err := guarded.Render(dir)
 //	err = overlay.Install(ctx, cp.RESTConfig())

@@ -162,8 +162,8 @@ func TestUnknownWritesEnd(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "a has it at version 5, so the release from version 1 can't come")
 }
 
-// TestVersionsThatNobodyRecorded has a write without an answer that is based on the version of an unrecorded writer. The write
-// may have happened if the claim can have had that version.
+// TestVersionsThatNobodyRecorded has a write without an answer, based on a version that an unrecorded writer wrote. The write may
+// have happened if the claim may have had that version.
 func TestVersionsThatNobodyRecorded(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{

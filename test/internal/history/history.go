@@ -15,10 +15,10 @@
 //
 // # Operations
 //
-// A write of a claim, of its status or of other fields, leaves the claim with or without devices. It is applied if the API server
-// reported success. If the API server refused it, it did nothing. After no answer or a server error the outcome is unknown: the
-// write has happened once or not at all. It can't happen after a later version of the claim exists, because writes carry the
-// version that they change.
+// A write changes the status or other fields of a claim. Afterwards the claim has certain devices, or none at all. A write is
+// applied if the API server reported success. A refused write has no effect. After no answer or a server error the outcome is
+// unknown: the write has happened once or not at all. It can't happen after a later version of the claim exists, because writes
+// carry the version that they change.
 //
 // Devices are independent, so the history of each device is checked separately.
 package history
@@ -195,7 +195,7 @@ func (h *History) devices() []string {
 	return slices.Compact(all)
 }
 
-// An Outcome is the certainty about a write.
+// An Outcome is the result of a write, as far as it is known.
 type Outcome string
 
 // The outcomes.

@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minor reports the features of the minor version of Kubernetes under test, and skips tests, by name, that need a missing
-// feature.
+// Package minor reports the features of the minor version of Kubernetes under test, and skips tests that need a missing feature.
 //
 //	func TestBinding(t *testing.T) {
 //		minor.Needs(t, features.DRADeviceBindingConditions)
@@ -28,7 +27,7 @@ import (
 // turns off by default.
 const FeaturesEnv = "CELSET_KUBERNETES_FEATURES"
 
-// Version returns the minor version of the cluster as tests name it, or "" for the version of go.mod.
+// Version returns the tested minor version of Kubernetes from the environment. It is "" for the version that go.mod requires.
 func Version() string { return os.Getenv(controlplane.KubernetesEnv) }
 
 func current() *version.Version {
@@ -96,7 +95,7 @@ func of(gate featuregate.Feature) (known, on bool) {
 	return known, on
 }
 
-// Needs skips the test, by name, if a feature that it needs is off in the cluster.
+// Needs skips the test if a feature is off in the cluster. The message names the feature.
 func Needs(t *testing.T, gates ...featuregate.Feature) {
 	t.Helper()
 	for _, gate := range gates {
@@ -106,7 +105,7 @@ func Needs(t *testing.T, gates ...featuregate.Feature) {
 	}
 }
 
-// NeedsGate skips the test, by name, if the version lacks the gate, so that it can't be turned on.
+// NeedsGate skips the test if the version lacks the feature gate.
 func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	t.Helper()
 	if !Knows(gate) {
@@ -114,7 +113,7 @@ func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	}
 }
 
-// NeedsVersion skips the test, by name, if the cluster is older than a feature.
+// NeedsVersion skips the test if the cluster is older than version since. what names the feature in the message.
 func NeedsVersion(t *testing.T, since, what string) {
 	t.Helper()
 	if current().LessThan(version.MustParse(since)) {

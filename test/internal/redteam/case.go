@@ -55,7 +55,7 @@ const (
 	Cluster
 	// Body is a request body for the debug endpoint in place of a Placement.
 	Body
-	// Report is a status that a managed cluster reports. Text is a harmless user's expression that reads it, or "".
+	// Report is a status that a managed cluster reports. Text is an expression of a harmless user that reads the status, or "".
 	Report
 	// Search is a cheap expression over "devices" that the search can't analyse, so it evaluates the expression on one set after the
 	// other.
@@ -258,7 +258,7 @@ func numbered(n int, separator, text string) string {
 	return strings.Join(parts, separator)
 }
 
-// staircase joins lists of all depths up to n.
+// staircase joins nested empty lists: [], [[]] and so on up to depth n.
 func staircase(n int, separator string) string {
 	parts := make([]string, n)
 	for i := range parts {

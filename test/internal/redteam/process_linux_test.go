@@ -36,8 +36,8 @@ const (
 	// childMemory limits the memory map of the process. Without a limit the machine would die instead.
 	childMemory = 3 << 30
 
-	// The limits follow from the second that others may wait: it covers a compilation, an evaluation that is interrupted after
-	// evaluationTime, and the garbage collection. Except at night, only the cost ends an evaluation.
+	// Others may wait for at most a second. In this time fit a compilation, an evaluation that is interrupted after evaluationTime,
+	// and the garbage collection. Except at night, only the cost ends an evaluation.
 	evaluationTime = 250 * time.Millisecond
 	mostTime       = 750 * time.Millisecond
 	mostMemory     = 64 << 20

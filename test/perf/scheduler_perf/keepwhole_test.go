@@ -161,8 +161,8 @@ func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 	})
 }
 
-// TestPreemption runs the workloads labelled "short". Pods are evicted if no devices are free, for pods of a high priority, which
-// are created after the first mark.
+// TestPreemption runs the workloads labelled "short". Pods of a high priority are created after the first mark. If no devices are
+// free, pods are evicted for them.
 func TestPreemption(t *testing.T) {
 	require.Equal(t, 3, check(t, preemptionFile, nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		evicts := mark > 1 && !strings.Contains(tCtx.Name(), "/inuse=free/")

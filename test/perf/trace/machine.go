@@ -30,7 +30,7 @@ import (
 // className is the DeviceClass of all machines, and the name of their driver.
 const className = "mla.example.com"
 
-// A Machine is a kind of node with its claims. Its DeviceClass defines a constraint for each size of claims but 1.
+// A Machine is a kind of node. Its DeviceClass defines a constraint for claims of each size except 1.
 type Machine struct {
 	Name        string
 	topology    topology.Topology
@@ -86,8 +86,7 @@ func pairs() []constraint {
 	}
 }
 
-// arcs requires a stretch of a ring: all devices but the last come with their successor. With all eight devices, each has its
-// successor.
+// arcs requires consecutive devices of a ring: exactly one device is without its successor. All eight devices are allowed, too.
 func arcs() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.exists_one(d, !devices.exists(o, %s == (%s + 1) %% 8))", attribute("o", "index"), attribute("d", "index"))
 	return []constraint{

@@ -54,7 +54,7 @@ type Trace struct {
 	End float64
 }
 
-// New returns a trace with a number of claims. Their device time is the given share (load) of the devices' time until the end.
+// New returns a trace with a number of claims. Together they want the share load of the time of all devices until the end.
 // The result depends only on the parameters. Arrivals are a Poisson process conditioned on the number of claims.
 func New(claims, devices int, load float64, seed uint64) *Trace {
 	source := rand.New(rand.NewPCG(seed, uint64(claims)))
@@ -176,7 +176,7 @@ type placement struct {
 	set  shape.Set
 }
 
-// place takes devices, and reports whether it found any.
+// place takes the devices that the policy chooses for a claim. It reports false if no set fits on any node.
 func (c *cluster) place(size int) (placement, bool, error) {
 	if c.choose == nil {
 		return placement{}, true, nil
@@ -237,7 +237,7 @@ type Tally struct {
 type Outcome struct {
 	// Sizes maps a number of wanted devices to its tally.
 	Sizes map[int]*Tally
-	// Stranded is the share of device time that is idle while a claim waits for no more than the idle number of devices.
+	// Stranded is the share of device time that is idle although a claim waits and enough devices for it are idle.
 	Stranded float64
 }
 

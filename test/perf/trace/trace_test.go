@@ -45,7 +45,7 @@ func (p plan) replay(tb testing.TB, m *Machine, of policy, choose chooser) Outco
 
 // BenchmarkTrace replays three traces for each row. %at-once is the share of the claims for four and eight devices that were
 // placed on arrival. %placed is the share of all claims that were placed before the end. min-waited is the average wait of a
-// claim. %idle is the share of devices that are idle while a claim waits for no more devices.
+// claim. %idle is the share of devices that are idle although they are enough for a waiting claim.
 func BenchmarkTrace(b *testing.B) {
 	for _, unit := range []string{"%at-once better=higher", "%placed better=higher", "min-waited better=lower", "%idle better=lower"} {
 		fmt.Println("Unit", unit, "assume=exact")
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 	require.Zero(t, outcome.Stranded)
 }
 
-// Idle devices count while a claim waits for no more devices.
+// Idle devices count while they are enough for a waiting claim.
 func TestStranded(t *testing.T) {
 	m := machineNamed(t, "pairs")
 	choose, err := policies(m)[1].chooser(m)
@@ -207,7 +207,7 @@ func TestAsked(t *testing.T) {
 }
 
 // losses computes KeepWhole's values by enumerating all sets. For each size, largest first, it returns the negated number of free
-// sets that are broken when taken is taken.
+// sets that contain a device of taken.
 func (m *Machine) losses(free, taken shape.Set) []int64 {
 	var values []int64
 	for i := len(m.constraints) - 1; i >= 0; i-- {

@@ -119,7 +119,7 @@ func (r *reader) read(path, name string) (schema, error) {
 	}
 	id := crd.TypeIdent{Package: roots[0], Name: name}
 	r.parser.NeedFlattenedSchemaFor(id)
-	// Other packages are not type-checked, so type errors are not errors of this package.
+	// Ignore type errors: they come from imported packages that are not type-checked.
 	if loader.PrintErrors(roots, packages.TypeError) {
 		return nil, fmt.Errorf("package %s has errors", path)
 	}

@@ -172,7 +172,7 @@ func TestPreview(t *testing.T) {
 		require.Equal(t, live.Generation, condition.ObservedGeneration)
 	}
 
-	// An object with the UID and the generation of the stored one leaves no trace in the caches.
+	// A preview of another spec with the UID and the generation of the stored object does not change the caches.
 	pretender := live.DeepCopy()
 	pretender.Spec.Predicates = predicates(`false`)
 	result, err = preview.Schedule(t.Context(), pretender, time.Time{})

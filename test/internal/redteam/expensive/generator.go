@@ -28,8 +28,8 @@ type Calls struct {
 	functions map[string]*decls.FunctionDecl
 }
 
-// NewCalls lists the overloads of functions in a fixed order. It omits overloads for macros only, and the authorizer's, because
-// expressions here have no authorizer.
+// NewCalls lists the overloads of functions in a fixed order. It omits overloads that only macros use, and overloads for an
+// authorizer, because expressions here have no authorizer.
 func NewCalls(functions map[string]*decls.FunctionDecl) *Calls {
 	result := &Calls{functions: functions}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
@@ -155,7 +155,7 @@ func (g *generator) root(c *Call) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	// A list of the result has a size for any type of result.
+	// Results of any type can be in a list, so the size of a list gives a bool.
 	return before.String() + "[" + call + "].size() == 1" + after.String(), true
 }
 
@@ -211,7 +211,7 @@ func written(c *Call, arguments []string) string {
 	case operators.LogicalNot:
 		return "!" + arguments[0]
 	case "scores", "sets":
-		arguments[0] = "managedCluster" // only this variable has it
+		arguments[0] = "managedCluster" // no other variable has the function
 	case operators.Negate:
 		return "-" + arguments[0]
 	}

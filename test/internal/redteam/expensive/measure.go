@@ -89,7 +89,7 @@ func Clusters() (*Environment, error) {
 	}}, nil
 }
 
-// Judge evaluates an expression and returns what limit it exceeds, or nil. With timed it also checks the time per unit of cost.
+// Judge evaluates an expression and returns an error if it exceeds a limit. With timed it also checks the time per unit of cost.
 func Judge(ctx context.Context, evaluate Evaluation, timed bool) (wrong error) {
 	runtime.LockOSThread() // the measured clock is the thread's
 	defer runtime.UnlockOSThread()

@@ -148,7 +148,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 	// One attempt each gives the queued pods their conditions.
 	last := pod("many", fmt.Sprint(many-1))
 	require.False(t, b.gated(last))
-	b.NoteRefused(last)
+	b.Failed(last, false)
 	last.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Message: "0/8 nodes are available: claim is missing."}}
 	require.True(t, b.gated(last))
 	require.NotContains(t, b.unreported.pods, last.UID)
@@ -172,7 +172,7 @@ func TestGroupsAreToldTogether(t *testing.T) {
 		require.False(t, b.gated(p))
 	}
 	for _, p := range pods[1:] {
-		b.NoteRefused(p)
+		b.Failed(p, false)
 	}
 	require.True(t, b.gated(pods[1]))
 }

@@ -5,15 +5,14 @@ package guard
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// After a failed attempt, the scheduler writes to the pod why it waits. A gated pod makes no attempt, so it would get no
-// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no condition
+// and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
 //   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are created or
 //      compiled meanwhile.
@@ -34,7 +33,7 @@ const (
 	reportTimeout = time.Minute
 )
 
-// unreported holds gated pods without a condition that has the reason why they wait.
+// unreported holds the gated pods that have no condition with the reason for their wait.
 type unreported struct {
 	byNamespace map[string]*unreportedOf
 	pods        map[types.UID]*unreportedPod
@@ -81,17 +80,6 @@ func (t *unreported) wait(e entry, why string, now time.Time) {
 		of.order = slices.DeleteFunc(of.order, t.isGone)
 		of.compactAt = 2*len(of.order) + 1<<10
 	}
-}
-
-// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
-// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
-func hasReason(pod *v1.Pod, why string) bool {
-	if pod.Spec.SchedulingGroup != nil {
-		why = ""
-	}
-	return slices.ContainsFunc(pod.Status.Conditions, func(c v1.PodCondition) bool {
-		return c.Type == v1.PodScheduled && c.Reason != v1.PodReasonSchedulingGated && strings.Contains(c.Message, why)
-	})
 }
 
 // isGone reports whether a pod was removed or replaced by another pod of its group.
@@ -149,9 +137,9 @@ func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool)
 	return pods
 }
 
-// MustReport records that a pod is gated because of why. It returns true if the pod must be queued anyway, for an attempt that is
-// refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
-// of the pod contains why. Tell runs under the lock of the scheduling queue and takes microseconds.
+// MustReport records that a pod is gated for the reason why. It returns true if the pod must be queued anyway, for an attempt that
+// is refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
+// of the pod contains why. MustReport runs under the lock of the scheduling queue and takes microseconds.
 func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -163,11 +151,4 @@ func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
 	g.unreported.wait(e, why, now)
 	g.lookAt(now.Add(reportDelay), now)
 	return false
-}
-
-// NoteRefused records that an attempt of the pod was refused before [Guard.Admit] was called. Such an attempt writes the reason.
-func (g *Guard) NoteRefused(pod *v1.Pod) {
-	g.mutex.Lock()
-	defer g.mutex.Unlock()
-	g.unreported.done(keyOf(pod))
 }

@@ -56,8 +56,8 @@ func answerOf(results []resourceapi.AllocationResult, err error) response {
 	return response{Results: results}
 }
 
-// Bounds change only the number of steps. Devices and errors with their text are equal. The reason
-// why claims don't fit may differ.
+// Bounds change only the number of steps. Devices and errors with their text are equal. The reason why
+// claims don't fit may differ.
 func TestBoundsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {

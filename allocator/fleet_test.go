@@ -182,10 +182,10 @@ func (s scenario) copyOf() scenario {
 	result := s
 	result.Slices, result.Claims = nil, nil
 	for _, c := range s.Claims {
-		result.Claims = append(result.Claims, &claimBuilder{c.DeepCopy()})
+		result.Claims = append(result.Claims, &claimBuilder{ResourceClaim: c.DeepCopy()})
 	}
 	for _, slice := range s.Slices {
-		result.Slices = append(result.Slices, &sliceBuilder{slice.DeepCopy()})
+		result.Slices = append(result.Slices, &sliceBuilder{ResourceSlice: slice.DeepCopy()})
 	}
 	return result
 }

@@ -48,10 +48,10 @@ func TestInventoriesAreKept(t *testing.T) {
 	one, two, other := slice("1", ring(2)...).Pool("pool-1", 1, 2), slice("2", newDevice("x", nil)).Pool("pool-1", 1, 2), slice("3", ring(3)...).Pool("pool-2", 1, 1).OnNode("node-2")
 	others := []*sliceBuilder{other, one, two}
 	whole := []string{"mla.example.com/pool-1/mla-0", "mla.example.com/pool-1/mla-1", "mla.example.com/pool-1/x"}
-	replaced := &sliceBuilder{two.DeepCopy()}
-	renamed := &sliceBuilder{two.DeepCopy()}
+	replaced := &sliceBuilder{ResourceSlice: two.DeepCopy()}
+	renamed := &sliceBuilder{ResourceSlice: two.DeepCopy()}
 	renamed.Spec.Devices[0].Name = "y"
-	next := &sliceBuilder{two.DeepCopy()}
+	next := &sliceBuilder{ResourceSlice: two.DeepCopy()}
 	next.Pool("pool-1", 2, 1)
 	for name, test := range map[string]struct {
 		second scenario

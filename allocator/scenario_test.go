@@ -40,7 +40,7 @@ var (
 	listsOn = fixture.ListsOn
 
 	alteredPod      = fixture.AlteredPod
-	celSelectors    = fixture.CelSelectors
+	celSelectors    = fixture.CELSelectors
 	claim           = fixture.Claim
 	classOf         = fixture.ClassOf
 	consuming       = fixture.Consuming

@@ -27,9 +27,8 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/transcripts anew")
 
 // TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name, a group of cases with "==" and
-// its title. Statements of a group apply to each of its cases; statements_test.go and statements_slices_test.go define them. The
-// answers of the allocator follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the
-// answers.
+// its title. Statements of a group apply to each of its cases; package fixture defines them. The answers of the allocator
+// follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the answers.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
 	require.NoError(t, err)
@@ -96,8 +95,8 @@ func transcript(t *testing.T, text string) string {
 }
 
 // answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the
-// same answer. A mistake in a claim must be found without a search. Inputs
-// must not change.
+// same answer. A mistake in a claim must be found without a search. Inputs must not change. Package search runs the
+// same cases and checks that a search leaves nothing behind.
 func answered(t *testing.T, lines []string) []string {
 	t.Helper()
 	d := fixture.DraftOf(t, lines)

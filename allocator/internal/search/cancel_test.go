@@ -19,8 +19,8 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	s := given(t, "devices 16 mla-# index=#; claim c; want x 16; "+
 		"cel slow = devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))").search(t)
 	s.Ctx = cancelledWhenWatched(t, nil)
-	c, r := s.CELConstraints[0], s.Requests[0][0][0]
-	satisfied, err := r.Decide()
+	c, r := s.cELConstraints[0], s.Requests[0][0][0]
+	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
 	for i, candidate := range s.Inventory.Candidates {
@@ -33,7 +33,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorContains(t, err, "claim default/c, constraint slow, node node-1, devices [mla.example.com/pool-1/mla-0, ")
 		require.ErrorContains(t, err, "evaluation interrupted: context canceled")
-		require.Len(t, c.Members, 15)
+		require.Len(t, c.members, 15)
 	}
 }
 
@@ -75,7 +75,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 				t.Run(fmt.Sprintf("%s/depth %d, time %d", name, depth, times), func(t *testing.T) {
 					s := given(t, "devices 24 mla-# index=#; claim c; want x 12; cel shape = "+expression).search(t)
 					ctx := &atDepth{Context: t.Context(), search: s, depth: depth, times: times}
-					s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+					s.Ctx, s.evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
 					found, err := s.Run()
 					require.False(t, found)
 					require.EqualError(t, err, "filter operation aborted: context canceled")
@@ -95,10 +95,10 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)
-	r, c, device := s.Requests[0][0][0], s.CELConstraints[0], s.Inventory.Candidates[0]
+	r, c, device := s.Requests[0][0][0], s.cELConstraints[0], s.Inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
-	s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
-	_, err := r.Decide()
+	s.Ctx, s.evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+	_, err := r.decide()
 	require.NoError(t, err)
 	added, err := c.Add(&r.Request, device)
 	require.NoError(t, err)
@@ -106,15 +106,15 @@ first y; sub none 0; cel shape = true`).search(t)
 	cancel()
 
 	for what, evaluate := range map[string]func() error{
-		"selector":          func() error { _, err := r.IsSelected(device); return err },
-		"derived attribute": func() error { _, err := s.Evaluator.Attribute(&r.Request, device, color); return err },
+		"selector":          func() error { _, err := r.isSelected(device); return err },
+		"derived attribute": func() error { _, err := s.evaluator.Attribute(&r.Request, device, color); return err },
 		"added device":      func() error { _, err := c.Add(&r.Request, s.Inventory.Candidates[1]); return err },
-		"alternative":       func() error { _, err := s.Requests[0][1][0].Decide(); return err },
+		"alternative":       func() error { _, err := s.Requests[0][1][0].decide(); return err },
 	} {
 		require.ErrorContains(t, evaluate(), "filter operation aborted: context canceled", what)
 		require.ErrorIs(t, evaluate(), context.Canceled, what)
 	}
 	require.Zero(t, s.Stats().Evaluations)
-	require.Len(t, c.Members, 1, "nothing has changed")
-	require.Equal(t, 1, c.Undecided)
+	require.Len(t, c.members, 1, "nothing has changed")
+	require.Equal(t, 1, c.undecided)
 }

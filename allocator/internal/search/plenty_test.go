@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// If HasPlenty finds enough ordinary devices by bit operations, examining each device gives the same result and evaluates
+// If hasPlenty finds enough ordinary devices by bit operations, examining each device gives the same result and evaluates
 // nothing new.
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
@@ -26,26 +26,26 @@ func TestPlentyIsEnough(t *testing.T) {
 			if !oneIn(rt, 3, "skipped") {
 				continue
 			}
-			eligible, err := s.IsEligible(0, r, c)
+			eligible, err := s.isEligible(0, r, c)
 			require.NoError(rt, err)
 			if eligible && len(s.Solution.Choices) < r.Count {
-				_, _, err := s.Take(0, r, c)
+				_, _, err := s.take(0, r, c)
 				require.NoError(rt, err)
 			}
 		}
 		switch rapid.IntRange(0, 2).Draw(rt, "judged") {
 		case 1:
-			s.Lookahead.EvaluateSelectors(r)
+			s.lookahead.evaluateSelectors(r)
 		case 2:
-			s.Lookahead.EvaluateSelectors(r)
-			r.Group.LookedAhead = false
+			s.lookahead.evaluateSelectors(r)
+			r.group.lookedAhead = false
 		}
 		from := rapid.IntRange(0, len(s.Inventory.Candidates)).Draw(rt, "from")
-		p := Point{Device: len(s.Solution.Choices), From: from}
+		p := point{device: len(s.Solution.Choices), from: from}
 		wanted := rapid.IntRange(1, 70).Draw(rt, "wanted")
-		plenty, known := s.Lookahead.HasPlenty(p, r, wanted), slices.Clone(r.Group.Selectors.Judged())
-		left, _ := s.Lookahead.DevicesLeft(p, r)
-		enough, ordinary := s.Lookahead.IsEnough(r, left, wanted), 0
+		plenty, known := s.lookahead.hasPlenty(p, r, wanted), slices.Clone(r.group.selectors.Judged())
+		left, _ := s.lookahead.devicesLeft(p, r)
+		enough, ordinary := s.lookahead.isEnough(r, left, wanted), 0
 		for _, c := range left {
 			if r.IsSimple(c) {
 				ordinary++
@@ -55,8 +55,8 @@ func TestPlentyIsEnough(t *testing.T) {
 		case plenty:
 			seen["plenty"]++
 			require.True(rt, enough)
-			require.Equal(rt, known, r.Group.Selectors.Judged())
-		case ordinary >= wanted && len(r.Bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.Group.Selectors.Judged()):
+			require.Equal(rt, known, r.group.selectors.Judged())
+		case ordinary >= wanted && len(r.bounding) == 0 && !r.AdminAccess() && slices.Equal(known, r.group.selectors.Judged()):
 			rt.Fatal("there are plenty")
 		case enough:
 			seen["enough"]++
@@ -120,8 +120,8 @@ func TestSameKind(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := scenario{Classes: []*resourceapi.DeviceClass{classOf("other")}, Claims: []*claimBuilder{plain(), test.other}}.search(t)
 			one, other := s.Requests[0][0][0], s.Requests[1][0][0]
-			require.Equal(t, test.same, SameKind(one, other))
-			require.Equal(t, test.same, one.Group == other.Group)
+			require.Equal(t, test.same, sameKind(one, other))
+			require.Equal(t, test.same, one.group == other.group)
 		})
 	}
 }

@@ -29,12 +29,12 @@ func judged(t testing.TB, s *Search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.Requests[0][0][0]
 	evaluations := 0
-	s.Evaluator.Context = watched{t.Context(), func() { evaluations++ }}
+	s.evaluator.Context = watched{t.Context(), func() { evaluations++ }}
 	for _, c := range s.Inventory.Candidates {
-		watched, evaluatedBefore := evaluations, s.Evaluator.Evaluated
-		pass, err := r.IsSelected(c)
+		watched, evaluatedBefore := evaluations, s.evaluator.Evaluated
+		pass, err := r.isSelected(c)
 		require.NoError(t, err)
-		isLikeLast := s.Evaluator.Evaluated == evaluatedBefore
+		isLikeLast := s.evaluator.Evaluated == evaluatedBefore
 		if !isLikeLast {
 			evaluated++
 		}
@@ -116,10 +116,10 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 		s := all.search(t)
 		r := s.Requests[0][0][0]
 		for _, c := range rapid.Permutation(s.Inventory.Candidates).Draw(rt, "order") {
-			want, wantErr := each.IsSelected(c)
-			before := s.Evaluator.Evaluated
-			got, err := r.IsSelected(c)
-			if s.Evaluator.Evaluated == before {
+			want, wantErr := each.isSelected(c)
+			before := s.evaluator.Evaluated
+			got, err := r.isSelected(c)
+			if s.evaluator.Evaluated == before {
 				saved++
 			}
 			require.Equal(rt, want, got, "%s", c.ID)
@@ -183,7 +183,7 @@ func TestKindsOfDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := given(t, test.devices+"; claim c; want x 2"+test.selector+"; cel e = devices.exists(d, $at.?index.orValue(0) == 0)").search(t)
-			require.Equal(t, test.want, s.Symmetry.ClassOf())
+			require.Equal(t, test.want, s.symmetry.classOf())
 		})
 	}
 }

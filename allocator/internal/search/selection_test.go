@@ -22,14 +22,14 @@ func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}, Claims: []*claimBuilder{claim("c").Want("a", 1, index+" == 0").Want("b", 1).Want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.Requests[0][0][0], s.Requests[0][1][0]
 	for range 2 {
-		first, err := a.IsSelected(s.Inventory.Candidates[0])
+		first, err := a.isSelected(s.Inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := a.IsSelected(s.Inventory.Candidates[1])
+		second, err := a.isSelected(s.Inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
 	remembered := func(r *Request) []selection.Verdict {
-		return []selection.Verdict{r.Group.Selectors.Verdict(0), r.Group.Selectors.Verdict(1)}
+		return []selection.Verdict{r.group.selectors.Verdict(0), r.group.selectors.Verdict(1)}
 	}
 	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(a))
 	require.Equal(t, []selection.Verdict{selection.Unknown, selection.Unknown}, remembered(b))
@@ -44,8 +44,8 @@ func TestInterruptedSelector(t *testing.T) {
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
-		s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
-		_, err := s.Requests[0][0][0].IsSelected(s.Inventory.Candidates[0])
+		s.Ctx, s.evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+		_, err := s.Requests[0][0][0].isSelected(s.Inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))
@@ -141,13 +141,13 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 		Claims: []*claimBuilder{claim("c").Want("x", 1).Derive(color, index).Want("y", 1).Derive(driver+"/other", index)},
 	}.search(t)
 	x, y := s.Requests[0][0][0], s.Requests[0][1][0]
-	first, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
+	first, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.Evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
+	again, err := s.evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	other, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
+	other, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
@@ -155,8 +155,8 @@ func TestDerivedAttributesAreRemembered(t *testing.T) {
 func TestInterruptedDerivedAttribute(t *testing.T) {
 	s := scenario{Slices: []*sliceBuilder{slice("1", ring(1)...)}, Claims: []*claimBuilder{claim("c").Want("x", 1).Derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
-	s.Evaluator.Context, s.Work.Ctx = ctx, ctx
-	_, err := s.Evaluator.Attribute(&s.Requests[0][0][0].Request, s.Inventory.Candidates[0], color)
+	s.evaluator.Context, s.Work.Ctx = ctx, ctx
+	_, err := s.evaluator.Attribute(&s.Requests[0][0][0].Request, s.Inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

@@ -91,7 +91,7 @@ func requireNothingLeft(t require.TestingT, s *Search) (outcome string) {
 func requireUntouched(t require.TestingT, s *Search) {
 	require.Empty(t, s.Solution.Choices)
 	require.Empty(t, s.Solution.Decisions)
-	for _, count := range s.ResultCount {
+	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
 	for _, c := range s.Inventory.Candidates {
@@ -114,7 +114,7 @@ func requireUntouched(t require.TestingT, s *Search) {
 		}
 	}
 	for _, r := range allRequests(s) {
-		for _, c := range r.Constraints {
+		for _, c := range r.constraints {
 			requireEmpty(t, c)
 		}
 	}
@@ -133,8 +133,8 @@ func allRequests(s *Search) []*Request {
 func requireEmpty(t require.TestingT, c constraint.Constraint) {
 	require.Zero(t, c.Len(), "%T", c)
 	if c, ok := c.(*CELConstraint); ok {
-		require.Zero(t, c.Wanted)
-		require.Equal(t, len(c.Covered), c.Undecided)
+		require.Zero(t, c.wanted)
+		require.Equal(t, len(c.covered), c.undecided)
 	}
 }
 
@@ -160,9 +160,9 @@ func requireConsistent(t require.TestingT, s *Search) {
 	for _, r := range s.Solution.Decisions {
 		require.Equal(t, r.Count, byRequest[r], r.Name)
 	}
-	for _, c := range s.CELConstraints {
-		require.Zero(t, c.Undecided)
-		require.Len(t, c.Members, c.Wanted)
+	for _, c := range s.cELConstraints {
+		require.Zero(t, c.undecided)
+		require.Len(t, c.members, c.wanted)
 	}
 	requireCounters(t, s, byDevice)
 }
@@ -257,15 +257,15 @@ type prunerState struct {
 }
 
 func stateOf(c *CELConstraint) prunerState {
-	p := c.Pruner
-	s := prunerState{Begun: p.Active, Chosen: slices.Clone(p.Chosen)}
-	for _, member := range c.Members {
+	p := c.pruner
+	s := prunerState{Begun: p.active, Chosen: slices.Clone(p.chosen)}
+	for _, member := range c.members {
 		s.Members = append(s.Members, member.Position)
 	}
-	if p.Active {
-		for i := range len(c.Members) + 1 {
-			s.Domain = append(s.Domain, slices.Clone(p.Domain.At(i)))
-			s.Forced = append(s.Forced, slices.Clone(p.Forced.At(i)))
+	if p.active {
+		for i := range len(c.members) + 1 {
+			s.Domain = append(s.Domain, slices.Clone(p.domain.At(i)))
+			s.Forced = append(s.Forced, slices.Clone(p.forced.At(i)))
 		}
 	}
 	return s
@@ -309,7 +309,7 @@ func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
 		s := prunable(rt).search(t)
-		c := s.CELConstraints[0]
+		c := s.cELConstraints[0]
 		before := stateOf(c)
 		var walk func(requests []Alternatives)
 		// take adds devices to a request, continues with the requests after it, and gives all devices back.
@@ -319,19 +319,19 @@ func TestPrunerIsAStack(t *testing.T) {
 				walk(then)
 				return
 			}
-			covered := slices.ContainsFunc(r.Decides, func(d Contribution) bool { return d.Covered })
+			covered := slices.ContainsFunc(r.decides, func(d contribution) bool { return d.covered })
 			if !covered {
 				walk(then) // The devices of this request make no difference.
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
 				position := rapid.IntRange(from, len(s.Inventory.Candidates)).Draw(rt, "position")
-				position = r.Next(position)
+				position = r.next(position)
 				if position >= len(s.Inventory.Candidates) {
 					continue
 				}
 				device := s.Inventory.Candidates[position]
-				if s.Available.InUse(0, &r.Request, device) || slices.Contains(c.Members, device) {
+				if s.Available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
 					continue
 				}
 				state := stateOf(c)
@@ -354,7 +354,7 @@ func TestPrunerIsAStack(t *testing.T) {
 			}
 			r := requests[0][0]
 			state := stateOf(c)
-			satisfied, err := r.Decide()
+			satisfied, err := r.decide()
 			require.NoError(rt, err)
 			if !satisfied {
 				refused++
@@ -362,8 +362,8 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			take(r, 0, requests[1:], r.Count)
-			r.Undecide(len(r.Decides))
-			if !c.Pruner.Active {
+			r.undecide(len(r.decides))
+			if !c.pruner.active {
 				reset++
 				require.Empty(rt, cmp.Diff(before.Members, stateOf(c).Members))
 				requireEmpty(rt, c)
@@ -373,10 +373,10 @@ func TestPrunerIsAStack(t *testing.T) {
 		}
 		walk(s.Requests[0])
 		requireEmpty(rt, c)
-		if c.Pruner.Chosen != nil {
-			require.True(rt, c.Pruner.Chosen.IsEmpty())
+		if c.pruner.chosen != nil {
+			require.True(rt, c.pruner.chosen.IsEmpty())
 		}
-		require.False(rt, c.Pruner.Active)
+		require.False(rt, c.pruner.active)
 	})
 	require.Positive(t, refused)
 	require.Positive(t, undone)
@@ -386,27 +386,27 @@ func TestPrunerIsAStack(t *testing.T) {
 // A request must not get a device after a forced device that no later request can have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
-	c, x := s.CELConstraints[0], s.Requests[0][0][0]
-	satisfied, err := x.Decide()
+	c, x := s.cELConstraints[0], s.Requests[0][0][0]
+	satisfied, err := x.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
-	require.Equal(t, []int{0, 1, 8, 8}, []int{x.Next(0), x.Next(1), x.Next(2), x.Next(8)}, "1 is for x only")
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
 	added, err := c.Add(&x.Request, s.Inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
-	require.True(t, c.Pruner.Forced.At(1).IsEmpty(), "it is there")
-	require.Equal(t, []int{2, 2, 3, 4}, []int{x.Next(0), x.Next(2), x.Next(3), x.Next(4)})
+	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
+	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
 	c.Remove(s.Inventory.Candidates[1])
-	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
-	x.Undecide(len(x.Decides))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	x.undecide(len(x.decides))
 
 	// A device that a later request can have may be skipped.
 	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	x = s.Requests[0][0][0]
-	_, err = x.Decide()
+	_, err = x.decide()
 	require.NoError(t, err)
-	require.Equal(t, bitset.Set{1 << 1}, s.CELConstraints[0].Pruner.Forced.At(0))
-	require.Equal(t, []int{2, 5}, []int{x.Next(2), x.Next(5)})
+	require.Equal(t, bitset.Set{1 << 1}, s.cELConstraints[0].pruner.forced.At(0))
+	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/arguments"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
@@ -141,9 +142,9 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
 	measured *metrics.Metrics, shared *profiles) (*DynamicResourcesCEL, error) {
-	decoded, err := decodeArgs(args, features, shared.gates)
+	decoded, err := arguments.Decode(args, features, shared.gates)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	pl := &DynamicResourcesCEL{
 		settings: settings{
@@ -155,7 +156,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 			Manager: handle.SharedDRAManager(), Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
 			Checker: &podclaims.Checker{
 				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
-				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
+				BindingConditions: len(arguments.BindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
 			},
 		},
 		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
@@ -173,7 +174,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		}
 		pl.writes, pl.watched.Writes = writes, writes
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), pl.watched, features)
+	upstream, err := dynamicresources.New(ctx, arguments.ForUpstream(decoded, features), pl.watched, features)
 	if err != nil {
 		return nil, err
 	}

@@ -143,8 +143,8 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
-// arguments returns arguments of the plugin.
-func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
+// rawArguments returns arguments of the plugin.
+func rawArguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
 
 // TestDefaultPreference checks that celset's allocator serves claims without a preference if there is a default, unless the gate
 // is off.
@@ -153,7 +153,7 @@ func TestDefaultPreference(t *testing.T) {
 		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
 			objects := class()
 			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
-			a := startAdmissionWith(t, arguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
+			a := startAdmissionWith(t, rawArguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
 			state := tried(a.ctx, t, a.DynamicResourcesCEL, p)
 			require.IsType(t, want, usedAllocator(t, a.DynamicResourcesCEL, state))
 		}
@@ -164,7 +164,7 @@ func TestDefaultPreference(t *testing.T) {
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
 	ctx, log := plugintest.WithLog(ctx)
-	_, err := newPlugin(ctx, arguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
+	_, err := newPlugin(ctx, rawArguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
 	require.NoError(t, err)
 	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
@@ -178,7 +178,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 		"budget: {steps: 1000}": "best_found",
 		"budget: {cost: 10000}": "best_found",
 	} {
-		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
+		a := startAdmissionWith(t, rawArguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
 		values := plugintest.MetricValues(t, a.registry)
 		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
@@ -199,7 +199,7 @@ func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference 
 
 func TestPreferenceTakesNoArguments(t *testing.T) {
 	ctx, h := newHandle(t)
-	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, arguments("{}"), h)
+	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, rawArguments("{}"), h)
 	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
 }
 

@@ -49,7 +49,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2110, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 15030, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3930, goal: 3000},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12195, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12245, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3170, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5595, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5920, goal: 5000},
@@ -57,7 +57,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5035, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92045},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92060},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7460, files: 29},
 }
 

@@ -35,6 +35,7 @@ import (
 	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
 	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preference"
 	"github.com/celset/celset/plugin/preparation"
 )
 
@@ -136,7 +137,7 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 				Metrics: measured, Turns: shared.turns(), Activate: activator(ctx, handle), Groups: shared.groupsOf,
 			})
 		},
-		PreferenceName: NewPreferenceFactory(gates),
+		preference.Name: preference.NewFactory(gates),
 	}
 }
 

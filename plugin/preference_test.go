@@ -26,12 +26,13 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preference"
 )
 
 // greatest prefers devices with large indices.
 const greatest = "devices.map(d, d.attributes['mla.example.com'].index).sum()"
 
-func preference(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
+func preferenceOf(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
@@ -43,7 +44,7 @@ func preference(t testing.TB, name, expression string) resourceapi.DeviceConfigu
 // prefer adds a preference to a claim.
 func prefer(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	t.Helper()
-	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preference(t, name, expression)})
+	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preferenceOf(t, name, expression)})
 	return c
 }
 
@@ -52,7 +53,7 @@ func classPreferring(t testing.TB, expression string) *resourceapi.DeviceClass {
 	t.Helper()
 	c := class()
 	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
-	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preference(t, "p", expression)}}
+	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preferenceOf(t, "p", expression)}}
 	return c
 }
 
@@ -189,17 +190,17 @@ func TestPreferencesAreCounted(t *testing.T) {
 }
 
 // newPreference returns the scoring plugin of a scheduler.
-func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference {
+func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *preference.Scorer {
 	t.Helper()
-	pl, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
+	pl, err := preference.NewFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
 	require.NoError(t, err)
-	require.Equal(t, PreferenceName, pl.Name())
-	return pl.(*Preference)
+	require.Equal(t, preference.Name, pl.Name())
+	return pl.(*preference.Scorer)
 }
 
 func TestPreferenceTakesNoArguments(t *testing.T) {
 	ctx, h := newHandle(t)
-	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, rawArguments("{}"), h)
+	_, err := preference.NewFactory(utilfeature.DefaultFeatureGate)(ctx, rawArguments("{}"), h)
 	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
 }
 
@@ -214,7 +215,7 @@ func onNodes(indices map[string][]int64) (objects []runtime.Object) {
 }
 
 // scored returns the scores of nodes after Filter has run for all of them. Nodes that don't fit have no score.
-func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *Preference, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
+func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *preference.Scorer, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
 	t.Helper()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)

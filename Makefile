@@ -168,7 +168,7 @@ schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
 	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
 generate-docs: ## write what is generated into the pages in docs
-	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart' -update
+	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPictures' -update
 
 # golangci-lint with the linter of Kubernetes for API types, which is a plugin.
 bin/golangci-lint: hack/tools/golangci-lint/go.mod
@@ -228,8 +228,9 @@ release: bin/ko bin/helm $(KUBECTL) ## all files of the release VERSION, into di
 		SOURCE_DATE_EPOCH='$(SOURCE_DATE_EPOCH)' REVISION='$(REVISION)' GOTOOLCHAIN='$(RELEASE_TOOLCHAIN)' KUBECTL='$(KUBECTL)' hack/release.sh
 
 # Without shellcheck and pyflakes, which are no Go: the scripts in workflows are one line each.
-lint: bin/golangci-lint bin/actionlint ## static checks, of workflows too
+lint: bin/golangci-lint bin/actionlint ## static checks, of workflows and of prose too
 	bin/actionlint -shellcheck= -pyflakes=
+	$(GO) test -C test $(TEST_FLAGS) ./layout -run '^TestProse$$'
 	bin/golangci-lint run ./...
 	cd test && ../bin/golangci-lint run ./...
 	$(GO) mod tidy -diff

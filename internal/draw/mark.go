@@ -90,13 +90,15 @@ func (m marking) chosen(name string) bool {
 }
 
 // symbol returns the symbol of a device.
-func (m marking) symbol(name string) rune {
-	mark := m.marks[name]
-	switch mark.State {
+func (m marking) symbol(name string) rune { return m.marks[name].Symbol(m.owners) }
+
+// Symbol returns the symbol of a device. The first 52 owners have a letter of their own.
+func (m Mark) Symbol(owners []string) rune {
+	switch m.State {
 	case Chosen:
 		return chosenSymbol
 	case Taken:
-		if i := slices.Index(m.owners, mark.Owner); i >= 0 {
+		if i := slices.Index(owners, m.Owner); i >= 0 && i < len(ownerSymbols) {
 			return rune(ownerSymbols[i])
 		}
 		return takenSymbol

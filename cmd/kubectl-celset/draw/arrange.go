@@ -85,6 +85,7 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	if at := p.plane("topology_y", "topology_x"); len(at) > 0 {
 		return at
 	}
+	p.inLine = true
 	return p.line("index")
 }
 

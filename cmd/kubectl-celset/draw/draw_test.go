@@ -122,7 +122,8 @@ func (b box) meets(o box) bool {
 	return b.x < o.x+o.width && o.x < b.x+b.width && b.y < o.y+o.height && o.y < b.y+b.height
 }
 
-func requireTidy(t require.TestingT, svg []byte, devices int) {
+// requireTidy requires boxes that don't overlap, for a number of devices, and returns the width of the page.
+func requireTidy(t require.TestingT, svg []byte, devices int) float64 {
 	var page box
 	var boxes []box
 	decoder, depth := xml.NewDecoder(bytes.NewReader(svg)), 0
@@ -155,6 +156,7 @@ func requireTidy(t require.TestingT, svg []byte, devices int) {
 			require.False(t, boxes[i].meets(boxes[j]), "one device covers another")
 		}
 	}
+	return page.width
 }
 
 func number(t require.TestingT, element xml.StartElement, name string) float64 {
@@ -230,7 +232,8 @@ func textOf(t *testing.T, picture *draw.Picture) string {
 	return out.String()
 }
 
-// TestMachinesCanBeDrawn checks that each device of each machine is in the picture, and has its own place in an SVG.
+// TestMachinesCanBeDrawn checks that each device of each machine is in the picture, and has its own place in an SVG that is readable
+// on a phone.
 func TestMachinesCanBeDrawn(t *testing.T) {
 	for _, m := range machine.All() {
 		t.Run(m.Name, func(t *testing.T) {
@@ -246,7 +249,9 @@ func TestMachinesCanBeDrawn(t *testing.T) {
 			require.Len(t, m.Topology(node).Devices, count)
 			var svg bytes.Buffer
 			require.NoError(t, picture.SVG(&svg))
-			requireTidy(t, svg.Bytes(), count)
+			width := requireTidy(t, svg.Bytes(), count)
+			// 390 pixels of a phone, and labels of 14 pixels that should have 6.
+			require.LessOrEqual(t, width, 390.0*14/6)
 		})
 	}
 }

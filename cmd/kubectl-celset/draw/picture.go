@@ -58,6 +58,8 @@ type Panel struct {
 
 	// rows and cols are the size of a complete torus, or 0.
 	rows, cols int
+	// inLine is set unless the devices have coordinates in two or three dimensions.
+	inLine bool
 }
 
 // Device is a device in a picture.

@@ -5,6 +5,7 @@ package draw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/celset/celset/internal/draw"
@@ -22,6 +23,11 @@ type grid struct {
 	left, width float64
 }
 
+// columns returns the number of columns within the intended width.
+func (g grid) columns() int {
+	return max(1, min(maxColumns, int((maxWidth-2*g.left+gap)/(g.width+gap))))
+}
+
 func (g grid) box(row, col int, top float64) rect {
 	return rect{
 		X: rounded(g.left + float64(col)*(g.width+gap)), Y: rounded(top + float64(row)*(cellHeight+gap)),
@@ -37,15 +43,17 @@ func (p *page) board(b *board) {
 		drivers = append(drivers, fmt.Sprintf("%s · %d devices", panel.Driver, len(panel.Devices)))
 		width = max(width, panel.boxWidth())
 	}
-	p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: strings.Join(drivers, ", ")})
-	p.width = max(p.width, 2*margin+float64(len([]rune(strings.Join(drivers, ", "))))*smallWidth*1.15)
-	p.y += headHeight
+	for _, node := range b.NUMANodes {
+		for _, root := range node.Roots {
+			width = max(width, textWidth(root.Name))
+		}
+	}
+	p.captions(strings.Join(drivers, ", "))
 	for _, node := range b.NUMANodes {
 		p.numaNode(b, node, grid{left: margin + framePadding, width: width})
 	}
 	if len(b.Others) > 0 {
-		p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: "others"})
-		p.y += headHeight
+		p.captions("others")
 		p.rows(b, b.Others, grid{left: margin, width: width})
 	}
 	if len(b.Guessed) > 0 {
@@ -53,12 +61,25 @@ func (p *page) board(b *board) {
 		for _, d := range b.Guessed {
 			names = append(names, d.Name)
 		}
-		remark := "NUMA node by PCI domain, which no driver says: " + strings.Join(names, ", ")
-		p.add(text{X: margin, Y: p.y + 18, Size: 13, Fill: faintInk, Text: remark})
-		p.width = max(p.width, 2*margin+float64(len([]rune(remark)))*smallWidth*1.15)
-		p.y += headHeight
+		p.captions("NUMA node by PCI domain, which no driver says: " + strings.Join(names, ", "))
 	}
-	p.y += margin
+	p.y += margin - gap
+}
+
+// captions writes a text in lines of at most the intended width.
+func (p *page) captions(content string) {
+	const height = 18
+	written := ""
+	for word := range strings.FieldsSeq(content) {
+		if next := strings.TrimPrefix(written+" "+word, " "); written == "" || textWidth(next) <= maxWidth-2*margin {
+			written = next
+			continue
+		}
+		p.text("caption", margin, p.y+height, written)
+		p.y, written = p.y+height, word
+	}
+	p.text("caption", margin, p.y+height, written)
+	p.y += headHeight
 }
 
 func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
@@ -70,12 +91,12 @@ func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 		title = "PCIe roots"
 	}
 	// The size of the frame is set after its contents are drawn.
-	frame := &rect{X: margin, Y: p.y, RX: 9, Fill: "none", Stroke: lineInk, StrokeWidth: 1}
-	p.add(frame, text{X: g.left, Y: p.y + 20, Size: 13, Weight: "600", Fill: faintInk, Text: title})
+	frame := &rect{Class: "frame", X: margin, Y: p.y, RX: 9}
+	p.add(frame)
+	p.text("heading", g.left, p.y+20, title)
 	p.y += headHeight + gap/2
 	right := p.rows(b, node.Devices, g)
-	for start := 0; start < len(node.Roots); start += maxColumns {
-		roots := node.Roots[start:min(start+maxColumns, len(node.Roots))]
+	for roots := range slices.Chunk(node.Roots, g.columns()) {
 		right = max(right, p.roots(b, roots, g))
 	}
 	frame.Width, frame.Height = rounded(right+framePadding-margin), rounded(p.y-frame.Y)
@@ -88,7 +109,7 @@ func (p *page) rows(b *board, devices []topology.Device, g grid) float64 {
 	right := g.left + g.width
 	top := p.y
 	for i, d := range devices {
-		box := g.box(i/maxColumns, i%maxColumns, top)
+		box := g.box(i/g.columns(), i%g.columns(), top)
 		p.device(b.byLabel[d.Name], box)
 		right = max(right, box.X+box.Width)
 		p.y = max(p.y, box.Y+cellHeight+gap)
@@ -100,7 +121,7 @@ func (p *page) rows(b *board, devices []topology.Device, g grid) float64 {
 func (p *page) roots(b *board, roots []draw.PCIeRoot, g grid) float64 {
 	right, top := g.left, p.y
 	for col, root := range roots {
-		p.add(text{X: g.box(0, col, 0).X, Y: top + 14, Size: 12, Fill: faintInk, Text: root.Name})
+		p.text("root", g.box(0, col, 0).X, top+14, root.Name)
 		for row, d := range root.Devices {
 			box := g.box(row, col, top+rootHeight)
 			p.device(b.byLabel[d.Name], box)

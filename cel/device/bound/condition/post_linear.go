@@ -58,9 +58,12 @@ func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propaga
 	return b.newSum(terms, l, modulus{}, c)
 }
 
-// oneValueIn returns the condition that the greatest and the smallest value are equal, for any ordered type.
-func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general propagate.Condition) propagate.Condition {
-	if distance != (outcome.Limits{Least: 0, Most: 0}) {
+// oneValueIn returns the condition that the greatest and the smallest value are equal, for any ordered type. It returns general
+// for other distances, and for a comparison with arithmetic, which fails unless the values are numbers: max == min + 0.
+func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general Comparison) propagate.Condition {
+	_, left := general.Left.(greatest)
+	_, right := general.Right.(greatest)
+	if !left || !right || distance != (outcome.Limits{Least: 0, Most: 0}) {
 		return general
 	}
 	one := Comparison{outcome.Equal, distinctSize{l, AllDevices{}}, Constant{1}}

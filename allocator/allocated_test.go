@@ -79,8 +79,8 @@ func poolOf(builders ...*sliceBuilder) *PublishedPool {
 
 func TestBeside(t *testing.T) {
 	type all = []resourceapi.DeviceRequestAllocationResult
-	plain := []*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil)).pool("pool-1", 1, 1)}
-	gpus := []*sliceBuilder{slice("1", newDevice("a", nil, shared, policy.Having("memory", "10Gi", policy.Default("1Gi")))).pool("pool-1", 1, 1)}
+	plain := []*sliceBuilder{slice("1", newDevice("a", nil), newDevice("b", nil)).Pool("pool-1", 1, 1)}
+	gpus := []*sliceBuilder{slice("1", newDevice("a", nil, shared, policy.Having("memory", "10Gi", policy.Default("1Gi")))).Pool("pool-1", 1, 1)}
 	sharedParts := partitioned("4", part("whole", "4"), newDevice("half", nil, consuming("gpu", amounts{"memory": "2"}), shared))
 	id := func(device string) structured.DeviceID { return structured.MakeDeviceID(driver, "pool-1", device) }
 	for name, test := range map[string]struct {
@@ -114,9 +114,9 @@ func TestBeside(t *testing.T) {
 		"shares of one are in the way":  {slices: sharedParts, others: all{resultFor("half", aShare("1", "0"))}, chosen: all{resultFor("whole")}, device: "whole", reason: "shares counters with devices in use, and too little of them is left", stale: true, inTheWay: []structured.DeviceID{id("whole"), id("half")}},
 		"incomplete":                    {slices: partitioned("4", part("whole", "4"))[1:], chosen: all{resultFor("whole")}, device: "whole", reason: "is a partition in an incomplete pool: the driver has not published all slices", stale: true},
 		"incomplete and in use":         {slices: partitioned("4", part("whole", "4"))[1:], others: all{resultFor("whole")}, chosen: all{resultFor("whole")}, device: "whole", reason: "is in use"},
-		"incomplete, no partition":      {slices: []*sliceBuilder{slice("1", newDevice("a", nil)).pool("pool-1", 1, 2)}, chosen: all{resultFor("a")}},
-		"invalid":                       {slices: []*sliceBuilder{slice("1", part("whole", "4")).pool("pool-1", 1, 1)}, chosen: all{resultFor("whole")}, device: "whole", reason: "is a partition in an invalid pool: counter set gpu not found", stale: true},
-		"former generation":             {slices: []*sliceBuilder{slice("1", part("whole", "4")).pool("pool-1", 1, 1), slice("2", newDevice("whole", nil)).pool("pool-1", 2, 1)}, chosen: all{resultFor("whole")}},
+		"incomplete, no partition":      {slices: []*sliceBuilder{slice("1", newDevice("a", nil)).Pool("pool-1", 1, 2)}, chosen: all{resultFor("a")}},
+		"invalid":                       {slices: []*sliceBuilder{slice("1", part("whole", "4")).Pool("pool-1", 1, 1)}, chosen: all{resultFor("whole")}, device: "whole", reason: "is a partition in an invalid pool: counter set gpu not found", stale: true},
+		"former generation":             {slices: []*sliceBuilder{slice("1", part("whole", "4")).Pool("pool-1", 1, 1), slice("2", newDevice("whole", nil)).Pool("pool-1", 2, 1)}, chosen: all{resultFor("whole")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			others := AllocatedTo(nil, CountingFeatures())
@@ -139,7 +139,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 	require.True(t, pool.Has("whole"))
 	require.False(t, pool.Has("half"))
 	require.True(t, pool.Partitioned())
-	require.False(t, poolOf(slice("1", newDevice("a", nil)).pool("pool-1", 1, 1)).Partitioned())
+	require.False(t, poolOf(slice("1", newDevice("a", nil)).Pool("pool-1", 1, 1)).Partitioned())
 	require.False(t, poolOf().Has("a"))
 }
 
@@ -157,7 +157,7 @@ func TestFoundIsBeside(t *testing.T) {
 		for _, result := range results {
 			all = append(all, result.Devices.Results...)
 		}
-		require.Nil(rt, poolOf(s.slices...).Beside(s.state(), all), "%v", all)
+		require.Nil(rt, poolOf(s.Slices...).Beside(s.State(), all), "%v", all)
 	})
 }
 
@@ -170,12 +170,12 @@ func (s scenario) claimsThatHave() []*resourceapi.ResourceClaim {
 			Allocation: &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{Results: []resourceapi.DeviceRequestAllocationResult{result}}},
 		}})
 	}
-	for _, name := range s.inUse {
+	for _, name := range s.InUse {
 		add(resourceapi.DeviceRequestAllocationResult{Device: name})
 	}
-	for _, share := range s.shares {
-		result := resourceapi.DeviceRequestAllocationResult{Device: share.device, ShareID: ptr.To(types.UID(share.device))}
-		for name, amount := range share.consumed {
+	for _, share := range s.Shares {
+		result := resourceapi.DeviceRequestAllocationResult{Device: share.Device, ShareID: ptr.To(types.UID(share.Device))}
+		for name, amount := range share.Consumed {
 			if result.ConsumedCapacity == nil {
 				result.ConsumedCapacity = map[resourceapi.QualifiedName]resource.Quantity{}
 			}
@@ -207,26 +207,26 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 				stay = append(stay, claim)
 			}
 		}
-		s.inUse, s.shares = nil, nil
+		s.InUse, s.Shares = nil, nil
 		all, rest := s.allocator(t), s.allocator(t)
 		all.planner.State = availability.NewState(AllocatedTo(in, all.planner.Features))
 		rest.planner.State = availability.NewState(AllocatedTo(stay, rest.planner.Features))
-		want, wantErr := rest.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		want, wantErr := rest.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		// Give back one claim after the other, and search before and in between.
-		_, _ = all.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		_, _ = all.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		without := all
 		for _, claim := range leave {
 			without = without.Without(claim)
 		}
-		got, err := without.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		got, err := without.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		require.Equal(t, devicesOf(want), devicesOf(got))
 		require.Equal(t, text(wantErr), text(err))
-		atOnce, err := all.Without(leave...).Allocate(t.Context(), s.onNode(), s.apiClaims())
+		atOnce, err := all.Without(leave...).Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		require.Equal(t, devicesOf(want), devicesOf(atOnce))
 		require.Equal(t, text(wantErr), text(err))
 		if want != nil {
 			found++
-			if before, _ := all.Allocate(t.Context(), s.onNode(), s.apiClaims()); before == nil {
+			if before, _ := all.Allocate(t.Context(), s.OnNode(), s.APIClaims()); before == nil {
 				gained++
 			}
 		}

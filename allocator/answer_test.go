@@ -13,12 +13,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/fixture"
 )
 
 // asked returns the answer to a scenario with a cache. known reports whether the answer needed no search.
-func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a response, known bool) {
+func (s scenario) asked(t testing.TB, cache *Cache, opts ...option) (a response, known bool) {
 	t.Helper()
-	a, stats := s.answer(t, append([]Option{WithCache(cache)}, opts...)...)
+	a, stats := s.answer(t, append([]option{WithCache(cache)}, opts...)...)
 	if stats.Steps == 0 {
 		require.EqualValues(t, 1, stats.CacheHits)
 		require.Zero(t, stats.Evaluations)
@@ -28,20 +30,20 @@ func (s scenario) asked(t testing.TB, cache *Cache, opts ...Option) (a response,
 }
 
 // requireRight requires the same answer as from a search without a cache.
-func (s scenario) requireRight(t testing.TB, got response, opts ...Option) {
+func (s scenario) requireRight(t testing.TB, got response, opts ...option) {
 	t.Helper()
 	want, _ := s.answer(t, opts...)
 	require.Empty(t, cmp.Diff(want, got, cmp.AllowUnexported(response{})))
-	exhaustive, _ := s.answer(t, append([]Option{WithExhaustiveSearch()}, opts...)...)
+	exhaustive, _ := s.answer(t, append([]option{WithExhaustiveSearch()}, opts...)...)
 	require.Empty(t, cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 }
 
 // rowOfThree returns six devices and a claim for three of them.
 func rowOfThree() scenario {
-	return scenario{
-		slices: []*sliceBuilder{slice("1", ring(6)...)},
-		claims: []*claimBuilder{claim("c").want("mla", 3).cel("row").define("row", inARow+" && devices.slice(0, 1).size() == 1")},
-	}
+	return scenario{fixture.Scenario{
+		Slices: []*sliceBuilder{slice("1", ring(6)...)},
+		Claims: []*claimBuilder{claim("c").Want("mla", 3).Cel("row").Define("row", inARow+" && devices.slice(0, 1).size() == 1")},
+	}}
 }
 
 // If a scenario differs in anything that the answer depends on, it does not get the cached answer.
@@ -105,13 +107,13 @@ func TestAnswersAreKeptApart(t *testing.T) {
 			_, known = same.asked(t, cache)
 			require.True(t, known, "it was answered before")
 			for _, again := range []bool{false, true} {
-				got, known := varied.asked(t, cache, varied.opts...)
+				got, known := varied.asked(t, cache, varied.Options...)
 				require.Equal(t, again && !notKept.Has(name), known)
-				varied.requireRight(t, got, varied.opts...)
+				varied.requireRight(t, got, varied.Options...)
 			}
 			// In the opposite order.
 			cache = NewCache()
-			_, known = varied.asked(t, cache, varied.opts...)
+			_, known = varied.asked(t, cache, varied.Options...)
 			require.False(t, known)
 			got, known := same.asked(t, cache)
 			require.False(t, known)
@@ -130,14 +132,14 @@ func opaque(parameters string) resourceapi.DeviceConfiguration {
 // Names of nodes, pools, devices and claims make no difference.
 func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed := rowOfThree()
-	renamed.slices[0].onNode("node-2").pool("pool-2", 3, 1)
-	renamed.slices[0].Name = "2"
-	for i := range renamed.slices[0].Spec.Devices {
-		renamed.slices[0].Spec.Devices[i].Name = string(rune('u' + i))
+	renamed.Slices[0].OnNode("node-2").Pool("pool-2", 3, 1)
+	renamed.Slices[0].Name = "2"
+	for i := range renamed.Slices[0].Spec.Devices {
+		renamed.Slices[0].Spec.Devices[i].Name = string(rune('u' + i))
 	}
-	renamed.node = newNode("node-2", "big")
-	renamed.inUse = []string{"mla-0"} // in another pool
-	renamed.claims[0].Name, renamed.claims[0].Namespace = "d", "elsewhere"
+	renamed.Node = newNode("node-2", "big")
+	renamed.InUse = []string{"mla-0"} // in another pool
+	renamed.Claims[0].Name, renamed.Claims[0].Namespace = "d", "elsewhere"
 
 	cache := NewCache()
 	got, known := rowOfThree().asked(t, cache)
@@ -202,7 +204,7 @@ func TestAnswersWithAndWithoutReasons(t *testing.T) {
 	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel never = devices.exists(d, false)")
 	cache := NewCache()
 	for range 2 {
-		s.opts = []Option{WithCache(cache)}
+		s.Options = []option{WithCache(cache)}
 		s.requireDevices(t)
 		got, _ := s.answer(t, WithCache(cache))
 		require.Equal(t, response{Err: "constraint never: no set of 2 free devices satisfies it" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
@@ -215,7 +217,7 @@ func TestErrorsAreNotKept(t *testing.T) {
 	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel broken = 1 / 0 == 1").with(WithCache(cache))
 	for range 2 {
 		a := s.allocator(t)
-		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		_, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		require.ErrorContains(t, err, "division by zero")
 		require.EqualValues(t, 1, a.Stats().Evaluations)
 	}
@@ -226,14 +228,14 @@ func TestAnswersWithoutKey(t *testing.T) {
 	made := opaque("{}")
 	made.Opaque.Parameters = runtime.RawExtension{Object: &resourceapi.ResourceSlice{}}
 	ofClaim, ofClass := rowOfThree(), rowOfThree()
-	ofClaim.claims[0].configure(made)
-	ofClass.classes = []*resourceapi.DeviceClass{classOf(driver)}
-	ofClass.classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: made}}
+	ofClaim.Claims[0].Configure(made)
+	ofClass.Classes = []*resourceapi.DeviceClass{classOf(driver)}
+	ofClass.Classes[0].Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: made}}
 	for _, s := range []scenario{ofClaim, ofClass} {
 		cache := NewCache()
 		for range 2 {
 			a := s.with(WithCache(cache)).allocator(t)
-			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+			results, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 			require.NoError(t, err)
 			require.Equal(t, []string{"mla=mla-0", "mla=mla-1", "mla=mla-2"}, devicesOf(results))
 			require.Positive(t, a.Stats().Steps)

@@ -13,17 +13,16 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
+
+	"github.com/celset/celset/allocator/internal/fixture"
 )
 
-// unread is false for each set, but the bounds can't prove that, because they don't read the result of slice.
-const unread = "devices.slice(0, 1).map(d, d.attributes['" + driver + "'].index).size() == 2"
-
 // requireBudgetError requires that the scenario exhausts a budget.
-func (s scenario) requireBudgetError(t testing.TB, opts ...Option) (*BudgetError, Stats) {
+func (s scenario) requireBudgetError(t testing.TB, opts ...option) (*BudgetError, Stats) {
 	t.Helper()
-	s.opts = append(s.opts, opts...)
+	s.Options = append(s.Options, opts...)
 	a := s.allocator(t)
-	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	results, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 	require.Nil(t, results)
 	var failure *BudgetError
 	require.ErrorAs(t, err, &failure)
@@ -46,7 +45,7 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 		require.Equal(t, "70", failure.Sets.String())
 		require.Positive(t, failure.SetsLeft.Sign())
 	}
-	s.opts = []Option{WithCostBudget(search.Work.Cost.Spent())}
+	s.Options = []option{WithCostBudget(search.Work.Cost.Spent())}
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 
@@ -54,10 +53,10 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 func TestBudgetsArePerCall(t *testing.T) {
 	s := given(t, "devices 5 mla-# index=#; claim c; want mla 3; cel shape = $unread")
 	_, stats := s.answer(t)
-	for _, enough := range []Option{WithStepBudget(stats.Steps), WithCostBudget(uint64(stats.Cost))} {
+	for _, enough := range []option{WithStepBudget(stats.Steps), WithCostBudget(uint64(stats.Cost))} {
 		a := s.with(enough).allocator(t)
 		for range 3 {
-			_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+			_, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 			require.NoError(t, err)
 		}
 	}
@@ -77,22 +76,22 @@ func TestSetsLeftAreNotEvaluated(t *testing.T) {
 		claim *claimBuilder
 		sets  int64
 	}{
-		"one request":              {claim("c").want("x", 3), 20},
-		"one of one":               {claim("c").want("x", 6), 1},
-		"several requests":         {claim("c").want("x", 1, odd).want("y", 2, even), 3 * 3},
-		"request between":          {claim("c").want("x", 2, odd).want("z", 0).want("y", 2, even), 3 * 3},
-		"all, and a choice":        {claim("c").wantAll("x", odd).want("y", 2, even), 3},
-		"a choice, and all":        {claim("c").want("y", 2, even).wantAll("x", odd), 3},
-		"selector fails on others": {claim("c").want("x", 2, "1 / ("+index+" - 9) == 0 && "+index+" < 4"), 6},
-		"wants nothing in the end": {claim("c").want("x", 2).want("y", 0), 15},
-		"in use by administrators": {claim("c").want("x", 2).admin(), 15},
+		"one request":              {claim("c").Want("x", 3), 20},
+		"one of one":               {claim("c").Want("x", 6), 1},
+		"several requests":         {claim("c").Want("x", 1, odd).Want("y", 2, even), 3 * 3},
+		"request between":          {claim("c").Want("x", 2, odd).Want("z", 0).Want("y", 2, even), 3 * 3},
+		"all, and a choice":        {claim("c").WantAll("x", odd).Want("y", 2, even), 3},
+		"a choice, and all":        {claim("c").Want("y", 2, even).WantAll("x", odd), 3},
+		"selector fails on others": {claim("c").Want("x", 2, "1 / ("+index+" - 9) == 0 && "+index+" < 4"), 6},
+		"wants nothing in the end": {claim("c").Want("x", 2).Want("y", 0), 15},
+		"in use by administrators": {claim("c").Want("x", 2).Admin(), 15},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scenario{
-				slices: []*sliceBuilder{slice("1", ring(6)...)},
-				claims: []*claimBuilder{test.claim.cel("shape").define("shape", unread)},
-				opts:   []Option{WithExhaustiveSearch()},
-			}
+			s := scenario{fixture.Scenario{
+				Slices:  []*sliceBuilder{slice("1", ring(6)...)},
+				Claims:  []*claimBuilder{test.claim.Cel("shape").Define("shape", unread)},
+				Options: []option{WithExhaustiveSearch()},
+			}}
 			_, whole := s.answer(t)
 			require.Equal(t, test.sets, whole.Evaluations)
 			for steps := range whole.Steps {
@@ -188,25 +187,25 @@ func fleetOf(n int, names ...string) []*sliceBuilder {
 		for j := range devices {
 			devices[j] = newDevice(fmt.Sprintf("mla-%d", j), attrs{"index": 100*i + j})
 		}
-		slices = append(slices, slice(name, devices...).onNode(name).pool(name, 1, 1))
+		slices = append(slices, slice(name, devices...).OnNode(name).Pool(name, 1, 1))
 	}
 	return slices
 }
 
 // searchFleet returns a scenario that can only be decided by trying every set, on each node.
 func searchFleet(constraint string, names ...string) scenario {
-	return scenario{
-		slices: fleetOf(8, names...),
-		claims: []*claimBuilder{claim("c").want("mla", 4).cel("shape").define("shape", constraint)},
-	}
+	return scenario{fixture.Scenario{
+		Slices: fleetOf(8, names...),
+		Claims: []*claimBuilder{claim("c").Want("mla", 4).Cel("shape").Define("shape", constraint)},
+	}}
 }
 
 func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 	s := searchFleet(unread, "a", "b", "c", "d")
 	once := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: math.MaxInt64})
-	s.opts = []Option{WithAttemptBudget(once)}
+	s.Options = []option{WithAttemptBudget(once)}
 	a := s.allocator(t)
-	results, err := a.Allocate(t.Context(), newNode("a"), s.apiClaims())
+	results, err := a.Allocate(t.Context(), newNode("a"), s.APIClaims())
 	require.NoError(t, err)
 	require.Nil(t, results)
 	stats := a.Stats()
@@ -228,17 +227,17 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s.opts = []Option{WithAttemptBudget(test.budget)}
+			s.Options = []option{WithAttemptBudget(test.budget)}
 			a := s.allocator(t)
 			for _, name := range []string{"a", "b"} {
-				_, err := a.Allocate(t.Context(), newNode(name), s.apiClaims())
+				_, err := a.Allocate(t.Context(), newNode(name), s.APIClaims())
 				require.NoError(t, err, "a budget may be used up")
 			}
 			var err error
 			node := ""
 			for _, node = range []string{"c", "d"} {
 				// A search reports its cost when it is over.
-				if _, err = a.Allocate(t.Context(), newNode(node), s.apiClaims()); err != nil {
+				if _, err = a.Allocate(t.Context(), newNode(node), s.APIClaims()); err != nil {
 					break
 				}
 			}
@@ -252,7 +251,7 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 			require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 
 			steps := a.Stats().Steps
-			_, err = a.Allocate(t.Context(), newNode("d"), s.apiClaims())
+			_, err = a.Allocate(t.Context(), newNode("d"), s.APIClaims())
 			require.ErrorAs(t, err, new(*BudgetError))
 			require.LessOrEqual(t, a.Stats().Steps-steps, int64(1), "nothing is begun any more")
 		})
@@ -263,14 +262,14 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 func TestAttemptBudgetBoundsConcurrentSearches(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	s := searchFleet(unread, names...)
-	s.slices = fleetOf(16, names...)
+	s.Slices = fleetOf(16, names...)
 	budget := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: 3000})
-	s.opts = []Option{WithAttemptBudget(budget)}
+	s.Options = []option{WithAttemptBudget(budget)}
 	a := s.allocator(t)
 	var group sync.WaitGroup
 	failures := make([]error, len(names))
 	for i, name := range names {
-		group.Go(func() { _, failures[i] = a.Allocate(t.Context(), newNode(name), s.apiClaims()) })
+		group.Go(func() { _, failures[i] = a.Allocate(t.Context(), newNode(name), s.APIClaims()) })
 	}
 	group.Wait()
 	require.ErrorAs(t, errors.Join(failures...), new(*BudgetError))
@@ -284,20 +283,20 @@ func TestEndedAttempt(t *testing.T) {
 	over := errors.New("others wait")
 	for name, s := range map[string]scenario{
 		"with CEL constraint":    searchFleet(unread, "a"),
-		"without CEL constraint": {slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}},
+		"without CEL constraint": {fixture.Scenario{Slices: fleetOf(8, "a"), Claims: []*claimBuilder{claim("c").Want("mla", 4)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			budget := NewAttemptBudget(Budget{Cost: math.MaxUint64, Steps: math.MaxInt64})
-			s.opts = []Option{WithAttemptBudget(budget)}
+			s.Options = []option{WithAttemptBudget(budget)}
 			a := s.allocator(t)
 			budget.End(over)
 			budget.End(errors.New("too late"))
-			_, err := a.Allocate(t.Context(), newNode("a"), s.apiClaims())
+			_, err := a.Allocate(t.Context(), newNode("a"), s.APIClaims())
 			require.ErrorIs(t, err, over)
 			require.ErrorContains(t, err, "filter operation aborted: others wait")
 
-			s.opts = nil
-			_, err = s.allocator(t).Allocate(t.Context(), newNode("a"), s.apiClaims())
+			s.Options = nil
+			_, err = s.allocator(t).Allocate(t.Context(), newNode("a"), s.APIClaims())
 			require.NoError(t, err, "nothing is kept of it")
 		})
 	}
@@ -305,10 +304,10 @@ func TestEndedAttempt(t *testing.T) {
 
 // A search without CEL constraints has no budget, like upstream's.
 func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
-	s := scenario{slices: fleetOf(8, "a"), claims: []*claimBuilder{claim("c").want("mla", 4)}}
+	s := scenario{fixture.Scenario{Slices: fleetOf(8, "a"), Claims: []*claimBuilder{claim("c").Want("mla", 4)}}}
 	budget := NewAttemptBudget(Budget{Cost: 0, Steps: 0})
-	s.opts = []Option{WithAttemptBudget(budget)}
-	results, err := s.allocator(t).Allocate(t.Context(), newNode("a"), s.apiClaims())
+	s.Options = []option{WithAttemptBudget(budget)}
+	results, err := s.allocator(t).Allocate(t.Context(), newNode("a"), s.APIClaims())
 	require.NoError(t, err)
 	require.Len(t, results, 1)
 	require.Zero(t, budget.Steps())

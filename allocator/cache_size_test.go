@@ -27,31 +27,31 @@ func TestReportedCacheSize(t *testing.T) {
 		"selectors": func(f *fleet) {
 			f.addNode(slice("1", ring(64)...))
 			for n := range 100 {
-				f.addPod(claim("c").want("x", 2, fmt.Sprintf("%s != %d", index, n)).cel("row").define("row", indices+".sum() >= 0"))
+				f.addPod(claim("c").Want("x", 2, fmt.Sprintf("%s != %d", index, n)).Cel("row").Define("row", indices+".sum() >= 0"))
 			}
 		},
 		"tables of numbers": func(f *fleet) {
 			f.addNode(slice("1", ring(64)...))
 			for n := range 40 {
-				f.addPod(claim("c").want("x", 6).cel("sum").define("sum", fmt.Sprintf("%s.sum() == %d", indices, 200+n)))
+				f.addPod(claim("c").Want("x", 6).Cel("sum").Define("sum", fmt.Sprintf("%s.sum() == %d", indices, 200+n)))
 			}
 		},
 		"tables of pairs": func(f *fleet) {
 			f.addNode(slice("1", mesh(8, 8)...))
 			for n := range 40 {
-				f.addPod(claim("c").want("x", 4).cel("grid").define("grid", fmt.Sprintf("%s && %d == %d", neighbors, n, n)))
+				f.addPod(claim("c").Want("x", 4).Cel("grid").Define("grid", fmt.Sprintf("%s && %d == %d", neighbors, n, n)))
 			}
 		},
 		"texts": func(f *fleet) {
 			f.addNode(slice("1", ring(64)...))
 			for n := range 10 {
 				text := "string(" + index + ") + '" + strings.Repeat(fmt.Sprint(n), 2000) + "'"
-				f.addPod(claim("c").want("x", 4).cel("text").define("text", "devices.map(d, "+strings.ReplaceAll(text, "device.", "d.")+").distinct().size() == 4"))
+				f.addPod(claim("c").Want("x", 4).Cel("text").Define("text", "devices.map(d, "+strings.ReplaceAll(text, "device.", "d.")+").distinct().size() == 4"))
 			}
 		},
 		"verdicts": func(f *fleet) {
 			f.addNode(slice("1", ring(12)...))
-			f.addPod(claim("c").want("x", 6).cel("late").define("late", "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].index == 4)"))
+			f.addPod(claim("c").Want("x", 6).Cel("late").Define("late", "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].index == 4)"))
 		},
 		"answers": func(f *fleet) {
 			for n := range 1000 {
@@ -62,7 +62,7 @@ func TestReportedCacheSize(t *testing.T) {
 					}
 				}
 			}
-			f.addPod(claim("c").want("x", 2).cel("row").define("row", inARow))
+			f.addPod(claim("c").Want("x", 2).Cel("row").Define("row", inARow))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 			}
 		}
 	}
-	f.addPod(claim("c").want("x", 4).cel("sum").define("sum", indices+".sum() >= 0 && devices.all(d, d.attributes[d.driver].index >= 0)"))
+	f.addPod(claim("c").Want("x", 4).Cel("sum").Define("sum", indices+".sum() >= 0 && devices.all(d, d.attributes[d.driver].index >= 0)"))
 	cache := NewCache(CacheBytes(limit))
 	var allocators []*Allocator
 	for cycle := range f.cycles {
@@ -148,7 +148,7 @@ func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	for n := range nodes {
 		f.addNode(slice("1", wide(16, attributes, n)...))
 	}
-	f.addPod(claim("c").want("x", 16).cel("row").define("row", inARow+" && devices.all(d, d.attributes[d.driver].index >= 0)"))
+	f.addPod(claim("c").Want("x", 16).Cel("row").Define("row", inARow+" && devices.all(d, d.attributes[d.driver].index >= 0)"))
 }
 
 // wide returns devices with an index and this number of attributes, whose values differ on each node.
@@ -200,7 +200,7 @@ func TestFloodOfClaims(t *testing.T) {
 		attribute := fmt.Sprintf("attribute_%d", n%12)
 		text := fmt.Sprintf("%s devices.all(d, has(d.attributes['mla.example.com'].index) && d.attributes['mla.example.com']['%s'] != '%d') && "+
 			"devices.map(d, string(d.attributes['mla.example.com'].index) + '%s').distinct().size() == 3", padding, attribute, n, strings.Repeat("x", 500))
-		hostile.addPod(claim("c").want("x", 3, fmt.Sprintf("%s != %d", index, n)).cel("set").define("set", text))
+		hostile.addPod(claim("c").Want("x", 3, fmt.Sprintf("%s != %d", index, n)).Cel("set").Define("set", text))
 	}
 	before := heap()
 	said := int64(0)

@@ -41,16 +41,16 @@ func mixedFleet() *fleet {
 			add(inUse, slice("1", mesh(3, 3)...))
 		}
 	}
-	f.addPod(claim("row").want("x", 4).cel("row").define("row", inARow))
-	f.addPod(claim("grid").want("x", 4).cel("grid").define("grid", neighbors))
-	f.addPod(claim("sum").want("x", 1, "has("+index+")").want("y", 2).cel("sum").define("sum", indices+".sum() >= 9"))
-	f.addPod(claim("unread").want("x", 3).cel("late").define("late", "devices.slice(1, 2).size() == 2"))
-	f.addPod(claim("broken").want("x", 2).cel("broken").define("broken", "1 / ("+indices+".min() - 2) < 0"))
+	f.addPod(claim("row").Want("x", 4).Cel("row").Define("row", inARow))
+	f.addPod(claim("grid").Want("x", 4).Cel("grid").Define("grid", neighbors))
+	f.addPod(claim("sum").Want("x", 1, "has("+index+")").Want("y", 2).Cel("sum").Define("sum", indices+".sum() >= 9"))
+	f.addPod(claim("unread").Want("x", 3).Cel("late").Define("late", "devices.slice(1, 2).size() == 2"))
+	f.addPod(claim("broken").Want("x", 2).Cel("broken").Define("broken", "1 / ("+indices+".min() - 2) < 0"))
 	f.addPod(
-		claim("a").firstAvailable("x", sub("six", 6), sub("two", 2)).cel("row").define("row", inARow),
-		claim("b").want("y", 2, index+" % 2 == 0").cel("far").define("far", width("index")+" > 3"),
+		claim("a").FirstAvailable("x", sub("six", 6), sub("two", 2)).Cel("row").Define("row", inARow),
+		claim("b").Want("y", 2, index+" % 2 == 0").Cel("far").Define("far", width("index")+" > 3"),
 	)
-	f.addPod(claim("none").want("x", 2))
+	f.addPod(claim("none").Want("x", 2))
 	return f
 }
 
@@ -143,12 +143,12 @@ func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	require.NotSame(t, a.planner.Cache, b.planner.Cache)
 	for range 2 {
 		before := b.Stats()
-		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		_, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		require.NoError(t, err)
 		require.Equal(t, before, b.Stats())
 	}
 	require.EqualValues(t, 1, a.Stats().CacheHits)
-	_, err := b.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	_, err := b.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 	require.NoError(t, err)
 	require.Zero(t, b.Stats().CacheHits)
 	require.Equal(t, a.Stats().TableEvaluations, b.Stats().TableEvaluations)
@@ -164,8 +164,8 @@ func TestCacheIsBounded(t *testing.T) {
 		devices[2] = newDevice("mla-2", attrs{"index": 2, "serial": n})
 		f.addNode(slice("1", devices...))
 	}
-	f.addPod(claim("c").want("x", 2).cel("row").
-		define("row", indices+".sum() == 3 && devices.exists(d, has(d.attributes['mla.example.com'].serial))"))
+	f.addPod(claim("c").Want("x", 2).Cel("row").
+		Define("row", indices+".sum() == 3 && devices.exists(d, has(d.attributes['mla.example.com'].serial))"))
 	used := int64(0)
 	ask := func(cache *Cache) {
 		a := f.allocator(t, 0, WithCache(cache))
@@ -247,15 +247,15 @@ func TestInventoriesOfNothing(t *testing.T) {
 // A cached refusal equals the refusal of the search, and needs no search.
 func TestKnownRefusal(t *testing.T) {
 	tight := rowOfThree()
-	tight.inUse = []string{"mla-1", "mla-4"}
+	tight.InUse = []string{"mla-1", "mla-4"}
 	s := tight.with(WithCache(NewCache()))
 	for _, want := range []bool{false, true} {
 		a := s.allocator(t)
-		on, err := a.planner.PlanFor(s.apiClaims()).On(newNode(nodeName))
+		on, err := a.planner.PlanFor(s.APIClaims()).On(newNode(nodeName))
 		require.NoError(t, err)
 		kept := on.AnswerEntry()
 		require.Equal(t, want, plan.KnownRefusal(kept) != nil)
-		results, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
+		results, err := a.Allocate(t.Context(), newNode(nodeName), s.APIClaims())
 		require.NoError(t, err)
 		require.Nil(t, results)
 	}
@@ -298,12 +298,12 @@ func TestClassesThatChange(t *testing.T) {
 	}
 	// ask searches on two nodes.
 	ask := func(cache *Cache, lister *changing) [][]string {
-		s.slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).onNode("node-2").pool("pool-2", 1, 1)}
+		s.Slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).OnNode("node-2").Pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
 		a.planner.Classes.DeviceClassLister = lister
 		var got [][]string
 		for _, node := range []string{nodeName, "node-2"} {
-			results, err := a.Allocate(t.Context(), newNode(node), s.apiClaims())
+			results, err := a.Allocate(t.Context(), newNode(node), s.APIClaims())
 			require.NoError(t, err)
 			got = append(got, devicesOf(results))
 		}
@@ -328,7 +328,7 @@ func TestClassesThatGo(t *testing.T) {
 	for asked := range int64(6) {
 		a := s.allocator(t)
 		a.planner.Classes.DeviceClassLister = newChanging(classOf(driver), nil, asked)
-		results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		results, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		if asked == 0 {
 			require.ErrorContains(t, err, driver)
 			continue

@@ -15,6 +15,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/allocator/internal/objective"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
@@ -24,7 +25,7 @@ import (
 
 func (s scenario) count(t testing.TB, shape Shape) SetCount {
 	t.Helper()
-	counts, err := s.allocator(t).CountSets(t.Context(), []*v1.Node{s.onNode()}, shape)
+	counts, err := s.allocator(t).CountSets(t.Context(), []*v1.Node{s.OnNode()}, shape)
 	require.NoError(t, err)
 	require.Len(t, counts, 1)
 	return counts[0]
@@ -54,7 +55,7 @@ func TestCountSetsEnds(t *testing.T) {
 	require.Equal(t, SetCount{}, s.with(WithAttemptBudget(NewAttemptBudget(Budget{Cost: 10, Steps: 10}))).count(t, Shape{Class: "shapes", Constraint: "sum", Count: 8}))
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.onNode()}, Shape{Class: "shapes", Constraint: "sum", Count: 8})
+	_, err := s.allocator(t).CountSets(over, []*v1.Node{s.OnNode()}, Shape{Class: "shapes", Constraint: "sum", Count: 8})
 	require.ErrorIs(t, err, over.Err())
 }
 
@@ -62,9 +63,9 @@ func TestCountSetsEnds(t *testing.T) {
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
-	has, err := a.planner.InventoryOf(s.onNode())
+	has, err := a.planner.InventoryOf(s.OnNode())
 	require.NoError(t, err)
-	found, err := objective.ListedSets(t.Context(), a.planner, s.onNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
+	found, err := objective.ListedSets(t.Context(), a.planner, s.OnNode(), has, Shape{Class: "shapes", Constraint: "pair", Count: 2})
 	require.NoError(t, err)
 	require.True(t, found.All)
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
@@ -96,21 +97,21 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 	check := func(rt *rapid.T) {
 		n := rapid.IntRange(1, 8).Draw(rt, "devices")
 		devices, values := make([]resourceapi.Device, n), make([]*device.Device, n)
-		s := scenario{opts: []Option{WithEnvironment(environment)}}
+		s := scenario{fixture.Scenario{Options: []option{WithEnvironment(environment)}}}
 		inUse := map[int]bool{}
 		for i := range devices {
 			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": rapid.IntRange(0, 7).Draw(rt, "index")})
 			values[i] = device.New(driver, &devices[i])
 			if inUse[i] = oneIn(rt, 4, "in use"); inUse[i] {
-				s.inUse = append(s.inUse, devices[i].Name)
+				s.InUse = append(s.InUse, devices[i].Name)
 			}
 		}
-		s.slices = []*sliceBuilder{slice("devices", devices...)}
+		s.Slices = []*sliceBuilder{slice("devices", devices...)}
 		text := rapid.SampledFrom(expressions).Draw(rt, "constraint")
 		expression, err := environment.Compile(rt.Context(), text)
 		require.NoError(rt, err)
 		count := rapid.IntRange(1, 4).Draw(rt, "count")
-		s.classes = []*resourceapi.DeviceClass{shaped("shapes", definitionOf("c", text))}
+		s.Classes = []*resourceapi.DeviceClass{shaped("shapes", definitionOf("c", text))}
 		var sets [][]int
 		for _, set := range allOf(n, count) {
 			members := make([]*device.Device, len(set))
@@ -157,12 +158,12 @@ func layouts() []layout {
 
 // asking returns the claim for an expression on a machine with a layout.
 func asking(e corpus.Expression, l layout) scenario {
-	s := scenario{opts: []Option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}
+	s := scenario{fixture.Scenario{Options: []option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}}
 	wanted := claim("c")
 	for i, r := range e.Requests {
-		wanted.want(fmt.Sprint("r", i), int64(r.Count)).class(r.Driver)
+		wanted.Want(fmt.Sprint("r", i), int64(r.Count)).Class(r.Driver)
 	}
-	s.claims = []*claimBuilder{wanted.define("a", e.Text).cel("a")}
+	s.Claims = []*claimBuilder{wanted.Define("a", e.Text).Cel("a")}
 	free := map[string][]resourceapi.Device{}
 	for i, d := range e.Hardware.Devices() {
 		if !l.inUse(i) {
@@ -170,9 +171,9 @@ func asking(e corpus.Expression, l layout) scenario {
 		}
 	}
 	for _, driver := range e.Hardware.Drivers() {
-		s.classes = append(s.classes, classOf(driver))
-		s.classes[len(s.classes)-1].Spec.Selectors = celSelectors([]string{"device.driver == '" + driver + "'"})
-		s.slices = append(s.slices, slice(driver, free[driver]...).driver(driver))
+		s.Classes = append(s.Classes, classOf(driver))
+		s.Classes[len(s.Classes)-1].Spec.Selectors = celSelectors([]string{"device.driver == '" + driver + "'"})
+		s.Slices = append(s.Slices, slice(driver, free[driver]...).Driver(driver))
 	}
 	return s
 }
@@ -194,7 +195,7 @@ func TestAskedIsAnswered(t *testing.T) {
 				}
 				s := asking(e, l)
 				a := s.allocator(t)
-				_, err := a.Allocate(t.Context(), newNode(nodeName), s.apiClaims())
+				_, err := a.Allocate(t.Context(), newNode(nodeName), s.APIClaims())
 				if _, not := unanswered[e.Name]; !not {
 					require.NoError(t, err, "%s\n%s", l.name, e.Text)
 				}

@@ -5,57 +5,35 @@ package allocator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/internal/definition"
-	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-func definitionOf(name, expression string, variables ...v1alpha1.Variable) resourceapi.DeviceConfiguration {
-	raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
-		Name:       name,
-		Expression: expression,
-		Variables:  variables,
-	})
-	if err != nil {
-		panic(err)
-	}
-	return parameters(v1alpha1.DriverName, string(raw))
-}
-
-func parameters(driver, raw string) resourceapi.DeviceConfiguration {
-	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-		Driver: driver, Parameters: runtime.RawExtension{Raw: []byte(raw)},
-	}}
-}
-
 // Objects that no API server sends, or that only a newer API server sends, cause an error and no panic.
 func TestUnknownKinds(t *testing.T) {
 	for message, change := range map[string]func(scenario){
 		"claim default/c, constraint #1: empty constraint (unsupported constraint type?)": func(s scenario) {
-			s.claims[0].Spec.Devices.Constraints = append(s.claims[0].Spec.Devices.Constraints, resourceapi.DeviceConstraint{})
+			s.Claims[0].Spec.Devices.Constraints = append(s.Claims[0].Spec.Devices.Constraints, resourceapi.DeviceConstraint{})
 		},
 		"claim default/c, request mla: selector #0: CEL expression empty (unsupported selector type?)": func(s scenario) {
-			s.claims[0].edit(func(r *resourceapi.ExactDeviceRequest) { r.Selectors = make([]resourceapi.DeviceSelector, 1) })
+			s.Claims[0].Edit(func(r *resourceapi.ExactDeviceRequest) { r.Selectors = make([]resourceapi.DeviceSelector, 1) })
 		},
 		"class future: selector #0: CEL expression empty (unsupported selector type?)": func(s scenario) {
-			s.classes[0].Spec.Selectors = make([]resourceapi.DeviceSelector, 1)
-			s.claims[0].class("future")
+			s.Classes[0].Spec.Selectors = make([]resourceapi.DeviceSelector, 1)
+			s.Claims[0].Class("future")
 		},
 	} {
 		s := given(t, "class future; devices 2 mla-# index=#; claim c; want mla 1; match color")
@@ -67,11 +45,11 @@ func TestUnknownKinds(t *testing.T) {
 
 func TestCheckConstraints(t *testing.T) {
 	s := given(t, "claim plain; want x 1; match color; claim good; want x 1; cel any = true; claim bad; want x 1; cel none")
-	claims := s.apiClaims()
+	claims := s.APIClaims()
 	require.NoError(t, s.allocator(t).CheckConstraints(nil))
 	require.NoError(t, s.allocator(t).CheckConstraints(claims[:2]))
 	require.ErrorContains(t, s.allocator(t).CheckConstraints(claims), "ResourceClaim default/bad")
-	s.opts = []Option{WithoutCELConstraints()}
+	s.Options = []option{WithoutCELConstraints()}
 	require.NoError(t, s.allocator(t).CheckConstraints(claims))
 }
 
@@ -112,19 +90,19 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	classes := &asked{DeviceClassLister: a.planner.Classes.DeviceClassLister}
 	a.planner.Classes.DeviceClassLister = classes
 	for range 3 {
-		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+		_, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		require.NoError(t, err)
 	}
 	require.Equal(t, 1, seen.count)
 	require.Equal(t, []string{"vendor"}, classes.names, "once for the definition, the content, the readSet and the requests of all calls")
 
-	broken := []*resourceapi.ResourceClaim{claim("c").want("x", 1).class("broken").cel("none").ResourceClaim}
+	broken := []*resourceapi.ResourceClaim{claim("c").Want("x", 1).Class("broken").Cel("none").ResourceClaim}
 	for range 3 {
 		require.ErrorContains(t, a.CheckConstraints(broken), "Syntax error")
 	}
 	require.Equal(t, 2, seen.count)
 
-	plain := []*resourceapi.ResourceClaim{claim("c").want("x", 1).ResourceClaim}
+	plain := []*resourceapi.ResourceClaim{claim("c").Want("x", 1).ResourceClaim}
 	require.NoError(t, a.CheckConstraints(plain))
 	_, remembered := a.planner.ResolvedClaims.ByClaim.Load(plain[0])
 	require.False(t, remembered, "claims without CEL constraints would pile up")
@@ -135,13 +113,13 @@ func TestClaimsForOneNode(t *testing.T) {
 	s := given(t, "class mla.example.com; define row default = $row; devices 6 mla-# index=#; allocated mla-1")
 	a := s.allocator(t)
 	temporary := func(count int64) *resourceapi.ResourceClaim {
-		c := claim("<extended-resources>").want("container-0-request-0", count)
+		c := claim("<extended-resources>").Want("container-0-request-0", count)
 		c.Annotations = map[string]string{resourceapi.ExtendedResourceClaimAnnotation: "true"}
 		return c.ResourceClaim
 	}
 	for range 3 {
 		for count := range int64(4) {
-			results, err := a.Allocate(t.Context(), s.onNode(), []*resourceapi.ResourceClaim{temporary(count + 1)})
+			results, err := a.Allocate(t.Context(), s.OnNode(), []*resourceapi.ResourceClaim{temporary(count + 1)})
 			require.NoError(t, err)
 			require.Len(t, results[0].Devices.Results, int(count+1))
 			want := "mla-2"
@@ -166,18 +144,18 @@ func TestDefaultsAreReferences(t *testing.T) {
 		implicit, explicit := claim("c"), claim("c")
 		for i := range rapid.IntRange(1, 2).Draw(rt, "requests") {
 			name, count := fmt.Sprintf("r%d", i), rapid.Int64Range(1, 3).Draw(rt, "count")
-			implicit.want(name, count)
-			explicit.want(name, count)
+			implicit.Want(name, count)
+			explicit.Want(name, count)
 			if count > 1 {
-				explicit.cel("default0", name)
+				explicit.Cel("default0", name)
 			}
 		}
 		s := given(t, "class mla.example.com; define default0 default = "+chosen+"; devices 6 mla-# index=#")
-		s.inUse = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5"}), 0, 4, rapid.ID).Draw(rt, "allocated")
-		s.claims = []*claimBuilder{implicit}
+		s.InUse = rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"mla-0", "mla-1", "mla-2", "mla-3", "mla-4", "mla-5"}), 0, 4, rapid.ID).Draw(rt, "allocated")
+		s.Claims = []*claimBuilder{implicit}
 		got, err := s.allocate(t)
 		require.NoError(rt, err)
-		s.claims = []*claimBuilder{explicit}
+		s.Claims = []*claimBuilder{explicit}
 		want, err := s.allocate(t)
 		require.NoError(rt, err)
 		require.Equal(rt, want, got)
@@ -197,7 +175,7 @@ func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	preparer, err := NewPreparer(environment, dracel.Features{})
 	require.NoError(t, err)
 	s := given(t, "devices 8 mla-# index=#; claim c; want a 2; first b; sub x 2; sub y 1; cel two a = devices.all(d, $at.index < 7); cel all = $indices.sum() > 9")
-	c := s.claims[0]
+	c := s.Claims[0]
 	c.UID = "u"
 	definition.Analyses.Forget()
 	prepared, err := preparer.Prepare(t.Context(), c.ResourceClaim, classes{driver: classOf(driver)}, true)
@@ -208,13 +186,6 @@ func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, devicesOf(results), 4)
 	require.Equal(t, known, definition.Analyses.Used())
-}
-
-func environmentWith(t *testing.T, config cel.Config) *device.Environment {
-	t.Helper()
-	environment, err := device.NewEnvironment(config)
-	require.NoError(t, err)
-	return environment
 }
 
 func names(ids []structured.DeviceID) []string {
@@ -230,27 +201,27 @@ func TestRequestDevices(t *testing.T) {
 	s := given(t, `device a index=0; device b index=1; device none; device tainted index=3 +taint=NoSchedule; allocated b
 claim c; want x 3; want y 1 if $device.index < 3`)
 	a := s.allocator(t)
-	devices, err := a.RequestDevices(t.Context(), s.onNode(), s.apiClaims())
+	devices, err := a.RequestDevices(t.Context(), s.OnNode(), s.APIClaims())
 	require.NoError(t, err)
 	require.Len(t, devices, 2)
 	x, y := devices[0], devices[1]
 	require.Equal(t, []any{"c", "x", 3, "y", 1}, []any{x.Claim.Name, x.Request, x.Wanted, y.Request, y.Wanted})
 	require.Equal(t, [][]string{{"a", "b", "none"}, {"a", "none"}, {}}, [][]string{names(x.Matching), names(x.Free), names(x.Failed)})
 	require.Equal(t, [][]string{{"a", "b"}, {"a"}, {"none"}}, [][]string{names(y.Matching), names(y.Free), names(y.Failed)})
-	all, err := a.NodeDevices(s.onNode())
+	all, err := a.NodeDevices(s.OnNode())
 	require.NoError(t, err)
 	require.Equal(t, []string{"a", "b", "none", "tainted"}, names(all))
 }
 
 func TestRequestDevicesFails(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("x", 1)}}
+	s := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}, Claims: []*claimBuilder{claim("c").Want("x", 1)}}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := s.allocator(t).RequestDevices(ctx, s.onNode(), s.apiClaims())
+	_, err := s.allocator(t).RequestDevices(ctx, s.OnNode(), s.APIClaims())
 	require.ErrorIs(t, err, context.Canceled)
 
-	claims := s.apiClaims()
+	claims := s.APIClaims()
 	claims[0].Spec.Devices.Requests[0].Exactly.DeviceClassName = "none"
-	_, err = s.allocator(t).RequestDevices(t.Context(), s.onNode(), claims)
+	_, err = s.allocator(t).RequestDevices(t.Context(), s.OnNode(), claims)
 	require.ErrorContains(t, err, "could not retrieve device class none")
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
@@ -120,9 +121,9 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 		case plain:
 			s = plainNode(t)
 		default:
-			s = randomNode(t)
-			for i := range s.slices[0].Spec.Devices {
-				describe(t, &s.slices[0].Spec.Devices[i], true)
+			s = scenario{fixture.RandomNode(t)}
+			for i := range s.Slices[0].Spec.Devices {
+				describe(t, &s.Slices[0].Spec.Devices[i], true)
 			}
 		}
 		known = append(known, s)
@@ -131,9 +132,9 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 			if cycle > 0 && oneIn(t, 4, "replaced") {
 				s = s.copyOf()
 				alter(t, s)
-				f.replace(cycle, name, s.slices...)
+				f.replace(cycle, name, s.Slices...)
 			}
-			takeSome(t, f, cycle, name, s.slices[0].Spec)
+			takeSome(t, f, cycle, name, s.Slices[0].Spec)
 		}
 	}
 	if oneIn(t, 8, "shared pool") {
@@ -145,10 +146,10 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 
 // alter changes one property.
 func alter(t *rapid.T, s scenario) {
-	devices := s.slices[0].Spec.Devices
+	devices := s.Slices[0].Spec.Devices
 	d := &devices[rapid.IntRange(0, len(devices)-1).Draw(t, "altered")]
-	if last := len(s.slices) - 1; len(s.slices[last].Spec.Devices) > 0 && oneIn(t, 6, "driver") {
-		s.slices[last].driver("other.example.com")
+	if last := len(s.Slices) - 1; len(s.Slices[last].Spec.Devices) > 0 && oneIn(t, 6, "driver") {
+		s.Slices[last].Driver("other.example.com")
 		return
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "alteration") {
@@ -220,10 +221,10 @@ func plainNode(t *rapid.T) scenario {
 			shared(&devices[rapid.IntRange(0, len(devices)-1).Draw(t, "shared")])
 		}
 	}
-	s := scenario{slices: []*sliceBuilder{slice("1", devices...)}}
+	s := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", devices...)}}}
 	if oneIn(t, 4, "two drivers") {
 		half := len(devices) / 2
-		s.slices = []*sliceBuilder{slice("1", devices[:half]...), slice("2", devices[half:]...).driver(otherDriver)}
+		s.Slices = []*sliceBuilder{slice("1", devices[:half]...), slice("2", devices[half:]...).Driver(otherDriver)}
 	}
 	return s
 }

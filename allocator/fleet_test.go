@@ -83,7 +83,7 @@ func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
 // addShared adds a slice that all nodes can use.
 func (f *fleet) addShared(of *sliceBuilder) {
 	for _, c := range f.cycles {
-		c.slices = append(c.slices, of.everywhere().pool("shared", 1, 1).ResourceSlice)
+		c.slices = append(c.slices, of.Everywhere().Pool("shared", 1, 1).ResourceSlice)
 	}
 }
 
@@ -180,29 +180,29 @@ func deviceNames(ids sets.Set[structured.DeviceID]) []string {
 // copyOf returns a copy of the scenario with copied slices and claims.
 func (s scenario) copyOf() scenario {
 	result := s
-	result.slices, result.claims = nil, nil
-	for _, c := range s.claims {
-		result.claims = append(result.claims, &claimBuilder{c.DeepCopy()})
+	result.Slices, result.Claims = nil, nil
+	for _, c := range s.Claims {
+		result.Claims = append(result.Claims, &claimBuilder{ResourceClaim: c.DeepCopy()})
 	}
-	for _, slice := range s.slices {
-		result.slices = append(result.slices, &sliceBuilder{slice.DeepCopy()})
+	for _, slice := range s.Slices {
+		result.Slices = append(result.Slices, &sliceBuilder{ResourceSlice: slice.DeepCopy()})
 	}
 	return result
 }
 
 // addScenario adds the node of a scenario, with its allocated devices in all cycles.
 func (f *fleet) addScenario(s scenario) (name string) {
-	name = f.addNode(s.slices...)
+	name = f.addNode(s.Slices...)
 	for cycle, c := range f.cycles {
-		for _, device := range s.inUse {
+		for _, device := range s.InUse {
 			f.take(cycle, driver, name, device)
 		}
-		for _, share := range s.shares {
-			share.pool = name
-			share.addTo(&c.state)
+		for _, share := range s.Shares {
+			share.Pool = name
+			share.AddTo(&c.state)
 		}
 	}
-	f.listAttributes = f.listAttributes || ptr.Deref(s.features, allOn).ListTypeAttributes
+	f.listAttributes = f.listAttributes || ptr.Deref(s.Features, allOn).ListTypeAttributes
 	return name
 }
 
@@ -238,7 +238,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	}
 	var published []*sliceBuilder
 	for i, driver := range hardware.Drivers() {
-		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).driver(driver))
+		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).Driver(driver))
 	}
 	node := f.addNode(published...)
 	// Few nodes are idle, because an exhaustive search takes long there.
@@ -262,9 +262,9 @@ func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *c
 		if oneIn(t, 4, "another count") {
 			count = rapid.IntRange(1, 4).Draw(t, "count")
 		}
-		c.want(fmt.Sprint("c-", i), int64(count)).class(r.Driver)
+		c.Want(fmt.Sprint("c-", i), int64(count)).Class(r.Driver)
 	}
-	c.define("main", main.Text).cel("main")
+	c.Define("main", main.Text).Cel("main")
 	if oneIn(t, 4, "another expression") {
 		var others []corpus.Expression
 		for _, e := range all {
@@ -272,7 +272,7 @@ func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *c
 				others = append(others, e)
 			}
 		}
-		c.define("other", rapid.SampledFrom(others).Draw(t, "other").Text).cel("other")
+		c.Define("other", rapid.SampledFrom(others).Draw(t, "other").Text).Cel("other")
 	}
 	return c
 }

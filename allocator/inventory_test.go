@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/view"
@@ -29,8 +30,8 @@ func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario
 }
 
 // with returns a copy with additional options.
-func (s scenario) with(opts ...Option) scenario {
-	s.opts = append(append([]Option{}, s.opts...), opts...)
+func (s scenario) with(opts ...option) scenario {
+	s.Options = append(append([]option{}, s.Options...), opts...)
 	return s
 }
 
@@ -44,37 +45,37 @@ func inventoryNames(i *inventory.Inventory) []string {
 
 // The inventory of a node is reused while the slices of the node are the same objects.
 func TestInventoriesAreKept(t *testing.T) {
-	one, two, other := slice("1", ring(2)...).pool("pool-1", 1, 2), slice("2", newDevice("x", nil)).pool("pool-1", 1, 2), slice("3", ring(3)...).pool("pool-2", 1, 1).onNode("node-2")
+	one, two, other := slice("1", ring(2)...).Pool("pool-1", 1, 2), slice("2", newDevice("x", nil)).Pool("pool-1", 1, 2), slice("3", ring(3)...).Pool("pool-2", 1, 1).OnNode("node-2")
 	others := []*sliceBuilder{other, one, two}
 	whole := []string{"mla.example.com/pool-1/mla-0", "mla.example.com/pool-1/mla-1", "mla.example.com/pool-1/x"}
-	replaced := &sliceBuilder{two.DeepCopy()}
-	renamed := &sliceBuilder{two.DeepCopy()}
+	replaced := &sliceBuilder{ResourceSlice: two.DeepCopy()}
+	renamed := &sliceBuilder{ResourceSlice: two.DeepCopy()}
 	renamed.Spec.Devices[0].Name = "y"
-	next := &sliceBuilder{two.DeepCopy()}
-	next.pool("pool-1", 2, 1)
+	next := &sliceBuilder{ResourceSlice: two.DeepCopy()}
+	next.Pool("pool-1", 2, 1)
 	for name, test := range map[string]struct {
 		second scenario
 		kept   bool
 		want   []string
 	}{
-		"same slices":       {scenario{slices: others}, true, whole},
-		"in use":            {scenario{slices: others, inUse: []string{"mla-0"}}, true, whole},
-		"other's replaced":  {scenario{slices: []*sliceBuilder{one, two, slice("3", ring(3)...).pool("pool-2", 1, 1).onNode("node-2")}}, true, whole},
-		"other's added":     {scenario{slices: append([]*sliceBuilder{slice("4", ring(1)...).onNode("node-3").pool("p", 1, 1)}, others...)}, true, whole},
-		"other's gone":      {scenario{slices: []*sliceBuilder{one, two}}, true, whole},
-		"replaced":          {scenario{slices: []*sliceBuilder{other, one, replaced}}, false, whole},
-		"replaced, changed": {scenario{slices: []*sliceBuilder{other, one, renamed}}, false, []string{whole[0], whole[1], "mla.example.com/pool-1/y"}},
-		"next generation":   {scenario{slices: []*sliceBuilder{other, one, next}}, false, whole[2:]},
+		"same slices":       {scenario{fixture.Scenario{Slices: others}}, true, whole},
+		"in use":            {scenario{fixture.Scenario{Slices: others, InUse: []string{"mla-0"}}}, true, whole},
+		"other's replaced":  {scenario{fixture.Scenario{Slices: []*sliceBuilder{one, two, slice("3", ring(3)...).Pool("pool-2", 1, 1).OnNode("node-2")}}}, true, whole},
+		"other's added":     {scenario{fixture.Scenario{Slices: append([]*sliceBuilder{slice("4", ring(1)...).OnNode("node-3").Pool("p", 1, 1)}, others...)}}, true, whole},
+		"other's gone":      {scenario{fixture.Scenario{Slices: []*sliceBuilder{one, two}}}, true, whole},
+		"replaced":          {scenario{fixture.Scenario{Slices: []*sliceBuilder{other, one, replaced}}}, false, whole},
+		"replaced, changed": {scenario{fixture.Scenario{Slices: []*sliceBuilder{other, one, renamed}}}, false, []string{whole[0], whole[1], "mla.example.com/pool-1/y"}},
+		"next generation":   {scenario{fixture.Scenario{Slices: []*sliceBuilder{other, one, next}}}, false, whole[2:]},
 		"added": {
-			scenario{slices: append([]*sliceBuilder{slice("0", newDevice("z", nil)).pool("pool-0", 1, 1)}, others...)}, false,
+			scenario{fixture.Scenario{Slices: append([]*sliceBuilder{slice("0", newDevice("z", nil)).Pool("pool-0", 1, 1)}, others...)}}, false,
 			append([]string{"mla.example.com/pool-0/z"}, whole...),
 		},
-		"removed":        {scenario{slices: []*sliceBuilder{other, one}}, false, []string{}},
-		"all are gone":   {scenario{slices: []*sliceBuilder{other}}, false, []string{}},
-		"other features": {scenario{slices: others, features: listsOn}, false, whole},
+		"removed":        {scenario{fixture.Scenario{Slices: []*sliceBuilder{other, one}}}, false, []string{}},
+		"all are gone":   {scenario{fixture.Scenario{Slices: []*sliceBuilder{other}}}, false, []string{}},
+		"other features": {scenario{fixture.Scenario{Slices: others, Features: listsOn}}, false, whole},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before, after := takeStock(t, NewCache(), newNode(nodeName), scenario{slices: others}, test.second)
+			before, after := takeStock(t, NewCache(), newNode(nodeName), scenario{fixture.Scenario{Slices: others}}, test.second)
 			require.Equal(t, whole, inventoryNames(before))
 			require.Equal(t, test.want, inventoryNames(after))
 			require.Equal(t, test.kept, before == after)
@@ -86,27 +87,27 @@ func TestInventoriesAreKept(t *testing.T) {
 // objects.
 func TestInventoriesThatDependOnMore(t *testing.T) {
 	perDevice := func(b *sliceBuilder) *sliceBuilder {
-		return b.edit(func(s *resourceapi.ResourceSliceSpec) {
+		return b.Edit(func(s *resourceapi.ResourceSliceSpec) {
 			s.NodeName, s.PerDeviceNodeSelection = ptr.To(nodeName), ptr.To(true)
 		})
 	}
 	for name, slices := range map[string][]*sliceBuilder{
-		"node selector":         {slice("1", ring(1)...).onNodesWith("big")},
-		"all nodes":             {slice("1", ring(1)...).everywhere()},
-		"per device":            {slice("1", newDevice("mla-0", nil, onAny)).perDevice()},
+		"node selector":         {slice("1", ring(1)...).OnNodesWith("big")},
+		"all nodes":             {slice("1", ring(1)...).Everywhere()},
+		"per device":            {slice("1", newDevice("mla-0", nil, onAny)).PerDevice()},
 		"per device, with name": {perDevice(slice("1", newDevice("mla-0", nil, onAny)))},
-		"all nodes, elsewhere":  {slice("1", ring(1)...), slice("2").everywhere().pool("pool-2", 1, 1)},
-		"slices elsewhere":      {slice("1", ring(1)...).pool("pool-1", 1, 2), slice("2").pool("pool-1", 1, 2).onNode("node-2")},
-		"incomplete":            {slice("1", ring(1)...).pool("pool-1", 1, 2)},
+		"all nodes, elsewhere":  {slice("1", ring(1)...), slice("2").Everywhere().Pool("pool-2", 1, 1)},
+		"slices elsewhere":      {slice("1", ring(1)...).Pool("pool-1", 1, 2), slice("2").Pool("pool-1", 1, 2).OnNode("node-2")},
+		"incomplete":            {slice("1", ring(1)...).Pool("pool-1", 1, 2)},
 		"too many slices":       {slice("1", ring(1)...), slice("2", newDevice("x", nil))},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cache, node, s := NewCache(), newNode(nodeName, "big"), scenario{slices: slices}
+			cache, node, s := NewCache(), newNode(nodeName, "big"), scenario{fixture.Scenario{Slices: slices}}
 			before, after := takeStock(t, cache, node, s, s)
 			require.Same(t, before, after)
 			require.NotEmpty(t, before.Pools)
 
-			onMoreFeatures, _ := takeStock(t, cache, node, scenario{slices: slices, features: listsOn}, s)
+			onMoreFeatures, _ := takeStock(t, cache, node, scenario{fixture.Scenario{Slices: slices, Features: listsOn}}, s)
 			require.NotSame(t, before, onMoreFeatures)
 
 			relabelled := newNode(nodeName, "big")
@@ -114,7 +115,7 @@ func TestInventoriesThatDependOnMore(t *testing.T) {
 			require.NotSame(t, before, again, "another version of the node")
 			require.Equal(t, inventoryNames(before), inventoryNames(again))
 
-			elsewhere := scenario{slices: append([]*sliceBuilder{slice("0", newDevice("z", nil)).pool("pool-0", 1, 1).onNode("node-3")}, slices...)}
+			elsewhere := scenario{fixture.Scenario{Slices: append([]*sliceBuilder{slice("0", newDevice("z", nil)).Pool("pool-0", 1, 1).OnNode("node-3")}, slices...)}}
 			again, _ = takeStock(t, cache, relabelled, elsewhere, s)
 			require.NotSame(t, before, again, "more slices")
 			require.Equal(t, inventoryNames(before), inventoryNames(again))
@@ -124,7 +125,7 @@ func TestInventoriesThatDependOnMore(t *testing.T) {
 
 // If the labels of a node change, its devices change at once.
 func TestInventoriesFollowLabels(t *testing.T) {
-	s, cache := scenario{slices: []*sliceBuilder{slice("1", ring(2)...).onNodesWith("big")}}, NewCache()
+	s, cache := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", ring(2)...).OnNodesWith("big")}}}, NewCache()
 	for range 2 {
 		with, _ := takeStock(t, cache, newNode(nodeName, "big"), s, s)
 		require.Len(t, with.Candidates, 2)
@@ -135,9 +136,9 @@ func TestInventoriesFollowLabels(t *testing.T) {
 
 // Changes on other nodes are noticed.
 func TestInventoriesFollowOtherNodes(t *testing.T) {
-	local := slice("1", ring(2)...).pool("pool-1", 1, 2)
-	remote := slice("2", newDevice("x", nil)).pool("pool-1", 1, 2).onNode("node-2")
-	newer := slice("2", newDevice("x", nil)).pool("pool-1", 2, 1).onNode("node-2")
+	local := slice("1", ring(2)...).Pool("pool-1", 1, 2)
+	remote := slice("2", newDevice("x", nil)).Pool("pool-1", 1, 2).OnNode("node-2")
+	newer := slice("2", newDevice("x", nil)).Pool("pool-1", 2, 1).OnNode("node-2")
 	cache := NewCache()
 	for _, step := range []struct {
 		slices []*sliceBuilder
@@ -149,7 +150,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 		{[]*sliceBuilder{local, remote}, 2},
 		{[]*sliceBuilder{local}, 0},
 	} {
-		i, err := scenario{slices: step.slices}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
+		i, err := scenario{fixture.Scenario{Slices: step.slices}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		require.Len(t, i.Candidates, step.want)
 	}
@@ -159,8 +160,8 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 func TestInventoriesThatFail(t *testing.T) {
 	broken := nodesWith("big")
 	broken.NodeSelectorTerms[0].MatchExpressions[0].Operator = "Broken"
-	perDevice := slice("1", newDevice("x", nil, func(d *resourceapi.Device) { d.NodeSelector = broken })).perDevice()
-	s := scenario{slices: []*sliceBuilder{perDevice}}.with(WithCache(NewCache()))
+	perDevice := slice("1", newDevice("x", nil, func(d *resourceapi.Device) { d.NodeSelector = broken })).PerDevice()
+	s := scenario{fixture.Scenario{Slices: []*sliceBuilder{perDevice}}}.with(WithCache(NewCache()))
 	for range 2 {
 		_, err := s.allocator(t).planner.InventoryOf(newNode(nodeName, "big"))
 		require.ErrorContains(t, err, "gather pool information: ResourceSlice 1: device x: node selection")
@@ -217,32 +218,32 @@ func reading(ids ...string) view.ReadSet {
 func TestReadSetsOfClaims(t *testing.T) {
 	const serial = "device.attributes['" + driver + "'].serial"
 	cel := func(expression string) *claimBuilder {
-		return claim("c").want("x", 1).cel("e").define("e", expression)
+		return claim("c").Want("x", 1).Cel("e").Define("e", expression)
 	}
 	odd := classOf("odd", serial+" == '1'", index+" % 2 == 1")
 	for name, test := range map[string]struct {
 		claims []*claimBuilder
 		want   view.ReadSet
 	}{
-		"nothing":                {[]*claimBuilder{claim("c").want("x", 1)}, view.ReadSet{}},
-		"selectors":              {[]*claimBuilder{claim("c").want("x", 1, index+" > 0", serial+" != ''")}, reading("index", "serial")},
-		"class":                  {[]*claimBuilder{claim("c").want("x", 1).class("odd")}, reading("index", "serial")},
-		"class and selector":     {[]*claimBuilder{claim("c").want("x", 1, "has(device.attributes['"+driver+"'].rank)").class("odd")}, reading("index", "rank", "serial")},
-		"alternatives":           {[]*claimBuilder{claim("c").firstAvailable("x", sub("a", 1, index+" == 0"), sub("b", 2, serial+" == ''"))}, reading("index", "serial")},
-		"attributes that match":  {[]*claimBuilder{claim("c").want("x", 2).match(driver + "/numa").distinct(driver + "/slot")}, reading("numa", "slot")},
+		"nothing":                {[]*claimBuilder{claim("c").Want("x", 1)}, view.ReadSet{}},
+		"selectors":              {[]*claimBuilder{claim("c").Want("x", 1, index+" > 0", serial+" != ''")}, reading("index", "serial")},
+		"class":                  {[]*claimBuilder{claim("c").Want("x", 1).Class("odd")}, reading("index", "serial")},
+		"class and selector":     {[]*claimBuilder{claim("c").Want("x", 1, "has(device.attributes['"+driver+"'].rank)").Class("odd")}, reading("index", "rank", "serial")},
+		"alternatives":           {[]*claimBuilder{claim("c").FirstAvailable("x", sub("a", 1, index+" == 0"), sub("b", 2, serial+" == ''"))}, reading("index", "serial")},
+		"attributes that match":  {[]*claimBuilder{claim("c").Want("x", 2).Match(driver + "/numa").Distinct(driver + "/slot")}, reading("numa", "slot")},
 		"constraint":             {[]*claimBuilder{cel(indices + ".sum() > 9")}, reading("index")},
-		"several claims":         {[]*claimBuilder{cel("true"), claim("d").want("x", 1, serial+" == ''"), cel(indices + ".sum() > 9")}, reading("index", "serial")},
-		"driver and capacity":    {[]*claimBuilder{claim("c").want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, view.ReadSet{}},
-		"all, by the selector":   {[]*claimBuilder{claim("c").want("x", 1, "device.attributes[device.driver].serial == ''")}, view.AnyAttribute},
-		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").want("x", 1, index+" > 0")}, view.AnyAttribute},
-		"derived":                {[]*claimBuilder{claim("c").want("x", 1).derive(color, "'red'").match(color)}, view.AnyAttribute},
-		"no such class":          {[]*claimBuilder{claim("c").want("x", 1).class("none")}, view.AnyAttribute},
-		"no expression":          {[]*claimBuilder{claim("c").want("x", 1, "?")}, view.AnyAttribute},
+		"several claims":         {[]*claimBuilder{cel("true"), claim("d").Want("x", 1, serial+" == ''"), cel(indices + ".sum() > 9")}, reading("index", "serial")},
+		"driver and capacity":    {[]*claimBuilder{claim("c").Want("x", 1, "device.driver == 'x' || device.capacity['x'].memory.isGreaterThan(quantity('1'))")}, view.ReadSet{}},
+		"all, by the selector":   {[]*claimBuilder{claim("c").Want("x", 1, "device.attributes[device.driver].serial == ''")}, view.AnyAttribute},
+		"all, by the constraint": {[]*claimBuilder{cel("devices.all(d, d.attributes[d.driver].serial == '')"), claim("d").Want("x", 1, index+" > 0")}, view.AnyAttribute},
+		"derived":                {[]*claimBuilder{claim("c").Want("x", 1).Derive(color, "'red'").Match(color)}, view.AnyAttribute},
+		"no such class":          {[]*claimBuilder{claim("c").Want("x", 1).Class("none")}, view.AnyAttribute},
+		"no expression":          {[]*claimBuilder{claim("c").Want("x", 1, "?")}, view.AnyAttribute},
 		"no constraint":          {[]*claimBuilder{cel("?")}, view.AnyAttribute},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scenario{claims: test.claims, classes: []*resourceapi.DeviceClass{odd}}
-			a, claims := s.allocator(t), s.apiClaims()
+			s := scenario{fixture.Scenario{Claims: test.claims, Classes: []*resourceapi.DeviceClass{odd}}}
+			a, claims := s.allocator(t), s.APIClaims()
 			require.Equal(t, test.want, a.planner.PlanFor(claims).Read())
 			require.Equal(t, test.want, a.planner.PlanFor(claims).Read(), "remembered")
 			require.Equal(t, view.ReadSet{}, a.planner.PlanFor(nil).Read(), "not that of other claims")
@@ -253,10 +254,10 @@ func TestReadSetsOfClaims(t *testing.T) {
 			func(c *resourceapi.DeviceClaim) { c.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{{}} },
 			func(c *resourceapi.DeviceClaim) { c.Constraints = []resourceapi.DeviceConstraint{{}} },
 		} {
-			c := claim("c").want("x", 1)
+			c := claim("c").Want("x", 1)
 			edit(&c.Spec.Devices)
-			s := scenario{claims: []*claimBuilder{c}}
-			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.PlanFor(s.apiClaims()).Read())
+			s := scenario{fixture.Scenario{Claims: []*claimBuilder{c}}}
+			require.Equal(t, view.AnyAttribute, s.allocator(t).planner.PlanFor(s.APIClaims()).Read())
 		}
 	})
 }
@@ -271,7 +272,7 @@ func TestViewsHoldReadAttributes(t *testing.T) {
 		return resourceapi.DeviceAttribute{VersionValues: texts}
 	}
 	viewOfOne := func(cache *Cache, read view.ReadSet, a attrs) *view.View {
-		i, err := scenario{slices: []*sliceBuilder{slice("1", newDevice("x", a))}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
+		i, err := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", newDevice("x", a))}}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 		require.NoError(t, err)
 		return plan.ViewOf(cache, i, read)
 	}
@@ -320,24 +321,24 @@ func TestViewsHoldReadAttributes(t *testing.T) {
 // Nodes that differ only in attributes that are not read share one answer, and each gets its own devices.
 func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	numbered := func(from int) []*sliceBuilder {
-		return given(t, fmt.Sprintf("devices 6 mla-# index=# serial=number-%d#", from)).slices
+		return given(t, fmt.Sprintf("devices 6 mla-# index=# serial=number-%d#", from)).Slices
 	}
 	s := rowOfThree()
 	cache := NewCache()
-	s.slices = numbered(0)
+	s.Slices = numbered(0)
 	_, known := s.asked(t, cache)
 	require.False(t, known)
-	s.slices = numbered(6)
-	s.slices[0].pool("pool-2", 1, 1)
+	s.Slices = numbered(6)
+	s.Slices[0].Pool("pool-2", 1, 1)
 	got, known := s.asked(t, cache)
 	require.True(t, known)
 	require.Equal(t, "pool-2", got.Results[0].Devices.Results[0].Pool)
 	s.requireRight(t, got)
 
 	// An attribute that is read makes the answers differ.
-	s.claims[0].match(driver + "/serial")
+	s.Claims[0].Match(driver + "/serial")
 	for from := range 2 {
-		s.slices = numbered(6 * from)
+		s.Slices = numbered(6 * from)
 		got, known = s.asked(t, cache)
 		require.False(t, known)
 		s.requireRight(t, got)
@@ -347,7 +348,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 // The view of a node is cached for some read sets, and computed again for others.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
-	i, err := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
+	i, err := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))
 	require.NoError(t, err)
 	readSets := []view.ReadSet{view.AnyAttribute}
 	for n := range 2 * view.MaxReadSets {

@@ -12,19 +12,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/internal/testing/cases"
-)
-
-const (
-	// inPairs accepts pairs mla-0 and mla-1, mla-2 and mla-3, and so on. inArc accepts neighbours on a ring of eight.
-	inPairs = "devices.all(d, devices.exists(o, o != d && " + indexOfD + " / 2 == o.attributes['" + driver + "'].index / 2))"
-	inArc   = "devices.filter(d, devices.exists(o, (o.attributes['" + driver + "'].index + 1) % 8 == " + indexOfD + ")).size() == devices.size() - 1"
 )
 
 // shaped returns a class of the driver's devices with constraints.
@@ -34,14 +28,6 @@ func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resour
 		class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: c})
 	}
 	return class
-}
-
-// keepingWhole returns the configuration of the policy.
-func keepingWhole() resourceapi.DeviceConfiguration {
-	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
-		Driver:     v1alpha1.DriverName,
-		Parameters: runtime.RawExtension{Raw: []byte(`{"apiVersion":"celset.dev/v1alpha1","kind":"CELDevicePreference","name":"whole","type":"Policy","policy":"KeepWhole"}`)},
-	}}
 }
 
 // allOf returns all sets of count of n devices, in order.
@@ -73,15 +59,15 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		devices := make([]resourceapi.Device, n)
 		values := make([]*device.Device, n)
 		inUse := make([]bool, n)
-		s := scenario{opts: []Option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(1e8, 1e6)}}
+		s := scenario{fixture.Scenario{Options: []option{WithEnvironment(environment), WithCache(kept), WithDefaultPreference(v1alpha1.PolicyKeepWhole), WithPreferenceBudget(1e8, 1e6)}}}
 		for i := range devices {
 			devices[i] = newDevice(fmt.Sprintf("mla-%d", i), attrs{"index": rapid.IntRange(0, 8).Draw(rt, "index"), "row": i / 4})
 			values[i] = device.New(driver, &devices[i])
 			if inUse[i] = oneIn(rt, 4, "in use"); inUse[i] {
-				s.inUse = append(s.inUse, devices[i].Name)
+				s.InUse = append(s.InUse, devices[i].Name)
 			}
 		}
-		s.slices = []*sliceBuilder{slice("devices", devices...)}
+		s.Slices = []*sliceBuilder{slice("devices", devices...)}
 		expressions := []string{inPairs, inArc, indices + ".max() - " + indices + ".min() <= 2", indices + ".sum() % 3 == 1", "devices.all(d, " + indexOfD + " < 5)", "devices[0].attributes['" + driver + "'].index > 3"}
 		var shapes []Shape
 		class := shaped("shapes")
@@ -93,16 +79,16 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			texts = append(texts, text)
 			shapes = append(shapes, Shape{Class: "shapes", Constraint: name, Count: rapid.IntRange(1, 5).Draw(rt, "count")})
 		}
-		s.classes = []*resourceapi.DeviceClass{class}
-		s.opts = append(s.opts, WithShapes(shapes))
+		s.Classes = []*resourceapi.DeviceClass{class}
+		s.Options = append(s.Options, WithShapes(shapes))
 		count := rapid.IntRange(1, 4).Draw(rt, "wanted")
-		c := claim("c").want("r", int64(count))
+		c := claim("c").Want("r", int64(count))
 		own := ""
 		if oneIn(rt, 2, "constrained") {
 			own = rapid.SampledFrom(expressions).Draw(rt, "own")
-			c.cel("own").define("own", own)
+			c.Cel("own").Define("own", own)
 		}
-		s.claims = []*claimBuilder{c}
+		s.Claims = []*claimBuilder{c}
 
 		satisfies := func(text string, set []int) bool {
 			members := make([]*device.Device, len(set))
@@ -163,10 +149,10 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			improved++
 		}
 		a := s.allocator(t)
-		results, details, err := a.AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+		results, details, err := a.AllocateWithDetails(t.Context(), s.OnNode(), s.APIClaims())
 		require.NoError(rt, err)
 		if diff := cmp.Diff(want, devicesOf(results)); diff != "" {
-			rt.Fatalf("brute force: %s\n%v %v\nshapes %+v %v\nleft %v\n%+v", diff, s.inUse, own, shapes, texts, bestLeft, details)
+			rt.Fatalf("brute force: %s\n%v %v\nshapes %+v %v\nleft %v\n%+v", diff, s.InUse, own, shapes, texts, bestLeft, details)
 		}
 		if want == nil {
 			return
@@ -181,9 +167,9 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 			rt.Fatalf("losses: %s", diff)
 		}
 		// PolicyValues reports the same for a claim that has these devices, and the right values for other devices.
-		having := s.apiClaims()[0].DeepCopy()
+		having := s.APIClaims()[0].DeepCopy()
 		having.Status.Allocation = &results[0]
-		told, err := a.PolicyValues(t.Context(), s.onNode(), having)
+		told, err := a.PolicyValues(t.Context(), s.OnNode(), having)
 		require.NoError(rt, err)
 		require.Equal(rt, details.Preferences, told)
 		others := slices.DeleteFunc(allOf(n, count), func(set []int) bool { return !isFree(set) })
@@ -191,7 +177,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		for i := range set {
 			having.Status.Allocation.Devices.Results[i].Device = devices[set[i]].Name
 		}
-		told, err = a.PolicyValues(t.Context(), s.onNode(), having)
+		told, err = a.PolicyValues(t.Context(), s.OnNode(), having)
 		require.NoError(rt, err)
 		require.Len(rt, told, 1)
 		losses = nil
@@ -237,7 +223,7 @@ func TestKeepWholeServesInAnyCase(t *testing.T) {
 		"no devices": "false",
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, opts := range [][]Option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(Budget{Cost: 1_000_000}))}, {WithCache(NewCache())}} {
+			for _, opts := range [][]option{nil, {WithPreferenceBudget(0, 0)}, {WithAttemptBudget(NewAttemptBudget(Budget{Cost: 1_000_000}))}, {WithCache(NewCache())}} {
 				given(t, "class bad; define bad = "+expression+"; devices 8 mla-# index=#; claim c; want r 2; option keep-whole shape=bad/bad/2 shape=gone/bad/2").
 					with(opts...).requireDevices(t, "r=mla-0", "r=mla-1")
 			}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/allocator/internal/fixture"
 )
 
 // inRacks returns the free devices of racks of 18. free returns their number in a rack.
@@ -69,11 +71,11 @@ func TestLargeSets(t *testing.T) {
 		"as many as there may be": {"true", MaxSetSize, inRacks(278, func(int) int { return 18 }), "mla-000-00"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := scenario{
-				claims: []*claimBuilder{claim("c").want("r", int64(test.size)).cel("set").define("set", test.expression)},
-				slices: []*sliceBuilder{slice("s", test.devices...)}, opts: []Option{WithMaxResults(MaxSetSize)},
-			}
-			results, stats, err := s.allocator(t).AllocateWithStats(t.Context(), s.onNode(), s.apiClaims())
+			s := scenario{fixture.Scenario{
+				Claims: []*claimBuilder{claim("c").Want("r", int64(test.size)).Cel("set").Define("set", test.expression)},
+				Slices: []*sliceBuilder{slice("s", test.devices...)}, Options: []option{WithMaxResults(MaxSetSize)},
+			}}
+			results, stats, err := s.allocator(t).AllocateWithStats(t.Context(), s.OnNode(), s.APIClaims())
 			require.NoError(t, err)
 			require.LessOrEqual(t, stats.Steps, int64(test.size+2))
 			require.LessOrEqual(t, stats.Evaluations, int64(1))
@@ -85,8 +87,8 @@ func TestLargeSets(t *testing.T) {
 			require.Equal(t, test.want, results[0].Devices.Results[0].Device)
 		})
 	}
-	_, err := scenario{
-		claims: []*claimBuilder{claim("c").want("r", MaxSetSize+1)}, slices: []*sliceBuilder{slice("s")}, opts: []Option{WithMaxResults(1000)},
-	}.allocate(t)
+	_, err := scenario{fixture.Scenario{
+		Claims: []*claimBuilder{claim("c").Want("r", MaxSetSize+1)}, Slices: []*sliceBuilder{slice("s")}, Options: []option{WithMaxResults(1000)},
+	}}.allocate(t)
 	require.ErrorContains(t, err, "adding 257 devices exceeds the claim limit of 256")
 }

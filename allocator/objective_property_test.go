@@ -32,9 +32,9 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 	seen, improved, failed, several, cut := 0, 0, 0, 0, 0
 	cases.CheckN(t, preferenceCases(), func(rt *rapid.T) {
 		s := randomScenario(rt)
-		s.opts = []Option{WithEnvironment(environment)}
+		s.Options = []option{WithEnvironment(environment)}
 		unhurried := WithPreferenceBudget(1e8, 1e6)
-		wanted := randomPreferences(rt, s.claims)
+		wanted := randomPreferences(rt, s.Claims)
 		first, _ := s.answer(t, WithEnvironment(environment), WithExhaustiveSearch())
 		want, goesOn := first, first.Results != nil
 		for i := 0; i < len(wanted) && goesOn; i++ {
@@ -147,7 +147,7 @@ func randomGoal(t *rapid.T, depth int) string {
 func (s scenario) preferring(wanted []wantedPreference) scenario {
 	s = s.copyOf()
 	for i, w := range wanted {
-		s.claims[w.claim].prefer(fmt.Sprintf("p%d", i), w.expression, w.requests...)
+		s.Claims[w.claim].Prefer(fmt.Sprintf("p%d", i), w.expression, w.requests...)
 	}
 	return s
 }
@@ -167,11 +167,11 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 		for i, b := range before {
 			if !b.isAboutNothing {
 				name := fmt.Sprint("not_worse_", i)
-				better.claims[b.claim].cel(name, b.requests...).define(name, fmt.Sprintf("(%s) >= %d", b.expression, b.value))
+				better.Claims[b.claim].Cel(name, b.requests...).Define(name, fmt.Sprintf("(%s) >= %d", b.expression, b.value))
 			}
 		}
-		better.claims[w.claim].cel("better", w.requests...).define("better", fmt.Sprintf("(%s) > %d", w.expression, w.value))
-		next, err := better.allocator(t).Allocate(t.Context(), s.onNode(), better.apiClaims())
+		better.Claims[w.claim].Cel("better", w.requests...).Define("better", fmt.Sprintf("(%s) > %d", w.expression, w.value))
+		next, err := better.allocator(t).Allocate(t.Context(), s.OnNode(), better.APIClaims())
 		switch {
 		case errors.Is(err, structured.ErrFailedAllocationOnNode) && !isEvaluationError(err):
 			return found, true
@@ -193,7 +193,7 @@ func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Devi
 		if len(w.requests) > 0 && !slices.Contains(w.requests, r.Request) && !slices.Contains(w.requests, parent) {
 			continue
 		}
-		for _, slice := range s.slices {
+		for _, slice := range s.Slices {
 			for i := range slice.Spec.Devices {
 				if slice.Spec.Devices[i].Name == r.Device {
 					result = append(result, device.New(driver, &slice.Spec.Devices[i]))
@@ -208,8 +208,8 @@ func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Devi
 func (s scenario) onlyChosen(found response) scenario {
 	s = s.preferring(nil)
 	// A failure on one node is an error then.
-	s.opts = append(slices.Clone(s.opts), WithExhaustiveSearch(), WithReasons())
-	for i, c := range s.claims {
+	s.Options = append(slices.Clone(s.Options), WithExhaustiveSearch(), WithReasons())
+	for i, c := range s.Claims {
 		dropped := map[string]bool{}
 		for j := range c.Spec.Devices.Requests {
 			r := &c.Spec.Devices.Requests[j]

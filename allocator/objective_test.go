@@ -4,40 +4,14 @@
 package allocator
 
 import (
-	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/celset/celset/apis/celset/v1alpha1"
 )
-
-// preferenceOf returns the configuration of a preference for the requests, or for all if none are named.
-func preferenceOf(name, expression string, requests ...string) resourceapi.DeviceConfiguration {
-	raw, err := json.Marshal(v1alpha1.CELDevicePreference{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.PreferenceKind},
-		Name:       name,
-		Type:       v1alpha1.PreferenceTypeExpression,
-		Expression: expression,
-		Requests:   requests,
-	})
-	if err != nil {
-		panic(err)
-	}
-	return parameters(v1alpha1.DriverName, string(raw))
-}
-
-// prefer adds a preference.
-func (b *claimBuilder) prefer(name, expression string, requests ...string) *claimBuilder {
-	return b.configure(preferenceOf(name, expression, requests...))
-}
 
 const (
 	sum = indices + ".sum()"
-	// indexOfD is the index of a device d.
-	indexOfD = "d.attributes['" + driver + "'].index"
 )
 
 // If many sets are each only slightly better than the last, trying the upper bound first takes few steps.
@@ -62,13 +36,13 @@ func TestWithoutPreferences(t *testing.T) {
 	for _, constraint := range []string{"", "cel any = true; "} {
 		s := given(t, "devices 8 mla-# index=#; claim c; want r 2; "+constraint+"prefer p = $indices.sum()").with(cache)
 		s.requireDevices(t, "r=mla-6", "r=mla-7")
-		s.opts = []Option{cache, WithoutPreferences()}
+		s.Options = []option{cache, WithoutPreferences()}
 		s.requireDevices(t, first...)
-		_, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+		_, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.OnNode(), s.APIClaims())
 		require.NoError(t, err)
 		require.Empty(t, details.Outcome)
 		require.Empty(t, details.Preferences)
-		s.opts = []Option{cache}
+		s.Options = []option{cache}
 		s.requireDevices(t, "r=mla-6", "r=mla-7")
 	}
 	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
@@ -97,9 +71,9 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 // having returns the claims with their allocated devices.
 func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	t.Helper()
-	results, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+	results, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.OnNode(), s.APIClaims())
 	require.NoError(t, err)
-	claims := s.apiClaims()
+	claims := s.APIClaims()
 	for i := range claims {
 		claims[i] = claims[i].DeepCopy()
 		claims[i].Status.Allocation = &results[i]
@@ -112,7 +86,7 @@ func TestPolicyValues(t *testing.T) {
 	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
 claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)
 	claims, details := s.having(t)
-	told, err := s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
+	told, err := s.allocator(t).PolicyValues(t.Context(), s.OnNode(), claims[0])
 	require.NoError(t, err)
 	require.Len(t, told, 2)
 	require.Equal(t, []string{"p", "whole of DeviceClass pairs spec.config[1]", "default"},
@@ -121,22 +95,22 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, []ShapeLoss{{Shape: Shape{Class: "pairs", Constraint: "pair", Count: 2}, Lost: 1, Left: 1}}, told[0].Losses)
 
 	// With a prioritized list, the policy covers the chosen alternative.
-	list := claim("c").firstAvailable("r", sub("many", 9), sub("one", 1))
-	s.claims = []*claimBuilder{list}
+	list := claim("c").FirstAvailable("r", sub("many", 9), sub("one", 1))
+	s.Claims = []*claimBuilder{list}
 	alternative, details := s.having(t)
-	told, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), alternative[0])
+	told, err = s.allocator(t).PolicyValues(t.Context(), s.OnNode(), alternative[0])
 	require.NoError(t, err)
 	require.Equal(t, details.Preferences, told)
 	require.Equal(t, "r/one", alternative[0].Status.Allocation.Devices.Results[0].Request)
 
 	// A missing device is an error, and does not count as free.
 	claims[0].Status.Allocation.Devices.Results[1].Device = "gone"
-	_, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), claims[0])
+	_, err = s.allocator(t).PolicyValues(t.Context(), s.OnNode(), claims[0])
 	require.ErrorContains(t, err, "/gone, which it has, is not among those of node")
 
 	// Without a policy nothing is reported and nothing is searched.
-	s.opts, s.claims = nil, []*claimBuilder{claim("c").want("r", 1).prefer("p", sum)}
-	told, err = s.allocator(t).PolicyValues(t.Context(), s.onNode(), s.apiClaims()[0])
+	s.Options, s.Claims = nil, []*claimBuilder{claim("c").Want("r", 1).Prefer("p", sum)}
+	told, err = s.allocator(t).PolicyValues(t.Context(), s.OnNode(), s.APIClaims()[0])
 	require.NoError(t, err)
 	require.Empty(t, told)
 }

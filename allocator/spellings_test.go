@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/corpus"
 )
@@ -39,7 +40,7 @@ func publishings() []publishing {
 				for i := pool; i < len(devices); i += pools {
 					own = append(own, devices[i])
 				}
-				published = append(published, slice(fmt.Sprint(pool), own...).pool(fmt.Sprint("pool-", pool), 1, 1))
+				published = append(published, slice(fmt.Sprint(pool), own...).Pool(fmt.Sprint("pool-", pool), 1, 1))
 			}
 			return published
 		}},
@@ -60,7 +61,7 @@ func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 			}
 		}
 	}
-	return scenario{slices: p.slices(devices), claims: []*claimBuilder{claim("c").want("r", int64(s.Size)).define("shape", s.Text).cel("shape")}}
+	return scenario{fixture.Scenario{Slices: p.slices(devices), Claims: []*claimBuilder{claim("c").Want("r", int64(s.Size)).Define("shape", s.Text).Cel("shape")}}}
 }
 
 // For every spelling of a shape and order of devices, the search finds a set or proves that none exists. It takes few steps and
@@ -92,7 +93,7 @@ func TestSpellings(t *testing.T) {
 					sc := spelled(s, p, possible)
 					a := sc.allocator(t)
 					started := time.Now()
-					results, err := a.Allocate(t.Context(), sc.onNode(), sc.apiClaims())
+					results, err := a.Allocate(t.Context(), sc.OnNode(), sc.APIClaims())
 					took := time.Since(started)
 					stats := a.Stats()
 					if log != nil {

@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
-	"k8s.io/dynamic-resource-allocation/structured"
 	"sigs.k8s.io/yaml"
 
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/cel"
 )
@@ -27,9 +27,8 @@ import (
 var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/transcripts anew")
 
 // TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name, a group of cases with "==" and
-// its title. Statements of a group apply to each of its cases; statements_test.go and statements_slices_test.go define them. The
-// answers of the allocator follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the
-// answers.
+// its title. Statements of a group apply to each of its cases; package fixture defines them. The answers of the allocator
+// follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the answers.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
 	require.NoError(t, err)
@@ -96,16 +95,16 @@ func transcript(t *testing.T, text string) string {
 }
 
 // answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the
-// same answer. A mistake in a claim must be found without a search. A search without a result must leave nothing behind, and
-// inputs must not change.
+// same answer. A mistake in a claim must be found without a search. Inputs must not change. Package search runs the
+// same cases and checks that a search leaves nothing behind.
 func answered(t *testing.T, lines []string) []string {
 	t.Helper()
-	d := draftOf(t, lines)
-	s := d.scenario
+	d := fixture.DraftOf(t, lines)
+	s := scenario{d.Scenario}
 	given := s.copyOf()
-	reasons := append(slices.Clone(s.opts), WithReasons())
+	reasons := append(slices.Clone(s.Options), WithReasons())
 	a := s.with(WithReasons()).allocator(t)
-	results, details, err := a.AllocateWithDetails(t.Context(), s.onNode(), s.apiClaims())
+	results, details, err := a.AllocateWithDetails(t.Context(), s.OnNode(), s.APIClaims())
 	got, failure := answerOf(results, err), err
 	require.Empty(t, got.Err == "" && results == nil)
 
@@ -114,10 +113,10 @@ func answered(t *testing.T, lines []string) []string {
 	if err != nil || got.Err != "" && !got.onNode {
 		require.EqualError(t, err, got.Err)
 	}
-	if checked := a.CheckConstraints(s.apiClaims()); checked != nil {
+	if checked := a.CheckConstraints(s.APIClaims()); checked != nil {
 		require.Equal(t, got.Err, checked.Error())
 	}
-	if !d.limited {
+	if !d.Limited {
 		want, _ := s.answer(t, append(reasons, WithExhaustiveSearch())...)
 		require.Empty(t, cmp.Diff(want.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})), "the exhaustive search")
 	}
@@ -126,17 +125,16 @@ func answered(t *testing.T, lines []string) []string {
 		again, _ := s.answer(t, cached...)
 		require.Empty(t, cmp.Diff(got, again, cmp.AllowUnexported(response{})), "with a cache")
 	}
-	requireNothingLeft(t, s.searchIfValid(t))
-	result := d.shown(t, got, details, failure)
-	require.True(t, reflect.DeepEqual(given.slices, s.slices) && reflect.DeepEqual(given.claims, s.claims))
-	if d.also != "" {
+	result := shown(t, d, got, details, failure)
+	require.True(t, reflect.DeepEqual(given.Slices, s.Slices) && reflect.DeepEqual(given.Claims, s.Claims))
+	if d.Also != "" {
 		once := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.HasPrefix(line, "also ") })
-		require.Equal(t, result, answered(t, append(once, "with "+d.also)), "with %s", d.also)
+		require.Equal(t, result, answered(t, append(once, "with "+d.Also)), "with %s", d.Also)
 	}
 	return result
 }
 
-func (d *draft) shown(t *testing.T, got response, details Details, err error) []string {
+func shown(t *testing.T, d *fixture.Draft, got response, details Details, err error) []string {
 	t.Helper()
 	var text string
 	switch {
@@ -157,23 +155,23 @@ func (d *draft) shown(t *testing.T, got response, details Details, err error) []
 	if failure, is := errors.AsType[*cel.Error](err); is {
 		text += fmt.Sprintf(", reason %s", failure.Reason)
 	}
-	for _, what := range d.shows {
+	for _, what := range d.Shows {
 		var part any
 		switch what {
 		case "results":
 			part = got.Results
 		case "pools":
-			part = describePools(t, d.scenario)
+			part = describePools(t, scenario{d.Scenario})
 		case "preferences":
 			part = preferences(details)
 		case "stats":
 			part = fmt.Sprintf("%+v", details.Stats)
 		case "shapes":
-			part = ShapesOf(d.claims[0].ResourceClaim, d.lister())
+			part = ShapesOf(d.Claims[0].ResourceClaim, d.Lister())
 		default:
 			of := strings.Split(what, "/")
 			require.Len(t, of, 3, what)
-			count := d.count(t, Shape{Class: of[0], Constraint: of[1], Count: int(number(t, of[2]))})
+			count := scenario{d.Scenario}.count(t, Shape{Class: of[0], Constraint: of[1], Count: int(number(t, of[2]))})
 			part = fmt.Sprintf("%s: %d sets, all of them: %t", what, count.Sets, count.IsMost)
 		}
 		written, err := yaml.Marshal(part)
@@ -219,10 +217,10 @@ func preferences(details Details) []string {
 func describePools(t *testing.T, s scenario) []string {
 	t.Helper()
 	features := allOn
-	if s.features != nil {
-		features = *s.features
+	if s.Features != nil {
+		features = *s.Features
 	}
-	has, err := inventory.New(features, s.onNode(), s.apiSlices(), s.apiSlices())
+	has, err := inventory.New(features, s.OnNode(), s.APISlices(), s.APISlices())
 	require.NoError(t, err)
 	result := []string{}
 	for _, p := range has.Pools {
@@ -241,15 +239,4 @@ func describePools(t *testing.T, s scenario) []string {
 		result = append(result, line)
 	}
 	return result
-}
-
-// withFeatures returns a copy with changed features.
-func (s scenario) withFeatures(change func(*structured.Features)) scenario {
-	features := allOn
-	if s.features != nil {
-		features = *s.features
-	}
-	change(&features)
-	s.features = &features
-	return s
 }

@@ -18,10 +18,10 @@ import (
 )
 
 // allocateWith returns the answer with a cache, and the work done.
-func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...Option) ([]resourceapi.AllocationResult, Stats, error) {
+func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...option) ([]resourceapi.AllocationResult, Stats, error) {
 	t.Helper()
-	a := s.with(append([]Option{WithCache(cache)}, opts...)...).allocator(t)
-	results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
+	a := s.with(append([]option{WithCache(cache)}, opts...)...).allocator(t)
+	results, err := a.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 	return results, a.Stats(), err
 }
 
@@ -121,7 +121,7 @@ func TestExhaustiveSearchUsesNoCache(t *testing.T) {
 // If the context or the budget ends a search at any point, the search caches no wrong result.
 func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	s := given(t, "allocated mla-00 mla-12; claim c; want x 4; cel grid = $neighbors; cel late = devices.slice(0, 1).size() == 1")
-	s.slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}
+	s.Slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}
 	want, err := s.allocate(t)
 	require.NoError(t, err)
 	require.NotEmpty(t, devicesOf(want))
@@ -147,7 +147,7 @@ func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 		a := s.with(WithCache(cache)).allocator(t)
 		ctx := &endingContext{Context: t.Context()}
 		ctx.left.Store(int64(after))
-		_, err := a.Allocate(ctx, s.onNode(), s.apiClaims())
+		_, err := a.Allocate(ctx, s.OnNode(), s.APIClaims())
 		got, _, later := s.allocateWith(t, cache)
 		require.NoError(t, later)
 		require.Equal(t, devicesOf(want), devicesOf(got), "ended when it was asked the %dth time", after)
@@ -189,10 +189,10 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 	require.NotErrorIs(t, err, structured.ErrFailedAllocationOnNode)
 
 	s := given(t, nodes+fmt.Sprintf(failing, "NodeDoesNotFit"))
-	for name, opts := range map[string][]Option{"exhaustive": {WithExhaustiveSearch()}, "pruned": nil, "cached": {WithCache(NewCache())}} {
+	for name, opts := range map[string][]option{"exhaustive": {WithExhaustiveSearch()}, "pruned": nil, "cached": {WithCache(NewCache())}} {
 		t.Run(name, func(t *testing.T) {
 			s := s
-			s.opts = append([]Option{WithReasons()}, opts...)
+			s.Options = append([]option{WithReasons()}, opts...)
 			for range 3 {
 				_, err := s.allocate(t)
 				require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
@@ -202,18 +202,18 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 				require.Equal(t, cel.ReasonRuntime, failure.Reason)
 				require.Equal(t, detail, failure.Detail())
 			}
-			s.node = newNode("node-2")
+			s.Node = newNode("node-2")
 			s.requireDevices(t, "x=mla-2", "x=mla-3")
 
 			// A node with devices that look the same gets the cached failure, with its own names.
-			s.node = newNode("node-3")
+			s.Node = newNode("node-3")
 			_, err := s.allocate(t)
 			var failure *EvaluationError
 			require.ErrorAs(t, err, &failure)
 			require.Equal(t, strings.NewReplacer("node-1", "node-3", "pool-1", "pool-3").Replace(detail), failure.Detail())
 		})
 	}
-	s.opts = nil
+	s.Options = nil
 	s.requireDevices(t)
 }
 

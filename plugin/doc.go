@@ -9,9 +9,9 @@
 // Other programs, such as autoscalers, create the plugin with [New].
 //
 // Two more plugins belong to it. DynamicResourcesCELPreference scores nodes by the preferences' values for the devices that were
-// found there ([Preference]). TopologyPlacementGeneratorCEL chooses the nodes of PodGroups (package gang).
+// found there (package preference). TopologyPlacementGeneratorCEL chooses the nodes of PodGroups (package gang).
 //
-// This package contains the extension points, the exchange of the allocator, the scores, and the parts that all profiles share.
+// This package contains the extension points, the exchange of the allocator, and the parts that all profiles share.
 // The packages below import only packages named before them: plugin/preparation and plugin/demand, plugin/cycle, plugin/observe,
 // plugin/preempt, plugin/gang.
 //

@@ -116,6 +116,24 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	require.Contains(t, fail(ctx, t, pl, append(names, nodeName)...).Message(), "nearest miss: node far-000: request mla wants 2 devices, 0 of 0")
 }
 
+// TestTaintedDevicesAreNearer checks that a node with tainted devices is nearer than a node without devices, and that the message
+// names the taint with its DeviceTaintRule. The slice has the taint as the scheduler's tracker adds it.
+func TestTaintedDevicesAreNearer(t *testing.T) {
+	tainted := slice(0, 1)
+	taint := resourceapi.DeviceTaint{Key: "example.com/unhealthy", Effect: resourceapi.DeviceTaintEffectNoSchedule}
+	for i := range tainted.Spec.Devices {
+		tainted.Spec.Devices[i].Taints = []resourceapi.DeviceTaint{taint}
+	}
+	rule := &resourceapi.DeviceTaintRule{
+		ObjectMeta: metav1.ObjectMeta{Name: "repair"},
+		Spec:       resourceapi.DeviceTaintRuleSpec{DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)}, Taint: taint},
+	}
+	ctx, pl := start(t, true, class(), tainted, rule, constrain(t, claim(2), "any", "true"))
+	require.Equal(t, "nearest miss: node node-1: request mla wants 2 devices, 0 of 2 that match are free; "+
+		"devices that match have taints that the claims don't tolerate: example.com/unhealthy=:NoSchedule of DeviceTaintRule repair",
+		fail(ctx, t, pl, "node-0", nodeName).Message())
+}
+
 // TestNothingIsSaidTooLate checks that an explanation that is not finished in time is dropped.
 func TestNothingIsSaidTooLate(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 2), constrain(t, claim(2), "ring2", ring2))

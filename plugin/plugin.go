@@ -27,6 +27,7 @@ import (
 	"github.com/celset/celset/allocator/podclaims"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/arguments"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
@@ -34,6 +35,7 @@ import (
 	"github.com/celset/celset/plugin/observe"
 	"github.com/celset/celset/plugin/pendingwrites"
 	"github.com/celset/celset/plugin/preempt"
+	"github.com/celset/celset/plugin/preference"
 	"github.com/celset/celset/plugin/preparation"
 )
 
@@ -135,15 +137,15 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 				Metrics: measured, Turns: shared.turns(), Activate: activator(ctx, handle), Groups: shared.groupsOf,
 			})
 		},
-		PreferenceName: NewPreferenceFactory(gates),
+		preference.Name: preference.NewFactory(gates),
 	}
 }
 
 func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features, enabled bool,
 	measured *metrics.Metrics, shared *profiles) (*DynamicResourcesCEL, error) {
-	decoded, err := decodeArgs(args, features, shared.gates)
+	decoded, err := arguments.Decode(args, features, shared.gates)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	pl := &DynamicResourcesCEL{
 		settings: settings{
@@ -155,7 +157,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 			Manager: handle.SharedDRAManager(), Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
 			Checker: &podclaims.Checker{
 				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
-				BindingConditions: len(bindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
+				BindingConditions: len(arguments.BindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
 			},
 		},
 		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
@@ -173,7 +175,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		}
 		pl.writes, pl.watched.Writes = writes, writes
 	}
-	upstream, err := dynamicresources.New(ctx, upstreamArgs(decoded, features), pl.watched, features)
+	upstream, err := dynamicresources.New(ctx, arguments.ForUpstream(decoded, features), pl.watched, features)
 	if err != nil {
 		return nil, err
 	}
@@ -201,7 +203,8 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	}, pl.activate)
 	pl.misses = &observe.NearMisses{
 		Allocators: pl.allocators, Prepared: pl.prepared, Name: pl.name, WithTimeout: shared.withTimeout,
-		Nodes: func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
+		TaintRules: shared.taintRules(handle),
+		Nodes:      func() fwk.NodeInfoLister { return handle.SnapshotSharedLister().NodeInfos() },
 	}
 	measured.WatchClaims(func() ([]*resourceapi.ResourceClaim, error) { return pl.resolver.Manager.ResourceClaims().List() })
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {

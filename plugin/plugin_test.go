@@ -10,22 +10,16 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/version"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
-	kubefeatures "k8s.io/kubernetes/pkg/features"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
@@ -143,41 +137,4 @@ func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())
-}
-
-func TestArguments(t *testing.T) {
-	defaults, err := decodeArgs(nil, features(), utilfeature.DefaultFeatureGate)
-	require.NoError(t, err)
-	require.Equal(t, configv1alpha1.AllocatorConstrained, defaults.Allocator)
-	decoded := upstreamArgs(defaults, features())
-	require.Equal(t, 10*time.Second, decoded.FilterTimeout.Duration, "upstream's default is for its own name only")
-	require.Equal(t, 600*time.Second, decoded.BindingTimeout.Duration)
-
-	given, err := decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "allocator": "All"}`)}, features(), utilfeature.DefaultFeatureGate)
-	require.NoError(t, err)
-	require.Equal(t, 3*time.Second, upstreamArgs(given, features()).FilterTimeout.Duration)
-	require.Equal(t, configv1alpha1.AllocatorAll, given.Allocator)
-
-	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeuot": "3s"}`)}, features(), utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "filterTimeuot")
-	_, err = decodeArgs(&v1.Pod{}, features(), utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod, want an object of kind DynamicResourcesCELArgs")
-}
-
-// TestArgumentsOfWhatIsOff checks that an argument for a missing feature is an error only if it is given.
-func TestArgumentsOfWhatIsOff(t *testing.T) {
-	off := features()
-	off.EnableDRASchedulerFilterTimeout, off.EnableDRADeviceBindingConditions = false, false
-	defaults, err := decodeArgs(nil, off, utilfeature.DefaultFeatureGate)
-	require.NoError(t, err)
-	require.Error(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, features()), off))
-	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, upstreamArgs(defaults, off), off))
-
-	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off, utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable the gate in the API server and the scheduler")
-	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
-
-	older := featuregate.NewVersionedFeatureGate(version.MustParse("1.35"))
-	require.NoError(t, older.AddVersioned(utilfeature.DefaultMutableFeatureGate.GetAllVersioned()))
-	require.Equal(t, "DRADeviceBindingConditions, on by default since Kubernetes 1.36, but this is 1.35", describeGate(older, kubefeatures.DRADeviceBindingConditions))
 }

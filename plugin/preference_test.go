@@ -26,12 +26,13 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
 	"github.com/celset/celset/plugin/cycle"
+	"github.com/celset/celset/plugin/preference"
 )
 
 // greatest prefers devices with large indices.
 const greatest = "devices.map(d, d.attributes['mla.example.com'].index).sum()"
 
-func preference(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
+func preferenceOf(t testing.TB, name, expression string) resourceapi.DeviceConfiguration {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
@@ -43,7 +44,7 @@ func preference(t testing.TB, name, expression string) resourceapi.DeviceConfigu
 // prefer adds a preference to a claim.
 func prefer(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	t.Helper()
-	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preference(t, name, expression)})
+	c.Spec.Devices.Config = append(c.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preferenceOf(t, name, expression)})
 	return c
 }
 
@@ -52,7 +53,7 @@ func classPreferring(t testing.TB, expression string) *resourceapi.DeviceClass {
 	t.Helper()
 	c := class()
 	c.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
-	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preference(t, "p", expression)}}
+	c.Spec.Config = []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: preferenceOf(t, "p", expression)}}
 	return c
 }
 
@@ -143,8 +144,8 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
-// arguments returns arguments of the plugin.
-func arguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
+// rawArguments returns arguments of the plugin.
+func rawArguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
 
 // TestDefaultPreference checks that celset's allocator serves claims without a preference if there is a default, unless the gate
 // is off.
@@ -153,7 +154,7 @@ func TestDefaultPreference(t *testing.T) {
 		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
 			objects := class()
 			objects.Spec.ExtendedResourceName = ptr.To(string(extendedResource))
-			a := startAdmissionWith(t, arguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
+			a := startAdmissionWith(t, rawArguments(`{"defaultPreference": "KeepWhole"}`), enabled, objects, slice(0, 1), claim(1))
 			state := tried(a.ctx, t, a.DynamicResourcesCEL, p)
 			require.IsType(t, want, usedAllocator(t, a.DynamicResourcesCEL, state))
 		}
@@ -164,7 +165,7 @@ func TestDefaultPreference(t *testing.T) {
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
 	ctx, log := plugintest.WithLog(ctx)
-	_, err := newPlugin(ctx, arguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
+	_, err := newPlugin(ctx, rawArguments(`{"defaultPreference": "KeepWhole"}`), h, features(), false, newMetrics(t), newShared())
 	require.NoError(t, err)
 	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
@@ -178,7 +179,7 @@ func TestPreferencesAreCounted(t *testing.T) {
 		"budget: {steps: 1000}": "best_found",
 		"budget: {cost: 10000}": "best_found",
 	} {
-		a := startAdmissionWith(t, arguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
+		a := startAdmissionWith(t, rawArguments(args), true, class(), slice(0, 1, 2, 3, 4, 5, 6, 7, 8, 9), prefer(t, claim(5), "p", unreadable))
 		tried(a.ctx, t, a.DynamicResourcesCEL, pod())
 		values := plugintest.MetricValues(t, a.registry)
 		require.EqualValues(t, 1, values["preference_searches_total "+want], args)
@@ -189,17 +190,17 @@ func TestPreferencesAreCounted(t *testing.T) {
 }
 
 // newPreference returns the scoring plugin of a scheduler.
-func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference {
+func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *preference.Scorer {
 	t.Helper()
-	pl, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
+	pl, err := preference.NewFactory(utilfeature.DefaultFeatureGate)(ctx, nil, h)
 	require.NoError(t, err)
-	require.Equal(t, PreferenceName, pl.Name())
-	return pl.(*Preference)
+	require.Equal(t, preference.Name, pl.Name())
+	return pl.(*preference.Scorer)
 }
 
 func TestPreferenceTakesNoArguments(t *testing.T) {
 	ctx, h := newHandle(t)
-	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, arguments("{}"), h)
+	_, err := preference.NewFactory(utilfeature.DefaultFeatureGate)(ctx, rawArguments("{}"), h)
 	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
 }
 
@@ -214,7 +215,7 @@ func onNodes(indices map[string][]int64) (objects []runtime.Object) {
 }
 
 // scored returns the scores of nodes after Filter has run for all of them. Nodes that don't fit have no score.
-func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *Preference, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
+func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *preference.Scorer, state fwk.CycleState, nodes []fwk.NodeInfo) (scores map[string]int64) {
 	t.Helper()
 	_, status := pl.PreFilter(ctx, state, pod(), nil)
 	require.True(t, status.IsSuccess(), status)

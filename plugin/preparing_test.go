@@ -267,7 +267,7 @@ func TestPreparedNow(t *testing.T) {
 // TestPodsOfClaimsThatBackOffAreGated checks a pod that is created while its claim backs off. A message has the reason why the
 // pod is gated.
 func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
-	b := startPreparing(t, arguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
+	b := startPreparing(t, rawArguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.Resolve(pod()).Unallocated))
 	state := framework.NewCycleState()
 	_, status := b.PreFilter(b.ctx, state, pod(), nil)

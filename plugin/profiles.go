@@ -5,23 +5,22 @@ package plugin
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"reflect"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/informers"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/component-base/featuregate"
 	fwk "k8s.io/kube-scheduler/framework"
+	kubefeatures "k8s.io/kubernetes/pkg/features"
 	plfeature "k8s.io/kubernetes/pkg/scheduler/framework/plugins/feature"
 	"k8s.io/utils/clock"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/plugin/arguments"
 	"github.com/celset/celset/plugin/demand"
 	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
@@ -47,10 +46,10 @@ type profiles struct {
 	// withTimeout is [context.WithTimeout]. Tests on slow machines replace it.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
-	// mutex guards the parts and the agreed arguments.
+	// mutex guards the parts and the common arguments.
 	mutex sync.Mutex
 	parts
-	agreed
+	common arguments.Common
 }
 
 // parts are made when the first profile needs them.
@@ -63,16 +62,6 @@ type parts struct {
 	// groups holds the compiled node set constraints.
 	groups *gang.Groups
 	writes *pendingwrites.Writes
-}
-
-// agreed holds the plugin arguments that apply for the whole scheduler.
-type agreed struct {
-	share   stated[configv1alpha1.Share]
-	backOff stated[configv1alpha1.BackOff]
-	// interval is the time between two counts of sets of devices.
-	interval stated[metav1.Duration]
-	// allocates reports whether a profile uses celset's allocator.
-	allocates bool
 }
 
 func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
@@ -154,6 +143,14 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 	return p.writes, nil
 }
 
+// taintRules returns the DeviceTaintRules that the scheduler watches, or nil if it watches none.
+func (p *profiles) taintRules(handle fwk.Handle) resourcelisters.DeviceTaintRuleLister {
+	if p.gates == nil || !p.gates.Enabled(kubefeatures.DRADeviceTaintRules) {
+		return nil
+	}
+	return handle.SharedInformerFactory().Resource().V1().DeviceTaintRules().Lister()
+}
+
 // groupsOf returns the groups of all profiles.
 func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *gang.Groups, err error) {
 	p.mutex.Lock()
@@ -164,31 +161,17 @@ func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, hand
 	return p.groups, err
 }
 
-// stated is an argument that one profile sets for all profiles. value is nil if no profile sets it.
-type stated[T any] struct {
-	value   *T
-	profile string
-}
-
-// configure applies the arguments of a profile that are for the whole scheduler. Any profile may set them, but two profiles may
-// not differ. If only the first profile counted, a new profile before it would silently change these arguments.
+// configure applies the arguments of a profile that are for the whole scheduler.
 func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if err := p.share.add(profile, "share", args.Share); err != nil {
+	if err := p.common.Add(profile, args); err != nil {
 		return err
 	}
-	if err := p.backOff.add(profile, "backOff", args.BackOff); err != nil {
-		return err
-	}
-	if err := p.interval.add(profile, "fragmentationInterval", args.FragmentationInterval); err != nil {
-		return err
-	}
-	p.allocates = p.allocates || args.Allocator != configv1alpha1.AllocatorUpstream
 	if p.guard == nil {
 		return nil
 	}
-	share, backOff := p.share.or(configv1alpha1.DefaultShare), p.backOff.or(configv1alpha1.DefaultBackOff)
+	share, backOff := p.common.Share(), p.common.BackOff()
 	p.guard.Configure(guard.Limits{
 		SharePercent: *share.Percent, ShareBurst: share.Burst.Duration,
 		BackOffInitial: backOff.Initial.Duration, BackOffMax: backOff.Max.Duration,
@@ -200,42 +183,7 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if !p.allocates {
-		return 0
-	}
-	return p.interval.or(func() *metav1.Duration {
-		return &metav1.Duration{Duration: configv1alpha1.DefaultFragmentationInterval}
-	}).Duration
-}
-
-func (s *stated[T]) add(profile, name string, value *T) error {
-	switch {
-	case value == nil:
-		return nil
-	case s.value == nil:
-		*s = stated[T]{value, profile}
-		return nil
-	case reflect.DeepEqual(s.value, value):
-		return nil
-	}
-	return fmt.Errorf("profile %s has %s %s, and profile %s has %s: it is for the whole scheduler, so set it in one profile, or the same in all",
-		profile, name, written(value), s.profile, written(s.value))
-}
-
-func (s *stated[T]) or(other func() *T) *T {
-	if s.value == nil {
-		return other()
-	}
-	return s.value
-}
-
-// written returns an argument in the format of a configuration.
-func written(value any) string {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return fmt.Sprint(value)
-	}
-	return string(text)
+	return p.common.FragmentationInterval()
 }
 
 // schedulers holds the parts of the latest scheduler of this process. A process may run several schedulers one after the other,

@@ -46,19 +46,29 @@ type Cause struct {
 type relaxation struct {
 	kind string
 	// of returns the problem without the cause, or nil if the problem does not have it.
-	of func(*Problem, *v1.Node) *Problem
-	// message describes the cause. results is the allocation without the cause. If message is nil, [Problem.cause] is used.
-	message func(p *Problem, node *v1.Node, results []resourceapi.AllocationResult) string
+	of      func(*Problem, *v1.Node) *Problem
+	message messageFunc
+}
+
+// A messageFunc returns the message for a cause on a node. The results are the allocation without the cause. If the claims don't fit
+// beside the owners, the owners count as having no devices.
+type messageFunc func(*Problem, context.Context, *v1.Node, []resourceapi.AllocationResult, []Owner) (string, error)
+
+// fromObjects returns a messageFunc for a message that needs no search.
+func fromObjects(message func(*Problem, *v1.Node, []resourceapi.AllocationResult) string) messageFunc {
+	return func(p *Problem, _ context.Context, node *v1.Node, results []resourceapi.AllocationResult, _ []Owner) (string, error) {
+		return message(p, node, results), nil
+	}
 }
 
 // relaxations lists all kinds. The search for a minimal set of causes drops earlier kinds first.
 var relaxations = []relaxation{
-	{CauseNodeSelector, (*Problem).onAllNodes, (*Problem).nodeSelectors},
-	{CauseFeature, (*Problem).withFeatures, nil},
-	{CausePool, (*Problem).withWholePools, (*Problem).brokenPools},
-	{CauseTaint, (*Problem).untainted, (*Problem).taints},
-	{CauseCapacity, (*Problem).withoutCapacities, (*Problem).capacities},
-	{CauseCounters, (*Problem).withoutCounters, nil},
+	{CauseNodeSelector, (*Problem).onAllNodes, fromObjects((*Problem).nodeSelectors)},
+	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
+	{CausePool, (*Problem).withWholePools, fromObjects((*Problem).brokenPools)},
+	{CauseTaint, (*Problem).untainted, fromObjects((*Problem).taints)},
+	{CauseCapacity, (*Problem).withoutCapacities, fromObjects((*Problem).capacities)},
+	{CauseCounters, (*Problem).withoutCounters, (*Problem).counters},
 }
 
 // relaxed returns the problem without some kinds of causes.
@@ -130,16 +140,7 @@ func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request,
 }
 
 func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (Cause, error) {
-	var message string
-	var err error
-	switch r.kind {
-	case CauseFeature:
-		message, err = p.features(ctx, node, owners)
-	case CauseCounters:
-		message, err = p.counters(ctx, node, results, owners)
-	default:
-		message = r.message(p, node, results)
-	}
+	message, err := r.message(p, ctx, node, results, owners)
 	return Cause{r.kind, message}, err
 }
 

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/resourceclaim"
 	"k8s.io/dynamic-resource-allocation/structured"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/compat"
 	celcompat "github.com/celset/celset/cel/compat"
@@ -79,7 +78,7 @@ func (p *Problem) lacking(node *v1.Node) []gate {
 
 // features names a minimal set of gates that must be on. If the claims don't fit beside the owners, the owners count as having no
 // devices.
-func (p *Problem) features(ctx context.Context, node *v1.Node, owners []Owner) (string, error) {
+func (p *Problem) features(ctx context.Context, node *v1.Node, _ []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	needed := p.lacking(node)
 	fits := func(gates []gate) (bool, error) {
 		with := p.withGates(node, gates)
@@ -154,16 +153,16 @@ func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) str
 	return "devices that match have taints that the claims don't tolerate: " + listed(sets.List(all))
 }
 
-func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) string {
+// ruleOf returns the name of the DeviceTaintRule that adds a taint to a device, the first by name if several rules do. It is empty
+// if the driver publishes the taint.
+func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) (name string) {
 	for _, rule := range p.TaintRules {
-		by := ptr.Deref(rule.Spec.DeviceSelector, compat.DeviceTaintSelector{})
 		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && string(t.Effect) == string(taint.Effect) &&
-			ptr.Deref(by.Driver, id.Driver.String()) == id.Driver.String() && ptr.Deref(by.Pool, id.Pool.String()) == id.Pool.String() &&
-			ptr.Deref(by.Device, id.Device.String()) == id.Device.String() {
-			return rule.Name
+			compat.Taints(rule, id.Driver.String(), id.Pool.String(), id.Device.String()) && (name == "" || rule.Name < name) {
+			name = rule.Name
 		}
 	}
-	return ""
+	return name
 }
 
 // capacities names the requested capacities that exceed the free capacities of their devices.

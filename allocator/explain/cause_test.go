@@ -19,6 +19,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/topology"
 )
@@ -158,7 +159,7 @@ func TestCausesAreTrue(t *testing.T) {
 			return slices.ContainsFunc(e.InTheWay, func(o explain.Owner) bool { return o.Claim == claim })
 		}
 		alone := sets.New[string]()
-		for _, kind := range []string{explain.CauseFeature, explain.CausePool, explain.CauseNodeSelector, explain.CauseTaint, explain.CauseCapacity, explain.CauseCounters} {
+		for _, kind := range explain.CauseKinds() {
 			if fits(sets.New(kind), none) {
 				alone.Insert(kind)
 			}
@@ -196,8 +197,9 @@ func TestCausesAreTrue(t *testing.T) {
 	require.Len(t, seen, 10, "the generator has lost a case: %v", seen)
 }
 
-// TestCausesInWords has one cause each on a node with two pools.
+// TestCausesInWords has one cause each on a node with two pools, and each kind of cause.
 func TestCausesInWords(t *testing.T) {
+	seen := sets.New[string]()
 	for want, change := range map[string]func(*world){
 		"devices that match have taints that the claims don't tolerate: broken=:NoExecute":             func(w *world) { w.pools[0].things[0].tainted = true },
 		"pool mla.example.com/pool-0 is incomplete: 2 of 3 ResourceSlices of generation 3 can be used": func(w *world) { w.pools[0].missing = true },
@@ -220,6 +222,35 @@ func TestCausesInWords(t *testing.T) {
 		e, err := w.problem(t, nil, func(string) bool { return false }).Node(t.Context(), node)
 		require.NoError(t, err)
 		require.Equal(t, want, e.Causes[0].Message, e.String())
+		seen.Insert(e.Causes[0].Kind)
+	}
+	require.Equal(t, sets.New(explain.CauseKinds()...), seen)
+}
+
+// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule of a taint: the first by name, whatever the order of the
+// rules, and no rule that does not select the device.
+func TestTaintRulesAreNamed(t *testing.T) {
+	rule := func(name, key string, selector *compat.DeviceTaintSelector) *compat.DeviceTaintRule {
+		rule := &compat.DeviceTaintRule{}
+		rule.Name, rule.Spec.DeviceSelector, rule.Spec.Taint.Key, rule.Spec.Taint.Effect = name, selector, key, "NoExecute"
+		return rule
+	}
+	rules := []*compat.DeviceTaintRule{
+		rule("a-without-selector", "broken", nil),
+		rule("b-of-another-device", "broken", &compat.DeviceTaintSelector{Device: ptr.To("device-1")}),
+		rule("c-of-another-taint", "hot", &compat.DeviceTaintSelector{}),
+		rule("d-of-the-pool", "broken", &compat.DeviceTaintSelector{Pool: ptr.To("pool-0")}),
+		rule("e-of-all-devices", "broken", &compat.DeviceTaintSelector{}),
+	}
+	w := world{count: 1}
+	w.pools[0].things = []worldDevice{{tainted: true}}
+	for range 2 {
+		p := w.problem(t, nil, func(string) bool { return false })
+		p.TaintRules = rules
+		e, err := p.Node(t.Context(), node)
+		require.NoError(t, err)
+		require.Equal(t, "devices that match have taints that the claims don't tolerate: broken=:NoExecute of DeviceTaintRule d-of-the-pool", e.Causes[0].Message)
+		slices.Reverse(rules)
 	}
 }
 

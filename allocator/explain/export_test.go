@@ -5,3 +5,11 @@ package explain
 
 // OnNode is for tests.
 var OnNode = (*Problem).onNode
+
+// CauseKinds returns the kinds of the causes that an explanation can name.
+func CauseKinds() (kinds []string) {
+	for _, r := range relaxations {
+		kinds = append(kinds, r.kind)
+	}
+	return kinds
+}

@@ -14,6 +14,8 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/apis/compat"
 )
 
 // State answers questions about objects, which must not be modified anymore.
@@ -159,12 +161,8 @@ func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
 func (s *State) tainted(slice *resourceapi.ResourceSlice) *resourceapi.ResourceSlice {
 	result := slice
 	for _, rule := range s.TaintRules {
-		selector := rule.Spec.DeviceSelector
-		if selector == nil || !allows(selector.Driver, slice.Spec.Driver) || !allows(selector.Pool, slice.Spec.Pool.Name) {
-			continue
-		}
 		for i := range slice.Spec.Devices {
-			if !allows(selector.Device, slice.Spec.Devices[i].Name) {
+			if !compat.Taints(rule, slice.Spec.Driver, slice.Spec.Pool.Name, slice.Spec.Devices[i].Name) {
 				continue
 			}
 			if result == slice {
@@ -176,5 +174,3 @@ func (s *State) tainted(slice *resourceapi.ResourceSlice) *resourceapi.ResourceS
 	}
 	return result
 }
-
-func allows(wanted *string, value string) bool { return wanted == nil || *wanted == value }

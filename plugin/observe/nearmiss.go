@@ -12,6 +12,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -19,6 +21,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/allocator/extended"
+	"github.com/celset/celset/apis/compat"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/preparation"
@@ -42,6 +45,8 @@ type NearMisses struct {
 	Prepared   preparation.Claims
 	// Name is the plugin's name in the statuses of nodes.
 	Name string
+	// TaintRules lists the rules that add taints to devices. It is nil if the scheduler does not watch them.
+	TaintRules resourcelisters.DeviceTaintRuleLister
 	// Nodes returns the nodes of the scheduling cycle.
 	Nodes func() fwk.NodeInfoLister
 	// WithTimeout is [context.WithTimeout]. Tests on slow machines replace it.
@@ -138,13 +143,22 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 	return closest, nil
 }
 
-// lacking returns a weight for the missing devices. A device that does not exist or is unusable, for example tainted, counts
-// more than a device in use. If nothing is missing, more free devices give a lower weight.
+// Weights of a missing device. They add up: a device that does not exist isn't free either.
+const (
+	absentWeight = 1000
+	// unusableWeight is the weight of a device with a taint that the request does not tolerate, or that needs a feature that is off.
+	// An administrator can make this device usable.
+	unusableWeight = 300
+	inUseWeight    = 100
+)
+
+// lacking returns a weight for the missing devices. If nothing is missing, more free devices give a lower weight.
 func lacking(requests []allocator.RequestDevices) int {
 	sum := 0
 	for _, r := range requests {
 		missing, inUse := max(0, r.Wanted-len(r.Matching)), max(0, r.Wanted-len(r.Free))
-		sum += missing*1000 + inUse*100 - min(len(r.Free), 99)
+		unusable := min(missing, len(r.Unusable))
+		sum += (missing-unusable)*absentWeight + unusable*unusableWeight + inUse*inUseWeight - min(len(r.Free), inUseWeight-1)
 	}
 	return sum
 }
@@ -159,9 +173,15 @@ func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.
 	if err != nil {
 		return nil, err
 	}
+	var rules []*compat.DeviceTaintRule
+	if m.TaintRules != nil {
+		if rules, err = m.TaintRules.List(labels.Everything()); err != nil {
+			return nil, err
+		}
+	}
 	budget := m.Allocators.Budget
 	budget.Steps = min(budget.Steps, 2*missSteps) // one node gets half
-	return &explain.Problem{Environment: m.Allocators.Preparing.Environment, Problem: allocator.Problem{
+	return &explain.Problem{Environment: m.Allocators.Preparing.Environment, TaintRules: rules, Problem: allocator.Problem{
 		Claims: claims, Allocated: allocated, Classes: m.Allocators.Resolver.Manager.DeviceClasses(), Slices: all,
 		Features: m.Allocators.Features(), Selectors: prepared.SelectorsOr(m.Allocators.Preparing.Selectors),
 		Options: []allocator.Option{

@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"testing"
@@ -14,8 +15,10 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 	kubefeatures "k8s.io/kubernetes/pkg/features"
 
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
@@ -76,6 +79,17 @@ func TestDeviceTaintRulesEvictPods(t *testing.T) {
 		l.requireTainted(t, ring.Devices[5])
 		l.Run(t, "waits", v.profile, two...)
 		l.RequireRefused(t, "waits")
+		if v.constrained {
+			// The scheduler and explain name the same rule.
+			why := "devices that match have taints that the claims don't tolerate: " + unhealthy + "=:NoExecute of DeviceTaintRule " + rule
+			l.RequireRefused(t, "waits", why)
+			l.AwaitEvent(t, l.Pod(t, "waits"), "FailedScheduling", why)
+			var stdout bytes.Buffer
+			code := cli.Run(t.Context(), []string{"explain", "pod/waits", "--kubeconfig=" + cluster.Kubeconfig(), "--namespace=" + l.Namespace},
+				genericiooptions.IOStreams{In: &bytes.Buffer{}, Out: &stdout, ErrOut: t.Output()})
+			require.Equal(t, cli.ExitNegative, code)
+			require.Contains(t, stdout.String(), why)
+		}
 		require.Equal(t, corev1.PodRunning, l.Pod(t, "tolerates").Status.Phase)
 
 		require.NoError(t, client().ResourceV1().DeviceTaintRules().Delete(t.Context(), rule, metav1.DeleteOptions{}))

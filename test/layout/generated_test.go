@@ -54,7 +54,7 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 
 // TestNothingOfTestsIsShipped checks that other packages don't depend on the packages below these folders.
 func TestNothingOfTestsIsShipped(t *testing.T) {
-	tests := []string{module + "/internal/testing", module + "/test", module + "/allocator/conformance"}
+	tests := []string{module + "/internal/testing", module + "/test", module + "/allocator/conformance", module + "/allocator/internal/fixture"}
 	packages, err := list()
 	require.NoError(t, err)
 	for path, p := range packages {

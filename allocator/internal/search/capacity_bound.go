@@ -91,12 +91,12 @@ func (b *capacityBound) add(all Alternatives) bool {
 
 // findSupply determines the devices left for a request, once for each kind.
 func (b *capacityBound) findSupply(request *Request) (known bool) {
-	if b.supplies[request.Group] != nil {
+	if b.supplies[request.group] != nil {
 		return true
 	}
-	left, known := b.search.Lookahead.supplyFor(request)
+	left, known := b.search.lookahead.supplyFor(request)
 	if known {
-		b.supplies[request.Group] = left
+		b.supplies[request.group] = left
 	}
 	return known
 }
@@ -125,7 +125,7 @@ func (b *capacityBound) lacksAlternative() bool {
 	for _, all := range b.open {
 		lacking := 0
 		for _, request := range all {
-			if !request.WantsAll() && !b.supplies[request.Group].isEnough(request.Count) {
+			if !request.WantsAll() && !b.supplies[request.group].isEnough(request.Count) {
 				lacking++
 			}
 		}
@@ -140,7 +140,7 @@ func (b *capacityBound) lacksAlternative() bool {
 func (b *capacityBound) lacksDevices() bool {
 	wanted := make(map[*group]int, len(b.supplies))
 	for _, request := range b.fixed {
-		wanted[request.Group] += request.devices
+		wanted[request.group] += request.devices
 	}
 	for g, devices := range wanted {
 		if !b.supplies[g].isEnough(devices) {
@@ -154,7 +154,7 @@ func (b *capacityBound) lacksDevices() bool {
 func (b *capacityBound) lacksValue() bool {
 	covered := make(map[constraint.Bounding][]demand)
 	for _, request := range b.fixed {
-		for _, c := range request.Constraints {
+		for _, c := range request.constraints {
 			if bounding, ok := c.(constraint.Bounding); ok {
 				covered[bounding] = append(covered[bounding], request)
 			}
@@ -175,7 +175,7 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 	var devices []*inventory.Candidate
 	for _, request := range requests {
 		wanted += request.devices
-		for _, c := range b.supplies[request.Group].devices {
+		for _, c := range b.supplies[request.group].devices {
 			if seen[c.Position] || !under.Admits(c) {
 				continue
 			}
@@ -221,7 +221,7 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	known := make(map[constraint.Matching]*matchingDemand)
 	for _, request := range b.fixed {
 		names := make(map[resourceapi.FullyQualifiedName]bool)
-		for _, c := range request.Constraints {
+		for _, c := range request.constraints {
 			matching, ok := c.(constraint.Matching)
 			if !ok || names[matching.AttributeName()] {
 				continue
@@ -234,7 +234,7 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 				known[matching] = &matchingDemand{matching, make(map[*group]int)}
 				result = append(result, known[matching])
 			}
-			known[matching].wanted[request.Group] += request.devices
+			known[matching].wanted[request.group] += request.devices
 		}
 	}
 	return result

@@ -45,10 +45,10 @@ type CELConstraint struct {
 	// verdictTable holds the verdicts on sets. It is nil until a verdict is needed. positions is a buffer for the key of a set.
 	verdictTable *verdict.Table
 	positions    []int
-	// pruners holds a pruner for each alternative of the first covered request. Pruner belongs to the alternative that is being
+	// pruners holds a pruner for each alternative of the first covered request. pruner belongs to the alternative that is being
 	// tried or was tried last.
 	pruners []*pruner
-	Pruner  *pruner
+	pruner  *pruner
 	// Goal is the condition on the value of a preference, nil for a constraint.
 	Goal *Goal
 }
@@ -57,17 +57,17 @@ type CELConstraint struct {
 type coverage struct {
 	// claimIndex is the index of the claim. first and last are the indices of the first and last covered requests in the claim.
 	claimIndex, first, last int
-	// Covered holds the alternatives that the constraint covers, for each request that has such alternatives.
-	Covered []Alternatives
+	// covered holds the alternatives that the constraint covers, for each request that has such alternatives.
+	covered []Alternatives
 }
 
 // progress describes the partial set. It changes when an alternative is tried, and when a device is added or removed.
 type progress struct {
-	// Undecided is the number of covered requests without a current alternative. Wanted is the number of devices that the other
+	// undecided is the number of covered requests without a current alternative. wanted is the number of devices that the other
 	// covered requests contribute.
-	Undecided, Wanted int
-	// Members holds the devices of the set so far.
-	Members []*inventory.Candidate
+	undecided, wanted int
+	// members holds the devices of the set so far.
+	members []*inventory.Candidate
 }
 
 // counts holds counters for [answer.Stats] and [reason].
@@ -90,21 +90,21 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		if len(covered) == 0 {
 			continue
 		}
-		c.Covered = append(c.Covered, covered)
+		c.covered = append(c.covered, covered)
 		c.first, c.last = min(c.first, i), i
-		c.Undecided++
+		c.undecided++
 		// Alternatives that are not covered matter too: trying one of them decides that the request contributes nothing.
 		for _, r := range all {
-			r.Decides = append(r.Decides, Contribution{c, constraint.Covers(api, &r.Request)})
+			r.decides = append(r.decides, contribution{c, constraint.Covers(api, &r.Request)})
 		}
 	}
-	if len(c.Covered) > 0 {
+	if len(c.covered) > 0 {
 		for _, r := range requests[c.first] {
 			c.pruners = append(c.pruners, newPruner(c, r))
 		}
-		c.Pruner = c.pruners[0]
+		c.pruner = c.pruners[0]
 	}
-	s.CELConstraints = append(s.CELConstraints, c)
+	s.cELConstraints = append(s.cELConstraints, c)
 	return c
 }
 
@@ -112,13 +112,13 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 func (c *CELConstraint) selectPruner(r *Request) {
 	for _, p := range c.pruners {
 		if p.first == r {
-			c.Pruner = p
+			c.pruner = p
 		}
 	}
 }
 
 // isActive reports whether the first covered request has a current alternative.
-func (c *CELConstraint) isActive() bool { return c.Undecided < len(c.Covered) }
+func (c *CELConstraint) isActive() bool { return c.undecided < len(c.covered) }
 
 // isEvaluatedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
 // request of c comes after the last covered request of other. If both have the same last request, it is so if the request has
@@ -152,50 +152,50 @@ func (c *CELConstraint) refused() int64 {
 func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
 	if c.isActive() {
-		return mayFail(c.Pruner)
+		return mayFail(c.pruner)
 	}
 	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
-// Contribution is the effect of trying a request on the size of a constraint's set.
-type Contribution struct {
+// contribution is the effect of trying a request on the size of a constraint's set.
+type contribution struct {
 	constraint *CELConstraint
-	Covered    bool
+	covered    bool
 }
 
-func (c Contribution) devices(r *Request) int {
-	if c.Covered {
+func (c contribution) devices(r *Request) int {
+	if c.covered {
 		return r.Count
 	}
 	return 0
 }
 
-// Decide informs all constraints that the request is being tried. It returns false if this completes a set that is not
+// decide informs all constraints that the request is being tried. It returns false if this completes a set that is not
 // satisfactory. If it returns false or an error, nothing has changed.
-func (r *Request) Decide() (bool, error) {
-	for _, d := range r.Decides {
+func (r *Request) decide() (bool, error) {
+	for _, d := range r.decides {
 		d.constraint.selectPruner(r)
 	}
-	for i, d := range r.Decides {
+	for i, d := range r.decides {
 		satisfied, err := d.constraint.decide(d.devices(r))
 		if err != nil || !satisfied {
-			r.Undecide(i)
+			r.undecide(i)
 			return false, err
 		}
 	}
 	return true, nil
 }
 
-// Undecide undoes Decide for the first n constraints.
-func (r *Request) Undecide(n int) {
+// undecide undoes decide for the first n constraints.
+func (r *Request) undecide(n int) {
 	for i := n - 1; i >= 0; i-- {
-		r.Decides[i].constraint.undecide(r.Decides[i].devices(r))
+		r.decides[i].constraint.undecide(r.decides[i].devices(r))
 	}
 }
 
 func (c *CELConstraint) decide(devices int) (bool, error) {
-	c.Undecided--
-	c.Wanted += devices
+	c.undecided--
+	c.wanted += devices
 	satisfied, err := c.afterDecision(devices)
 	if err != nil || !satisfied {
 		c.undecide(devices)
@@ -204,27 +204,27 @@ func (c *CELConstraint) decide(devices int) (bool, error) {
 }
 
 func (c *CELConstraint) afterDecision(devices int) (bool, error) {
-	if c.Undecided == len(c.Covered)-1 && len(c.Members) == 0 && !c.Pruner.begin() {
-		return false, c.Pruner.failure()
+	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.pruner.begin() {
+		return false, c.pruner.failure()
 	}
 	// Usually the last device completes the set. The decision completes it if the remaining requests contribute no devices.
 	if devices > 0 || !c.IsComplete() {
-		return true, c.Pruner.failure()
+		return true, c.pruner.failure()
 	}
 	return c.evaluate()
 }
 
 func (c *CELConstraint) undecide(devices int) {
-	c.Undecided++
-	c.Wanted -= devices
-	if c.Undecided == len(c.Covered) {
-		c.Pruner.end()
+	c.undecided++
+	c.wanted -= devices
+	if c.undecided == len(c.covered) {
+		c.pruner.end()
 	}
 }
 
 // IsComplete reports whether the set has all its devices. It is never true for an empty set, because that is not evaluated.
 func (c *CELConstraint) IsComplete() bool {
-	return c.Undecided == 0 && len(c.Members) == c.Wanted && c.Wanted > 0
+	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
 
 // Add implements [constraint.Constraint].
@@ -232,9 +232,9 @@ func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
 	}
-	c.Members = append(c.Members, added)
-	satisfied := c.Pruner.descend(r, added)
-	err := c.Pruner.failure()
+	c.members = append(c.members, added)
+	satisfied := c.pruner.descend(r, added)
+	err := c.pruner.failure()
 	if satisfied && err == nil && c.IsComplete() {
 		satisfied, err = c.evaluate()
 	}
@@ -247,12 +247,12 @@ func (c *CELConstraint) Add(r *requests.Request, added *inventory.Candidate) (bo
 
 // Remove implements [constraint.Constraint].
 func (c *CELConstraint) Remove(removed *inventory.Candidate) {
-	c.Pruner.ascend(removed)
-	c.Members = c.Members[:len(c.Members)-1]
+	c.pruner.ascend(removed)
+	c.members = c.members[:len(c.members)-1]
 }
 
 // Len implements [constraint.Constraint].
-func (c *CELConstraint) Len() int { return len(c.Members) }
+func (c *CELConstraint) Len() int { return len(c.members) }
 
 // evaluate reports whether the complete set is satisfactory. It uses the bounds if they are certain, and otherwise the verdict of
 // the expression.
@@ -260,12 +260,12 @@ func (c *CELConstraint) evaluate() (bool, error) {
 	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
 	}
-	if c.Pruner.outcome() == bound.True {
+	if c.pruner.outcome() == bound.True {
 		c.accepted++
 		c.proven++
 		return true, nil
 	}
-	if err := c.Pruner.failure(); err != nil {
+	if err := c.pruner.failure(); err != nil {
 		return false, err
 	}
 	var satisfied bool
@@ -293,8 +293,8 @@ func (c *CELConstraint) evaluationError(err error) error {
 	if onNode := c.evaluationErrorOnNode(err); onNode != nil {
 		return onNode
 	}
-	ids := make([]string, len(c.Members))
-	for i, member := range c.Members {
+	ids := make([]string, len(c.members))
+	for i, member := range c.members {
 		ids[i] = member.ID.String()
 	}
 	err = fmt.Errorf("claim %s, %s %s, node %s, devices [%s]: %w",
@@ -325,7 +325,7 @@ func (c *CELConstraint) verdict() (bool, error) {
 		c.verdictTable = s.VerdictsOf(c.Definition)
 	}
 	c.positions = c.positions[:0]
-	for _, member := range c.Members {
+	for _, member := range c.members {
 		c.positions = append(c.positions, member.Position)
 	}
 	v, known, err := c.verdictTable.Find(s.Ctx, c.positions, c)
@@ -348,7 +348,7 @@ func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
 func (c *CELConstraint) memberValues() []*device.Device {
 	values := c.search.View().Values
 	c.values = c.values[:0]
-	for _, member := range c.Members {
+	for _, member := range c.members {
 		c.values = append(c.values, values[member.Position])
 	}
 	return c.values
@@ -360,8 +360,8 @@ func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
 		return nil
 	}
-	positions := make([]int, len(c.Members))
-	for i, member := range c.Members {
+	positions := make([]int, len(c.members))
+	for i, member := range c.members {
 		positions[i] = member.Position
 	}
 	e := answer.NewError(c.Name, failure, c.claimIndex, positions)
@@ -373,7 +373,7 @@ func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 
 // Covers reports whether the device was chosen for a request that the constraint covers.
 func (c *CELConstraint) Covers(chosen *Choice) bool {
-	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.Covered, func(all Alternatives) bool {
+	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.covered, func(all Alternatives) bool {
 		return slices.ContainsFunc(all, func(r *Request) bool {
 			return r.Order == chosen.Request.Order && r.alternative == chosen.Request.alternative
 		})
@@ -382,8 +382,8 @@ func (c *CELConstraint) Covers(chosen *Choice) bool {
 
 // ValueOf returns the value of a preference for a set. The constraint must have no members.
 func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
-	c.Members = append(c.Members, members...)
-	defer func() { c.Members = c.Members[:0] }()
+	c.members = append(c.members, members...)
+	defer func() { c.members = c.members[:0] }()
 	value, err := c.value()
 	if err != nil {
 		return 0, c.evaluationError(err)
@@ -395,10 +395,10 @@ func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 // completes the set. Otherwise tryBound of package objective could pass over a set behind which the search would meet an error.
 func (c *CELConstraint) Most() int64 {
 	requests := c.search.Requests
-	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.Pruner.isPrepared() {
+	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
 		return math.MaxInt64
 	}
-	return c.Pruner.most()
+	return c.pruner.most()
 }
 
 // Raise makes the bounds refuse sets whose values are not above the floor.

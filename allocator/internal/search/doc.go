@@ -26,7 +26,7 @@
 //
 // Before an alternative (Search.try):
 //
-//  3. Request.Decide: does a CEL constraint exclude every set with this alternative? The first covered request begins a pruner
+//  3. Request.decide: does a CEL constraint exclude every set with this alternative? The first covered request begins a pruner
 //     (pruner.begin). The pruner computes bounds of the expression for all completions of a partial set. If the alternative
 //     completes the set, the constraint judges the set (CELConstraint.evaluate).
 //
@@ -37,11 +37,11 @@
 //  6. lookahead.isInfeasible: do this request or the requests after it lack devices? A begun pruner already counts the devices,
 //     so this question is skipped then (Request.isPruned).
 //
-// For each candidate (Search.takeAny and Search.Take):
+// For each candidate (Search.takeAny and Search.take):
 //
-//  7. Request.Next: did a begun pruner remove the device from its domain (pruner.next)?
+//  7. Request.next: did a begun pruner remove the device from its domain (pruner.next)?
 //  8. failedClasses.has: has a symmetric device failed already (symmetry.go)?
-//  9. IsEligible: is the device free, do the selectors select it, and does it have the capacity?
+//  9. isEligible: is the device free, do the selectors select it, and does it have the capacity?
 //  10. Constraint.Add: does a constraint refuse the device? An [acceptance] comes first. A constraint that compares attributes
 //     compares the device with the set. A CEL constraint looks for a completion of the set with the device (pruner.descend), and
 //     judges the set if the device completes it.

@@ -39,7 +39,7 @@ type lookahead struct {
 	backtracked bool
 	// cannotFail reports, for each request of each claim, whether the search evaluates nothing but selectors from there on.
 	cannotFail [][]bool
-	// left is a buffer for the result of [lookahead.DevicesLeft].
+	// left is a buffer for the result of [lookahead.devicesLeft].
 	left []*inventory.Candidate
 }
 
@@ -76,15 +76,15 @@ const (
 	unknown
 )
 
-// EvaluateSelectors evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
+// evaluateSelectors evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
 // failures: the search may never reach such a device, and meets the failure itself if it does.
-func (l *lookahead) EvaluateSelectors(r *Request) {
+func (l *lookahead) evaluateSelectors(r *Request) {
 	s := l.search
-	r.Group.LookedAhead = true
+	r.group.lookedAhead = true
 	for _, c := range s.Inventory.Candidates {
 		if r.AdminAccess() || !s.Available.Allocated().Has(c.Position) {
 			// A verdict is remembered, a failure is not.
-			_, _ = r.IsSelected(c)
+			_, _ = r.isSelected(c)
 		}
 	}
 }
@@ -103,9 +103,9 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 	if !r.AdminAccess() {
 		inUse = s.Available.Allocated()
 	}
-	r.Group.Selectors.LookUpOrdinary(s.Inventory.Ordinary, inUse)
+	r.group.selectors.LookUpOrdinary(s.Inventory.Ordinary, inUse)
 	for _, c := range s.Inventory.Candidates {
-		if r.IsSimple(c) && r.Group.Selectors.Judged().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
+		if r.IsSimple(c) && r.group.selectors.Judged().Has(c.Position) || inUse != nil && inUse.Has(c.Position) {
 			continue
 		}
 		if l.eligibilityOf(r, c) == unknown {
@@ -118,17 +118,17 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 // eligibilityOf returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
 // expression.
 func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibility {
-	switch r.Group.Selectors.Verdict(c.Position) {
+	switch r.group.selectors.Verdict(c.Position) {
 	case selection.NotSelected:
 		return ineligible
 	case selection.Unknown:
-		if l.search.Evaluator.NeverSelects(c) {
+		if l.search.evaluator.NeverSelects(c) {
 			return ineligible
 		}
-		if r.Group.LookedAhead {
+		if r.group.lookedAhead {
 			return unknown
 		}
-		l.EvaluateSelectors(r)
+		l.evaluateSelectors(r)
 		return l.eligibilityOf(r, c)
 	}
 	// In the order of the search: capacity, which may fail, before usability.
@@ -146,23 +146,23 @@ func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibilit
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
 // isInfeasible reports whether the request can't get its missing devices, or the requests after it can't get theirs.
-func (l *lookahead) isInfeasible(p Point, r *Request) bool {
+func (l *lookahead) isInfeasible(p point, r *Request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false
 	}
-	safe, wanted := l.cannotFail[p.claim][p.request], r.Count-p.Device
-	if !safe && (len(r.Derived) > 0 || l.HasPlenty(p, r, wanted)) {
+	safe, wanted := l.cannotFail[p.claim][p.request], r.Count-p.device
+	if !safe && (len(r.Derived) > 0 || l.hasPlenty(p, r, wanted)) {
 		return false
 	}
-	left, known := l.DevicesLeft(p, r)
-	return known && (!l.IsEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
+	left, known := l.devicesLeft(p, r)
+	return known && (!l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
 }
 
-// DevicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if the
+// devicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if the
 // devices depend on something that only the search itself evaluates.
-func (l *lookahead) DevicesLeft(p Point, r *Request) (left []*inventory.Candidate, known bool) {
+func (l *lookahead) devicesLeft(p point, r *Request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
-	for _, c := range l.search.Inventory.Candidates[p.From:] {
+	for _, c := range l.search.Inventory.Candidates[p.from:] {
 		if l.search.Available.InUse(p.claim, &r.Request, c) {
 			continue
 		}
@@ -179,22 +179,22 @@ func (l *lookahead) DevicesLeft(p Point, r *Request) (left []*inventory.Candidat
 	return left, true
 }
 
-// HasPlenty reports, by a few bit operations, whether the request can certainly get enough devices: enough ordinary devices are
+// hasPlenty reports, by a few bit operations, whether the request can certainly get enough devices: enough ordinary devices are
 // free, and no constraint bounds their number. It returns false if examining each device would evaluate a selector.
-func (l *lookahead) HasPlenty(p Point, r *Request, wanted int) bool {
-	if r.AdminAccess() || r.WantsCapacity() || len(r.Bounding) > 0 {
+func (l *lookahead) hasPlenty(p point, r *Request, wanted int) bool {
+	if r.AdminAccess() || r.WantsCapacity() || len(r.bounding) > 0 {
 		return false
 	}
-	devices, selectors := len(l.search.Inventory.Candidates), &r.Group.Selectors
+	devices, selectors := len(l.search.Inventory.Candidates), &r.group.selectors
 	allocated, taken := l.search.Available.Allocated(), l.search.Available.Taken()
 	count := 0
-	for from := p.From; from < devices; from = (from/64 + 1) * 64 {
+	for from := p.from; from < devices; from = (from/64 + 1) * 64 {
 		w := from / 64
 		free := ^(allocated[w] | taken[w]) >> (from % 64) << (from % 64)
 		if behind := 64 - (devices - w*64); behind > 0 {
 			free = free << behind >> behind
 		}
-		if !r.Group.LookedAhead && free&^selectors.Judged()[w] != 0 {
+		if !r.group.lookedAhead && free&^selectors.Judged()[w] != 0 {
 			return false
 		}
 		count += bits.OnesCount64(free & selectors.Passed()[w] & l.search.Inventory.Ordinary[w])
@@ -202,12 +202,12 @@ func (l *lookahead) HasPlenty(p Point, r *Request, wanted int) bool {
 	return count >= wanted
 }
 
-// IsEnough reports whether the request may get the wanted number of these devices together. Its constraints admit each of them.
-func (l *lookahead) IsEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
+// isEnough reports whether the request may get the wanted number of these devices together. Its constraints admit each of them.
+func (l *lookahead) isEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {
 		return false
 	}
-	for _, b := range r.Bounding {
+	for _, b := range r.bounding {
 		if b.Most(devices) < wanted {
 			return false
 		}

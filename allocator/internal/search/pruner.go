@@ -71,11 +71,11 @@ type prunerTables struct {
 
 // partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
-	Active bool
-	// Chosen holds the devices of the set. Domain holds, for each number of chosen devices, the devices that may still be added.
-	// Forced holds the devices of Domain that every satisfactory completion contains.
-	Chosen         bitset.Set
-	Domain, Forced bitset.List
+	active bool
+	// chosen holds the devices of the set. domain holds, for each number of chosen devices, the devices that may still be added.
+	// forced holds the devices of domain that every satisfactory completion contains.
+	chosen         bitset.Set
+	domain, forced bitset.List
 	// completed is the outcome of the bounds for the complete set, or 0 if it has not been computed.
 	completed bound.Outcome
 	// fixpoint reports, for each number of chosen devices, whether the bounds were propagated to a fixpoint.
@@ -91,9 +91,9 @@ func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
 	}
-	p.Active = true
-	p.Chosen.Clear()
-	first := p.Domain.At(0)
+	p.active = true
+	p.chosen.Clear()
+	first := p.domain.At(0)
 	first.Clear()
 	for i, r := range p.covered {
 		p.joinFree(first, p.eligible.At(i), r)
@@ -112,13 +112,13 @@ func (p *pruner) begin() bool {
 // descend examines the set after added was added for request r. It returns false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
-	if !p.Active {
+	if !p.active {
 		return true
 	}
-	p.Chosen.Add(added.Position)
+	p.chosen.Add(added.Position)
 	p.completed = 0
-	next := p.Domain.At(len(c.Members))
-	next.SetTo(p.Domain.At(len(c.Members) - 1))
+	next := p.domain.At(len(c.members))
+	next.SetTo(p.domain.At(len(c.members) - 1))
 	next.Remove(added.Position)
 	at := p.coveredIndex(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
@@ -136,7 +136,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	if p.volatile {
 		p.removeTaken(r, added.Position+1, next)
 	}
-	if p.isDetermined(added) || len(c.Members) == p.size && p.outcome() == bound.True {
+	if p.isDetermined(added) || len(c.members) == p.size && p.outcome() == bound.True {
 		return true
 	}
 	if p.hasCompletion(r, added) {
@@ -149,34 +149,34 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 // isDetermined reports whether the set had a single completion and added is part of it. Then nothing is left to compute.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
-	before, now := len(c.Members)-1, len(c.Members)
+	before, now := len(c.members)-1, len(c.members)
 	left := p.size - before
-	if left == 0 || p.Forced.At(before).Count() != left || !p.Forced.At(before).Has(added.Position) {
+	if left == 0 || p.forced.At(before).Count() != left || !p.forced.At(before).Has(added.Position) {
 		return false
 	}
 	p.fixpoint[now] = false
-	p.Forced.At(now).SetTo(p.Forced.At(before))
-	p.Forced.At(now).Remove(added.Position)
-	return p.Domain.At(now).Count() == left-1
+	p.forced.At(now).SetTo(p.forced.At(before))
+	p.forced.At(now).Remove(added.Position)
+	return p.domain.At(now).Count() == left-1
 }
 
 // ascend undoes descend.
 func (p *pruner) ascend(removed *inventory.Candidate) {
-	if p.Active {
-		p.Chosen.Remove(removed.Position)
+	if p.active {
+		p.chosen.Remove(removed.Position)
 		p.completed = 0
 	}
 }
 
 // end forgets the set, because the first covered request is no longer tried.
-func (p *pruner) end() { p.Active = false }
+func (p *pruner) end() { p.active = false }
 
 // hasCompletion reports whether the set may become satisfactory, or whether something else may fail before the set is complete.
 // It removes devices from the domain that belong to no satisfactory completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
-	level := len(c.Members)
-	p.Forced.At(level).Clear()
+	level := len(c.members)
+	p.forced.At(level).Clear()
 	p.fixpoint[level] = false
 	if !p.othersCannotFail(r, last) {
 		return true
@@ -195,8 +195,8 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 		return false
 	}
 	partial := bound.Partial{
-		Chosen: p.Chosen, Domain: p.Domain.At(level), Forced: p.Forced.At(level), Left: p.size - level,
-		AtFixpoint: level > 0 && p.fixpoint[level-1] && p.Domain.At(level).Count()+1 == p.Domain.At(level-1).Count(),
+		Chosen: p.chosen, Domain: p.domain.At(level), Forced: p.forced.At(level), Left: p.size - level,
+		AtFixpoint: level > 0 && p.fixpoint[level-1] && p.domain.At(level).Count()+1 == p.domain.At(level-1).Count(),
 	}
 	before := partial.Domain.Count()
 	infeasible := p.bounds.Infeasible(partial, effort)
@@ -211,19 +211,19 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 
 // isNotAccepted reports whether the [acceptance] of the caller excludes all completions. It narrows the domain.
 func (p *pruner) isNotAccepted() bool {
-	a, level := p.search.accepts, len(p.constraint.Members)
-	return a != nil && a.size == p.size && !a.narrow(p.Domain.At(level), p.size-level)
+	a, level := p.search.accepts, len(p.constraint.members)
+	return a != nil && a.size == p.size && !a.narrow(p.domain.At(level), p.size-level)
 }
 
 // outcome returns the result of the bounds for the complete set. If it is True, the set is certainly satisfactory. If the
 // bounds have not seen all devices of the set, the outcome is Open.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
-	if !p.Active || !p.bounds.MayProve() || p.Chosen.Count() != len(c.Members) {
+	if !p.active || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
 		return bound.Open
 	}
 	if p.completed == 0 {
-		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.Chosen, Domain: p.empty})
+		p.completed = p.bounds.Bound(bound.Partial{Chosen: p.chosen, Domain: p.empty})
 	}
 	return p.completed
 }
@@ -231,11 +231,11 @@ func (p *pruner) outcome() bound.Outcome {
 // lacksDevices reports whether fewer eligible devices are left in the domain than some request still needs.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
-	taken := len(c.Members)
+	taken := len(c.members)
 	for i, r := range p.covered {
 		wanted := max(0, r.Count-taken)
 		taken = max(0, taken-r.Count)
-		if wanted > 0 && p.Domain.At(len(c.Members)).CountAnd(p.eligible.At(i)) < wanted {
+		if wanted > 0 && p.domain.At(len(c.members)).CountAnd(p.eligible.At(i)) < wanted {
 			return true
 		}
 	}
@@ -289,14 +289,14 @@ func (p *pruner) coveredIndex(r *requests.Request) int {
 // forced device that no later request can get.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
-	chosen := len(c.Members)
-	next := p.Domain.At(chosen).Next(position)
+	chosen := len(c.members)
+	next := p.domain.At(chosen).Next(position)
 	if next < 0 {
 		return len(p.search.Inventory.Candidates)
 	}
-	if !p.Forced.At(chosen).IsEmpty() {
+	if !p.forced.At(chosen).IsEmpty() {
 		at := p.coveredIndex(r)
-		for first := range p.Forced.At(chosen).All() {
+		for first := range p.forced.At(chosen).All() {
 			if first >= next {
 				break
 			}
@@ -323,16 +323,16 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 // It makes no difference whether last has been added already.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
-	partial := bound.Partial{Chosen: p.Chosen, Left: p.size - len(c.Members)}
+	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
 	partial.Domain = bitset.New(len(p.search.Inventory.Candidates))
-	if p.Active {
-		partial.Domain.SetTo(p.Domain.At(len(c.Members)))
+	if p.active {
+		partial.Domain.SetTo(p.domain.At(len(c.members)))
 	} else {
 		for i := range p.covered {
 			partial.Domain.Join(p.eligible.At(i))
 		}
 	}
-	if last != nil && !p.Chosen.Has(last.Position) {
+	if last != nil && !p.chosen.Has(last.Position) {
 		partial.Domain.Add(last.Position)
 	}
 	return p.bounds.Bound(partial)&bound.Error != 0
@@ -355,14 +355,14 @@ func (p *pruner) raise() {
 	}
 }
 
-// Next returns the position of the first device from the given one on that no CEL constraint rules out.
-func (r *Request) Next(position int) int {
-	for i := 0; i < len(r.Decides); i++ {
-		d := r.Decides[i]
-		if !d.Covered || !d.constraint.Pruner.Active {
+// next returns the position of the first device from the given one on that no CEL constraint rules out.
+func (r *Request) next(position int) int {
+	for i := 0; i < len(r.decides); i++ {
+		d := r.decides[i]
+		if !d.covered || !d.constraint.pruner.active {
 			continue
 		}
-		next := d.constraint.Pruner.next(&r.Request, position)
+		next := d.constraint.pruner.next(&r.Request, position)
 		if next > position && i > 0 {
 			// The other constraints judged a different device, so ask them again.
 			i = -1
@@ -374,8 +374,8 @@ func (r *Request) Next(position int) int {
 
 // isPruned reports whether a CEL constraint already checks that enough devices are left, so that lookahead need not count them.
 func (r *Request) isPruned() bool {
-	for _, d := range r.Decides {
-		if d.Covered && d.constraint.Pruner.Active && !d.constraint.Pruner.volatile {
+	for _, d := range r.decides {
+		if d.covered && d.constraint.pruner.active && !d.constraint.pruner.volatile {
 			return true
 		}
 	}
@@ -385,12 +385,12 @@ func (r *Request) isPruned() bool {
 // Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the forced devices of a
 // constraint whose last covered request is the given one, or nil.
 func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
-	for _, d := range r.Decides {
-		if p := d.constraint.Pruner; d.Covered && p.Active {
-			level := len(d.constraint.Members)
-			domain.Keep(p.Domain.At(level))
+	for _, d := range r.decides {
+		if p := d.constraint.pruner; d.covered && p.active {
+			level := len(d.constraint.members)
+			domain.Keep(p.domain.At(level))
 			if d.constraint.last == last {
-				forced = p.Forced.At(level)
+				forced = p.forced.At(level)
 			}
 		}
 	}

@@ -25,9 +25,9 @@ func (p *pruner) isPrepared() bool {
 
 // newPruner returns a pruner for sets with the given alternative of the first covered request.
 func newPruner(c *CELConstraint, first *Request) *pruner {
-	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.Covered[0], first)}
+	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.covered[0], first)}
 	p.covered = append(p.covered, first)
-	for _, all := range c.Covered[1:] {
+	for _, all := range c.covered[1:] {
 		p.covered = append(p.covered, all[0])
 	}
 	return p
@@ -47,7 +47,7 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	bounds := p.search.boundsOf(c.Definition, definition.SetShape{Size: p.size, Ascending: len(p.covered) == 1})
-	if bounds == nil || !p.search.Lookahead.evaluateAhead(span...) {
+	if bounds == nil || !p.search.lookahead.evaluateAhead(span...) {
 		return false
 	}
 	p.allocateSets()
@@ -87,11 +87,11 @@ func (p *pruner) allocateSets() {
 		part, sets = sets.Cut(count)
 		return part
 	}
-	p.Chosen, p.empty = cut(1).At(0), cut(1).At(0)
+	p.chosen, p.empty = cut(1).At(0), cut(1).At(0)
 	p.eligible, p.later = cut(requests), cut(requests)
-	p.Domain, p.Forced = cut(levels), cut(levels)
+	p.domain, p.forced = cut(levels), cut(levels)
 	p.fixpoint = make([]bool, levels)
-	c.Members = slices.Grow(c.Members, p.size)
+	c.members = slices.Grow(c.members, p.size)
 }
 
 // findEligible determines the devices that each covered request can get.
@@ -139,7 +139,7 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 // of them may become unavailable through other devices that the search takes.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
-	to.SetTo(r.Group.Selectors.Passed())
+	to.SetTo(r.group.selectors.Passed())
 	if !r.AdminAccess() {
 		to.Drop(s.Available.Allocated())
 	}
@@ -177,7 +177,7 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 // it checks the capacity of the device, so capacity does not matter here either.
 func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 	return !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, c) &&
-		(r.WantsAll() || p.search.Lookahead.eligibilityOf(r, c) != ineligible) && r.isAdmitted(c)
+		(r.WantsAll() || p.search.lookahead.eligibilityOf(r, c) != ineligible) && r.isAdmitted(c)
 }
 
 // others yields the CEL constraints of the claim that may be evaluated between the requests from and to. It leaves out than, and
@@ -185,7 +185,7 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false
-		for _, o := range p.search.CELConstraints {
+		for _, o := range p.search.cELConstraints {
 			if o == than {
 				behind = true
 				continue

@@ -46,12 +46,12 @@ func (y reason) String() string {
 			}
 		}
 	}
-	for _, c := range s.CELConstraints {
+	for _, c := range s.cELConstraints {
 		if c.refused() > 0 && c.accepted == 0 {
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
-	for _, c := range s.CELConstraints {
+	for _, c := range s.cELConstraints {
 		if c.refused() > 0 && c.accepted > 0 {
 			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.Name)
 		}
@@ -121,7 +121,7 @@ func (y reason) shortage(r *Request) string {
 // isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices, regardless of
 // other requests.
 func isRefused(r *Request) bool {
-	return slices.ContainsFunc(r.Bounding, func(b constraint.Bounding) bool {
+	return slices.ContainsFunc(r.bounding, func(b constraint.Bounding) bool {
 		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
 		return len(admitted) < len(r.all) || b.Most(admitted) < len(r.all)
 	})
@@ -134,9 +134,9 @@ func (y reason) free(r *Request) (free int, known bool) {
 	for _, c := range s.Inventory.Candidates {
 		switch {
 		case s.Available.Allocated().Has(c.Position) && !r.AdminAccess():
-		case r.Group.Selectors.Verdict(c.Position) == selection.Unknown:
-			known = known && s.Evaluator.NeverSelects(c)
-		case r.Group.Selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
+		case r.group.selectors.Verdict(c.Position) == selection.Unknown:
+			known = known && s.evaluator.NeverSelects(c)
+		case r.group.selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
 			// The search has given back all devices, so this concerns only the device itself.
 			if enough, err := s.Available.HasCapacity(&r.Request, c); err == nil && enough {
 				free++
@@ -152,12 +152,12 @@ func (y reason) unsatisfied(c *CELConstraint) string {
 		// The constraint saw only sets that the compared attributes allow.
 		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
 	}
-	if len(c.Covered) == 1 && len(c.Covered[0]) == 1 {
-		r := c.Covered[0][0]
+	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
+		r := c.covered[0][0]
 		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
 		// Either all sets were evaluated, or only this constraint kept the search from completing them.
-		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.Constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
+		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
 		}
 	}
@@ -173,7 +173,7 @@ func comparedBeside(c *CELConstraint) string {
 	for i := range c.claim.Spec.Devices.Constraints {
 		api := &c.claim.Spec.Devices.Constraints[i]
 		covers := func(r *Request) bool { return constraint.Covers(api, &r.Request) }
-		if !slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.ContainsFunc(all, covers) }) {
+		if !slices.ContainsFunc(c.covered, func(all Alternatives) bool { return slices.ContainsFunc(all, covers) }) {
 			continue
 		}
 		switch {
@@ -191,7 +191,7 @@ func comparedBeside(c *CELConstraint) string {
 
 // isPruned reports whether sets were excluded without an evaluation.
 func (y reason) isPruned(c *CELConstraint) bool {
-	return c.cuts()+y.search.Symmetry.skipped > 0
+	return c.cuts()+y.search.symmetry.skipped > 0
 }
 
 // isFirst reports whether the constraint covers the first device that the search takes.

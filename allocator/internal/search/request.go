@@ -21,14 +21,14 @@ type Request struct {
 	// all holds the devices that allocation mode All asks for, in order.
 	all []*inventory.Candidate
 	// Constraints holds the constraints that cover the request, in the order of the claim.
-	Constraints []constraint.Constraint
-	// Bounding holds the constraints before the first CEL constraint. Later ones are left out, because evaluating the CEL
+	constraints []constraint.Constraint
+	// bounding holds the constraints before the first CEL constraint. Later ones are left out, because evaluating the CEL
 	// constraint might fail.
-	Bounding []constraint.Bounding
-	// Decides holds the CEL constraints whose set size depends on whether this request is tried, even if they don't cover it.
-	Decides []Contribution
+	bounding []constraint.Bounding
+	// decides holds the CEL constraints whose set size depends on whether this request is tried, even if they don't cover it.
+	decides []contribution
 	// Group is shared by all requests for the same kind of device.
-	Group *group
+	group *group
 }
 
 // Alternatives are the subrequests of a prioritized list, or a single request. The search chooses the first alternative that
@@ -50,13 +50,13 @@ func (a Alternatives) least() *Request {
 type group struct {
 	first *Request
 	// Selectors holds the verdicts of the selectors, which all requests of the group share.
-	Selectors selection.Selectors
-	// LookedAhead is true after the selectors were evaluated for all devices that the requests may try.
-	LookedAhead bool
+	selectors selection.Selectors
+	// lookedAhead is true after the selectors were evaluated for all devices that the requests may try.
+	lookedAhead bool
 }
 
-// SameKind reports whether the same devices are eligible for two requests.
-func SameKind(a, b *Request) bool {
+// sameKind reports whether the same devices are eligible for two requests.
+func sameKind(a, b *Request) bool {
 	return a.Class.Name == b.Class.Name &&
 		a.AdminAccess() == b.AdminAccess() &&
 		equality.Semantic.DeepEqual(a.Spec.Selectors, b.Spec.Selectors) &&
@@ -64,33 +64,33 @@ func SameKind(a, b *Request) bool {
 		equality.Semantic.DeepEqual(a.Spec.Capacity, b.Spec.Capacity)
 }
 
-// IsSelected reports whether the device passes the selectors and can be used on the node.
-func (r *Request) IsSelected(c *inventory.Candidate) (bool, error) {
-	return r.Group.Selectors.Select(&r.Request, c)
+// isSelected reports whether the device passes the selectors and can be used on the node.
+func (r *Request) isSelected(c *inventory.Candidate) (bool, error) {
+	return r.group.selectors.Select(&r.Request, c)
 }
 
 // AddConstraint adds a constraint that covers the request.
 func (r *Request) AddConstraint(c constraint.Constraint) {
-	if b, ok := c.(constraint.Bounding); ok && len(r.Bounding) == len(r.Constraints) {
-		r.Bounding = append(r.Bounding, b)
+	if b, ok := c.(constraint.Bounding); ok && len(r.bounding) == len(r.constraints) {
+		r.bounding = append(r.bounding, b)
 	}
-	r.Constraints = append(r.Constraints, c)
+	r.constraints = append(r.constraints, c)
 }
 
 // otherConstraints counts the constraints of the request except an [acceptance], because the pruner applies that itself.
 func (r *Request) otherConstraints() int {
-	count := len(r.Constraints)
+	count := len(r.constraints)
 	if count > 0 {
-		if _, first := r.Constraints[0].(*acceptance); first {
+		if _, first := r.constraints[0].(*acceptance); first {
 			count--
 		}
 	}
 	return count
 }
 
-// isAdmitted reports whether the Bounding constraints admit the device. If they refuse a device now, they also refuse it later.
+// isAdmitted reports whether the bounding constraints admit the device. If they refuse a device now, they also refuse it later.
 func (r *Request) isAdmitted(c *inventory.Candidate) bool {
-	for _, b := range r.Bounding {
+	for _, b := range r.bounding {
 		if !b.Admits(c) {
 			return false
 		}
@@ -100,8 +100,8 @@ func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 
 // cannotFail reports whether meeting the request evaluates nothing but selectors, in every branch.
 func (r *Request) cannotFail() bool {
-	return len(r.Derived) == 0 && len(r.Decides) == 0
+	return len(r.Derived) == 0 && len(r.decides) == 0
 }
 
 // Passed returns the devices whose verdict of the selectors has been found to be true.
-func (r *Request) Passed() bitset.Set { return r.Group.Selectors.Passed() }
+func (r *Request) Passed() bitset.Set { return r.group.selectors.Passed() }

@@ -31,7 +31,7 @@ func (s *Search) devicesFor(r *Request) (RequestDevices, error) {
 		if err := s.Work.Cancelled(); err != nil {
 			return result, err
 		}
-		matches, err := r.IsSelected(c)
+		matches, err := r.isSelected(c)
 		if err != nil {
 			result.Failed = append(result.Failed, c.ID)
 			continue

@@ -25,7 +25,7 @@ import (
 //  5. proceed continues with nextDevice. If that fails, giveBack undoes the last take, and takeAny takes the next candidate.
 //
 // step counts before 1 and 3. A function that fails restores the state that its caller passed. Most cuts come before any change.
-// After a cut, Request.Decide and CELConstraint.Add withdraw the decision or the device themselves.
+// After a cut, Request.decide and CELConstraint.Add withdraw the decision or the device themselves.
 
 // Run finds the first solution, which then is the solution of the search.
 func (s *Search) Run() (bool, error) {
@@ -73,12 +73,12 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 		}
 		return result, err
 	}
-	if s.Lookahead.restIsInfeasible(claim, request) {
+	if s.lookahead.restIsInfeasible(claim, request) {
 		return none, nil
 	}
 	result := tooMany
 	for _, r := range s.Requests[claim][request] {
-		tried, err := s.try(Point{claim: claim, request: request}, r)
+		tried, err := s.try(point{claim: claim, request: request}, r)
 		switch {
 		case err != nil || tried == found:
 			return tried, err
@@ -95,7 +95,7 @@ func (s *Search) step() error {
 	if err := s.Work.Cancelled(); err != nil {
 		return err
 	}
-	if len(s.CELConstraints) == 0 && s.Improves == nil {
+	if len(s.cELConstraints) == 0 && s.Improves == nil {
 		return nil
 	}
 	switch over := s.Work.Exceeded(); {
@@ -109,9 +109,9 @@ func (s *Search) step() error {
 }
 
 // try meets a request with one of its alternatives.
-func (s *Search) try(p Point, r *Request) (outcome, error) {
+func (s *Search) try(p point, r *Request) (outcome, error) {
 	s.Solution.Decisions = append(s.Solution.Decisions, r)
-	satisfied, err := r.Decide()
+	satisfied, err := r.decide()
 	if err != nil || !satisfied {
 		s.Solution.Decisions = s.Solution.Decisions[:len(s.Solution.Decisions)-1]
 		return none, err
@@ -119,25 +119,25 @@ func (s *Search) try(p Point, r *Request) (outcome, error) {
 	result, err := s.nextDevice(p, r)
 	if result != found {
 		s.Solution.Decisions = s.Solution.Decisions[:len(s.Solution.Decisions)-1]
-		r.Undecide(len(r.Decides))
+		r.undecide(len(r.decides))
 	}
 	return result, err
 }
 
 // nextDevice finds the devices of the request from p on, and then meets the requests after it.
-func (s *Search) nextDevice(p Point, r *Request) (outcome, error) {
+func (s *Search) nextDevice(p point, r *Request) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
 	case r.WantsAll() && len(r.all) == 0:
 		// A request for all devices is not met by an empty set.
 		return none, nil
-	case p.Device == r.Count:
+	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
-	case r.Count-p.Device > s.Planner.MaxResults-s.ResultCount[p.claim]:
+	case r.Count-p.device > s.Planner.MaxResults-s.resultCount[p.claim]:
 		return tooMany, nil
 	}
-	if p.Device > 0 {
+	if p.device > 0 {
 		if err := s.step(); err != nil {
 			return none, err
 		}
@@ -145,7 +145,7 @@ func (s *Search) nextDevice(p Point, r *Request) (outcome, error) {
 	switch {
 	case r.WantsAll():
 		return s.takeNextOfAll(p, r)
-	case !r.isPruned() && s.Lookahead.isInfeasible(p, r):
+	case !r.isPruned() && s.lookahead.isInfeasible(p, r):
 		return none, nil
 	default:
 		return s.takeAny(p, r)
@@ -154,34 +154,34 @@ func (s *Search) nextDevice(p Point, r *Request) (outcome, error) {
 
 // takeNextOfAll takes the next device of a request for all devices. The order of its devices does not matter, so there is no
 // other choice.
-func (s *Search) takeNextOfAll(p Point, r *Request) (outcome, error) {
-	c := r.all[p.Device]
+func (s *Search) takeNextOfAll(p point, r *Request) (outcome, error) {
+	c := r.all[p.device]
 	if s.Available.InUse(p.claim, &r.Request, c) {
 		return none, nil
 	}
-	if _, taken, err := s.Take(p.claim, r, c); err != nil || !taken {
+	if _, taken, err := s.take(p.claim, r, c); err != nil || !taken {
 		return none, err
 	}
 	return s.proceed(p, r, c)
 }
 
 // takeAny tries the devices from p.From on. After a device fails, it skips the devices of the same symmetry class.
-func (s *Search) takeAny(p Point, r *Request) (outcome, error) {
+func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 	var failed failedClasses
-	for position := r.Next(p.From); position < len(s.Inventory.Candidates); position = r.Next(position + 1) {
+	for position := r.next(p.from); position < len(s.Inventory.Candidates); position = r.next(position + 1) {
 		if failed.has(position) {
-			s.Symmetry.skipped++
+			s.symmetry.skipped++
 			continue
 		}
 		c := s.Inventory.Candidates[position]
-		eligible, err := s.IsEligible(p.claim, r, c)
+		eligible, err := s.isEligible(p.claim, r, c)
 		if err != nil {
 			return none, err
 		}
 		if !eligible {
 			continue
 		}
-		refusedBy, taken, err := s.Take(p.claim, r, c)
+		refusedBy, taken, err := s.take(p.claim, r, c)
 		if err != nil {
 			return none, err
 		}
@@ -195,19 +195,19 @@ func (s *Search) takeAny(p Point, r *Request) (outcome, error) {
 			}
 		}
 		if taken || refusedBy != nil {
-			failed.add(&s.Symmetry, p, position)
+			failed.add(&s.symmetry, p, position)
 		}
 	}
 	return none, nil
 }
 
-// IsEligible reports whether the request may get the device. Cheap checks come first, so no selector is evaluated for a device in
+// isEligible reports whether the request may get the device. Cheap checks come first, so no selector is evaluated for a device in
 // use.
-func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
+func (s *Search) isEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
 	if s.Available.InUse(claim, &r.Request, c) {
 		return false, nil
 	}
-	selected, err := r.IsSelected(c)
+	selected, err := r.isSelected(c)
 	if err != nil || !selected {
 		return false, err
 	}
@@ -218,9 +218,9 @@ func (s *Search) IsEligible(claim int, r *Request, c *inventory.Candidate) (bool
 }
 
 // proceed continues after c was taken at p, and gives c back if that fails.
-func (s *Search) proceed(p Point, r *Request, c *inventory.Candidate) (outcome, error) {
-	p.Device++
-	p.From = c.Position + 1
+func (s *Search) proceed(p point, r *Request, c *inventory.Candidate) (outcome, error) {
+	p.device++
+	p.from = c.Position + 1
 	result, err := s.nextDevice(p, r)
 	if result != found {
 		s.giveBack()
@@ -228,9 +228,9 @@ func (s *Search) proceed(p Point, r *Request, c *inventory.Candidate) (outcome, 
 	return result, err
 }
 
-// Take takes a selected device that is not in use, unless it is unusable or a constraint refuses it. That constraint is returned.
+// take takes a selected device that is not in use, unless it is unusable or a constraint refuses it. That constraint is returned.
 // If the device is not taken, nothing has changed.
-func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
+func (s *Search) take(claim int, r *Request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
 	var reserved availability.Reservation
 	if !r.IsSimple(c) {
 		usable := s.Available.IsUsable(&r.Request, c)
@@ -241,20 +241,20 @@ func (s *Search) Take(claim int, r *Request, c *inventory.Candidate) (refusedBy 
 			return nil, false, nil
 		}
 	}
-	for i, constraint := range r.Constraints {
+	for i, constraint := range r.constraints {
 		if added, err := constraint.Add(&r.Request, c); err != nil || !added {
-			removeFrom(r.Constraints[:i], c)
+			removeFrom(r.constraints[:i], c)
 			s.Available.Release(c, reserved)
 			return constraint, false, err
 		}
 	}
 	if marked, err := s.mark(claim, r, c, &reserved); err != nil || !marked {
-		removeFrom(r.Constraints, c)
+		removeFrom(r.constraints, c)
 		s.Available.Release(c, reserved)
 		return nil, false, err
 	}
 	s.Solution.Choices = append(s.Solution.Choices, Choice{Claim: claim, Request: r, Candidate: c, Reservation: reserved})
-	s.ResultCount[claim]++
+	s.resultCount[claim]++
 	if s.traces {
 		s.logger.V(7).Info("Device taken", "device", c.ID, "request", r.Name)
 	}
@@ -274,12 +274,12 @@ func (s *Search) mark(claim int, r *Request, c *inventory.Candidate, reserved *a
 
 // giveBack undoes the last take.
 func (s *Search) giveBack() {
-	s.Lookahead.backtracked = true
+	s.lookahead.backtracked = true
 	last := s.Solution.Choices[len(s.Solution.Choices)-1]
 	s.Solution.Choices = s.Solution.Choices[:len(s.Solution.Choices)-1]
-	s.ResultCount[last.Claim]--
+	s.resultCount[last.Claim]--
 	s.Available.Unmark(last.Candidate)
-	removeFrom(last.Request.Constraints, last.Candidate)
+	removeFrom(last.Request.constraints, last.Candidate)
 	s.Available.Release(last.Candidate, last.Reservation)
 	if s.traces {
 		s.logger.V(7).Info("Device given back", "device", last.ID, "request", last.Request.Name)
@@ -311,24 +311,24 @@ func (s *Search) withinLimit(requests []Alternatives) bool {
 // IsPredictable evaluates the selectors of these requests of a claim ahead. It reports whether nothing else may fail in the
 // search for them.
 func (s *Search) IsPredictable(claim int, requests []*Request) bool {
-	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.Lookahead.evaluateAhead(requests...)
+	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.lookahead.evaluateAhead(requests...)
 }
 
 // MayFailBetween reports whether a CEL constraint may fail that becomes complete between two requests of the claim. Its set may
 // contain the device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
-	return slices.ContainsFunc(s.CELConstraints, func(o *CELConstraint) bool {
+	return slices.ContainsFunc(s.cELConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)
 	})
 }
 
 // IsConstrained reports whether the search has CEL constraints.
-func (s *Search) IsConstrained() bool { return len(s.CELConstraints) > 0 }
+func (s *Search) IsConstrained() bool { return len(s.cELConstraints) > 0 }
 
 // Stats returns the counts of the work done.
 func (s *Search) Stats() answer.Stats {
 	stats := answer.Stats{Steps: s.Work.Steps, Cost: int64(min(s.Work.Cost.Spent(), math.MaxInt64))}
-	for _, constraint := range s.CELConstraints {
+	for _, constraint := range s.cELConstraints {
 		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted
 		stats.SetsProven += constraint.proven

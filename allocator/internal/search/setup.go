@@ -35,24 +35,24 @@ func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, e
 		Work:       budget.Work{Ctx: ctx, Cost: cel.NewBudget(a.CostBudget), StepLimit: a.StepBudget, Attempt: a.Attempt},
 		taken: taken{
 			Available:   availability.New(a.Features, on.Node, a.State, on.Allocated, len(on.Inventory.Candidates)),
-			ResultCount: make([]int, len(on.Claims)),
+			resultCount: make([]int, len(on.Claims)),
 		},
 	}
 	if improves != nil {
 		s.Work = budget.Work{Ctx: ctx, Cost: cel.NewBudget(improves.Limits.Cost), StepLimit: improves.Limits.Steps, Attempt: budget.PreferencesOf(a.Attempt)}
 	}
-	s.Evaluator = selection.Evaluator{Context: ctx, Features: a.Features, Node: on.Node, Compiled: a.Selectors, Work: &s.Work}
+	s.evaluator = selection.Evaluator{Context: ctx, Features: a.Features, Node: on.Node, Compiled: a.Selectors, Work: &s.Work}
 	if !a.Unbounded {
-		s.Evaluator.ReadSets = a
+		s.evaluator.ReadSets = a
 	}
 	s.traces = s.logger.V(7).Enabled()
-	s.Symmetry.search, s.Lookahead.search = s, s
+	s.symmetry.search, s.lookahead.search = s, s
 	for _, claim := range on.Claims {
 		if err := (setup{s}).addClaim(claim); err != nil {
 			return nil, err
 		}
 	}
-	s.Lookahead.findWhatCannotFail()
+	s.lookahead.findWhatCannotFail()
 	s.allocateStacks()
 	return s, nil
 }
@@ -113,7 +113,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alt
 		if err := r.Prepare(a.Features, a.Classes); err != nil {
 			return nil, err
 		}
-		r.Group = b.groupOf(r)
+		r.group = b.groupOf(r)
 		if err := b.determineCount(r); err != nil {
 			return nil, err
 		}
@@ -126,12 +126,12 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alt
 func (b setup) groupOf(r *Request) *group {
 	s := b.search
 	for _, g := range s.groups {
-		if SameKind(g.first, r) {
+		if sameKind(g.first, r) {
 			return g
 		}
 	}
 	g := &group{first: r}
-	g.Selectors.Init(&s.Evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
+	g.selectors.Init(&s.evaluator, &r.Request, len(s.Inventory.Candidates), s.SelectionRow(&r.Request))
 	s.groups = append(s.groups, g)
 	return g
 }
@@ -172,7 +172,7 @@ func (b setup) determineAll(r *Request) error {
 // even if unused.
 func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	features := b.search.Planner.Features
-	selected, err := r.IsSelected(c)
+	selected, err := r.isSelected(c)
 	if err != nil || !selected || !features.ConsumableCapacity {
 		return selected, err
 	}
@@ -200,7 +200,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternativ
 		var c constraint.Constraint
 		if d := definitions.Referred[i]; d != nil {
 			c = b.search.NewCELConstraint(claim, d, api, all)
-		} else if c, err = constraint.New(claim, i, a.Features.ListTypeAttributes, &b.search.Evaluator); err != nil {
+		} else if c, err = constraint.New(claim, i, a.Features.ListTypeAttributes, &b.search.evaluator); err != nil {
 			return err
 		}
 		Cover(all, api, c)

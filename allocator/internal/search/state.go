@@ -25,8 +25,8 @@ type Search struct {
 	logger klog.Logger
 	// traces is true if each step is logged.
 	traces bool
-	// Evaluator evaluates selectors and derived attributes.
-	Evaluator selection.Evaluator
+	// evaluator evaluates selectors and derived attributes.
+	evaluator selection.Evaluator
 	Work      budget.Work
 	// yield is called for each solution. It returns false if no more solutions are needed.
 	yield func(*Solution) bool
@@ -38,7 +38,7 @@ type Search struct {
 type demands struct {
 	// Requests holds the requests of each claim, in order.
 	Requests       [][]Alternatives
-	CELConstraints []*CELConstraint
+	cELConstraints []*CELConstraint
 	groups         []*group
 }
 
@@ -48,14 +48,14 @@ type taken struct {
 	Available *availability.Availability
 	// Solution holds the decisions and devices so far. It is empty after a search that found nothing.
 	Solution Solution
-	// ResultCount holds the number of choices of each claim.
-	ResultCount []int
+	// resultCount holds the number of choices of each claim.
+	resultCount []int
 }
 
 // cutting holds the mechanisms that cut branches.
 type cutting struct {
-	Lookahead lookahead
-	Symmetry  symmetry
+	lookahead lookahead
+	symmetry  symmetry
 	// SymmetryOff is true if symmetry must not be used, because it matters which devices remain free.
 	SymmetryOff bool
 	// accepts is the condition of the caller on complete sets, or nil.
@@ -68,11 +68,11 @@ type preference struct {
 	Objective Objective
 }
 
-// Point is the current point of the search: the claim, the request, the index of the device to find next, and the first position
+// point is the current point of the search: the claim, the request, the index of the device to find next, and the first position
 // to try. Devices of one request are taken in ascending order, so that each set is tried in one order only.
-type Point struct {
-	claim, request, Device int
-	From                   int
+type point struct {
+	claim, request, device int
+	from                   int
 }
 
 // outcome is the result of a part of the search, unless it ended with an error.

@@ -32,16 +32,16 @@ import (
 // symmetry finds the symmetric devices of a search.
 type symmetry struct {
 	search *Search
-	// classes caches the result of [symmetry.ClassOf]. It is valid if found is true.
+	// classes caches the result of [symmetry.classOf]. It is valid if found is true.
 	classes []int
 	found   bool
 	// skipped counts the devices that were skipped because a device of their class had failed.
 	skipped int64
 }
 
-// ClassOf returns the symmetry class of each position. Symmetric devices have the same class. It returns nil if no two devices
+// classOf returns the symmetry class of each position. Symmetric devices have the same class. It returns nil if no two devices
 // are symmetric.
-func (y *symmetry) ClassOf() []int {
+func (y *symmetry) classOf() []int {
 	if !y.found {
 		y.found = true
 		y.classes = y.find()
@@ -50,7 +50,7 @@ func (y *symmetry) ClassOf() []int {
 }
 
 // maySkip reports whether symmetric devices may be skipped for the request at p.
-func (y *symmetry) maySkip(p Point) bool {
+func (y *symmetry) maySkip(p point) bool {
 	s := y.search
 	if s.Planner.Unbounded || s.SymmetryOff {
 		return false
@@ -62,7 +62,7 @@ func (y *symmetry) maySkip(p Point) bool {
 		}
 		for _, all := range s.Requests[claim][from:] {
 			for _, r := range all {
-				if r.WantsAll() || slices.ContainsFunc(r.Decides, func(c Contribution) bool { return c.Covered }) {
+				if r.WantsAll() || slices.ContainsFunc(r.decides, func(c contribution) bool { return c.covered }) {
 					return false
 				}
 			}
@@ -83,16 +83,16 @@ func (f *failedClasses) has(position int) bool {
 	return f.failed != nil && f.failed.Has(f.classOf[position])
 }
 
-func (f *failedClasses) add(y *symmetry, p Point, position int) {
+func (f *failedClasses) add(y *symmetry, p point, position int) {
 	if f.useless {
 		return
 	}
 	if f.failed == nil {
-		f.useless = !y.maySkip(p) || y.ClassOf() == nil
+		f.useless = !y.maySkip(p) || y.classOf() == nil
 		if f.useless {
 			return
 		}
-		f.classOf, f.failed = y.ClassOf(), bitset.New(len(y.search.Inventory.Candidates))
+		f.classOf, f.failed = y.classOf(), bitset.New(len(y.search.Inventory.Candidates))
 	}
 	f.failed.Add(f.classOf[position])
 }
@@ -108,8 +108,8 @@ func (y *symmetry) find() []int {
 		return nil
 	}
 	for _, g := range s.groups {
-		if !g.LookedAhead {
-			s.Lookahead.EvaluateSelectors(g.first)
+		if !g.lookedAhead {
+			s.lookahead.evaluateSelectors(g.first)
 		}
 	}
 	return numbered(len(s.Inventory.Candidates), func(i int) string {
@@ -122,11 +122,11 @@ func (y *symmetry) find() []int {
 			key += s.accepts.key(i)
 		}
 		for _, g := range s.groups {
-			if g.Selectors.Verdict(i) == selection.Unknown {
+			if g.selectors.Verdict(i) == selection.Unknown {
 				// A selector fails for the device or has not been evaluated.
 				return fmt.Sprint("unknown ", i)
 			}
-			key += fmt.Sprint(" ", g.Selectors.Verdict(i))
+			key += fmt.Sprint(" ", g.selectors.Verdict(i))
 		}
 		return key
 	})

@@ -26,10 +26,10 @@ func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 // search would try another set of that constraint next.
 func (s *Search) currentConstraint() *CELConstraint {
 	var partial, open *CELConstraint
-	for _, c := range s.CELConstraints {
+	for _, c := range s.cELConstraints {
 		switch {
-		case c.Undecided == 0 && len(c.Members) == c.Wanted:
-		case len(c.Members) > 0:
+		case c.undecided == 0 && len(c.members) == c.wanted:
+		case len(c.members) > 0:
 			partial = c
 		case open == nil:
 			open = c
@@ -41,7 +41,7 @@ func (s *Search) currentConstraint() *CELConstraint {
 	case open != nil:
 		return open
 	default:
-		return s.CELConstraints[len(s.CELConstraints)-1]
+		return s.cELConstraints[len(s.cELConstraints)-1]
 	}
 }
 
@@ -49,7 +49,7 @@ func (s *Search) currentConstraint() *CELConstraint {
 // alternative, or the first if the search has not reached the request.
 func (c *CELConstraint) combinations() []budget.Combination {
 	var result []budget.Combination
-	members := c.Members
+	members := c.members
 	for i, all := range c.search.Requests[c.claimIndex] {
 		r := c.search.Solution.tried(c.search.Requests, c.claimIndex, i)
 		if r == nil {
@@ -66,7 +66,7 @@ func (c *CELConstraint) combinations() []budget.Combination {
 }
 
 func (c *CELConstraint) isCovered(r *Request) bool {
-	return slices.ContainsFunc(c.Covered, func(all Alternatives) bool { return slices.Contains(all, r) })
+	return slices.ContainsFunc(c.covered, func(all Alternatives) bool { return slices.Contains(all, r) })
 }
 
 // combination counts the devices for a request that has already got the members.
@@ -93,7 +93,7 @@ func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
 	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false
 	}
-	if isSelected, err := r.IsSelected(c); err != nil || !isSelected || !s.Available.IsUsable(&r.Request, c) {
+	if isSelected, err := r.isSelected(c); err != nil || !isSelected || !s.Available.IsUsable(&r.Request, c) {
 		return false
 	}
 	enough, err := s.Available.HasCapacity(&r.Request, c)

@@ -1,9 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,15 +21,54 @@ import (
 	"github.com/celset/celset/allocator/internal/capacity"
 	"github.com/celset/celset/allocator/internal/constraint"
 	"github.com/celset/celset/allocator/internal/counter"
+	"github.com/celset/celset/allocator/internal/fixture"
 	"github.com/celset/celset/allocator/internal/inventory"
-	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/internal/testing/cases"
 )
 
+// TestSearchesLeaveNothing checks random scenarios, with each outcome of a search.
+func TestSearchesLeaveNothing(t *testing.T) {
+	outcomes := map[string]int{}
+	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
+		outcomes[requireNothingLeft(rt, scenario(fixture.RandomScenario(rt)).searchIfValid(t))]++
+	})
+	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
+}
+
+// TestSearchesOfTranscriptsLeaveNothing checks the cases of the transcripts of package allocator.
+func TestSearchesOfTranscriptsLeaveNothing(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "transcripts", "*.txt"))
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	outcomes := map[string]int{}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for group := range strings.SplitSeq(string(text), "\n== ") {
+			common, given, _ := strings.Cut(group, "\n-- ")
+			_, common, _ = strings.Cut(common, "\n")
+			for one := range strings.SplitSeq(given, "\n-- ") {
+				_, one, _ = strings.Cut(one, "\n")
+				lines := slices.DeleteFunc(strings.Split(common+"\n"+one, "\n"), func(line string) bool {
+					return line == "" || strings.HasPrefix(line, "#") || strings.HasPrefix(line, ">")
+				})
+				d := fixture.DraftOf(t, lines)
+				outcomes[requireNothingLeft(t, scenario(d.Scenario).searchIfValid(t))]++
+				if d.Also != "" {
+					d = fixture.DraftOf(t, append(lines, "with "+d.Also))
+					outcomes[requireNothingLeft(t, scenario(d.Scenario).searchIfValid(t))]++
+				}
+			}
+		}
+	}
+	require.Greater(t, outcomes["found"], 100, "%v", outcomes)
+	require.Len(t, outcomes, 4, "%v", outcomes)
+}
+
 // requireNothingLeft requires that a search without a result has given back everything, and a successful search holds just its
 // solution. s is nil for a claim that is refused.
-func requireNothingLeft(t require.TestingT, s *search.Search) (outcome string) {
+func requireNothingLeft(t require.TestingT, s *Search) (outcome string) {
 	if s == nil {
 		return "refused"
 	}
@@ -47,10 +88,10 @@ func requireNothingLeft(t require.TestingT, s *search.Search) (outcome string) {
 }
 
 // requireUntouched requires that the search holds nothing.
-func requireUntouched(t require.TestingT, s *search.Search) {
+func requireUntouched(t require.TestingT, s *Search) {
 	require.Empty(t, s.Solution.Choices)
 	require.Empty(t, s.Solution.Decisions)
-	for _, count := range s.ResultCount {
+	for _, count := range s.resultCount {
 		require.Zero(t, count)
 	}
 	for _, c := range s.Inventory.Candidates {
@@ -73,15 +114,15 @@ func requireUntouched(t require.TestingT, s *search.Search) {
 		}
 	}
 	for _, r := range allRequests(s) {
-		for _, c := range r.Constraints {
+		for _, c := range r.constraints {
 			requireEmpty(t, c)
 		}
 	}
 }
 
 // allRequests returns all alternatives of the requests of all claims.
-func allRequests(s *search.Search) []*search.Request {
-	var result []*search.Request
+func allRequests(s *Search) []*Request {
+	var result []*Request
 	for _, requests := range s.Requests {
 		result = append(result, slices.Concat(requests...)...)
 	}
@@ -91,16 +132,16 @@ func allRequests(s *search.Search) []*search.Request {
 // requireEmpty requires that a constraint is in its initial state.
 func requireEmpty(t require.TestingT, c constraint.Constraint) {
 	require.Zero(t, c.Len(), "%T", c)
-	if c, ok := c.(*search.CELConstraint); ok {
-		require.Zero(t, c.Wanted)
-		require.Equal(t, len(c.Covered), c.Undecided)
+	if c, ok := c.(*CELConstraint); ok {
+		require.Zero(t, c.wanted)
+		require.Equal(t, len(c.covered), c.undecided)
 	}
 }
 
 // requireConsistent requires that a successful search holds exactly its solution, and that no device is allocated twice.
-func requireConsistent(t require.TestingT, s *search.Search) {
-	byRequest := map[*search.Request]int{}
-	byDevice := make([][]search.Choice, len(s.Inventory.Candidates))
+func requireConsistent(t require.TestingT, s *Search) {
+	byRequest := map[*Request]int{}
+	byDevice := make([][]Choice, len(s.Inventory.Candidates))
 	shares := sets.New[types.UID]()
 	for _, c := range s.Solution.Choices {
 		byDevice[c.Position] = append(byDevice[c.Position], c)
@@ -119,16 +160,16 @@ func requireConsistent(t require.TestingT, s *search.Search) {
 	for _, r := range s.Solution.Decisions {
 		require.Equal(t, r.Count, byRequest[r], r.Name)
 	}
-	for _, c := range s.CELConstraints {
-		require.Zero(t, c.Undecided)
-		require.Len(t, c.Members, c.Wanted)
+	for _, c := range s.cELConstraints {
+		require.Zero(t, c.undecided)
+		require.Len(t, c.members, c.wanted)
 	}
 	requireCounters(t, s, byDevice)
 }
 
 // requireNotOverbooked checks the choices of one device.
-func requireNotOverbooked(t require.TestingT, s *search.Search, c *inventory.Candidate, choices []search.Choice) {
-	byClaim, requests := sets.New[int](), sets.New[*search.Request]()
+func requireNotOverbooked(t require.TestingT, s *Search, c *inventory.Candidate, choices []Choice) {
+	byClaim, requests := sets.New[int](), sets.New[*Request]()
 	consumed := capacity.Amounts{}
 	for name, amount := range s.Planner.State.AggregatedCapacity[c.ID] {
 		consumed[name] = amount.DeepCopy()
@@ -161,7 +202,7 @@ func requireNotOverbooked(t require.TestingT, s *search.Search, c *inventory.Can
 
 // requireCounters requires that counters were charged for the choices, once for a shared device and not for admin access.
 // Counters must suffice if a device of the pool was taken.
-func requireCounters(t require.TestingT, s *search.Search, byDevice [][]search.Choice) {
+func requireCounters(t require.TestingT, s *Search, byDevice [][]Choice) {
 	for _, p := range s.Inventory.Pools {
 		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
 		for position, choices := range byDevice {
@@ -190,7 +231,7 @@ func requireCounters(t require.TestingT, s *search.Search, byDevice [][]search.C
 	}
 }
 
-func isAllocated(s *search.Search) func(*resourceapi.ResourceSlice, *resourceapi.Device) bool {
+func isAllocated(s *Search) func(*resourceapi.ResourceSlice, *resourceapi.Device) bool {
 	return func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 		return s.Planner.State.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 	}
@@ -207,21 +248,6 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 	}
 }
 
-// searchIfValid returns nil if a claim is refused before the search begins.
-func (s scenario) searchIfValid(t testing.TB) *search.Search {
-	t.Helper()
-	a := s.allocator(t)
-	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
-	if err != nil {
-		return nil
-	}
-	result, err := search.New(t.Context(), on, nil)
-	if err != nil {
-		return nil
-	}
-	return result
-}
-
 // prunerState is the state of a pruner for the current set and its prefixes.
 type prunerState struct {
 	Begun          bool
@@ -230,16 +256,16 @@ type prunerState struct {
 	Domain, Forced [][]uint64
 }
 
-func stateOf(c *search.CELConstraint) prunerState {
-	p := c.Pruner
-	s := prunerState{Begun: p.Active, Chosen: slices.Clone(p.Chosen)}
-	for _, member := range c.Members {
+func stateOf(c *CELConstraint) prunerState {
+	p := c.pruner
+	s := prunerState{Begun: p.active, Chosen: slices.Clone(p.chosen)}
+	for _, member := range c.members {
 		s.Members = append(s.Members, member.Position)
 	}
-	if p.Active {
-		for i := range len(c.Members) + 1 {
-			s.Domain = append(s.Domain, slices.Clone(p.Domain.At(i)))
-			s.Forced = append(s.Forced, slices.Clone(p.Forced.At(i)))
+	if p.active {
+		for i := range len(c.members) + 1 {
+			s.Domain = append(s.Domain, slices.Clone(p.domain.At(i)))
+			s.Forced = append(s.Forced, slices.Clone(p.forced.At(i)))
 		}
 	}
 	return s
@@ -251,28 +277,28 @@ func prunable(t *rapid.T) scenario {
 	requests := rapid.IntRange(1, 3).Draw(t, "requests")
 	for i := range requests {
 		selectors := rapid.SampledFrom([][]string{nil, nil, {index + " % 2 == 0"}, {index + " > 2"}}).Draw(t, "selectors")
-		c.want(string(rune('x'+i)), rapid.Int64Range(1, 3).Draw(t, "count"), selectors...)
+		c.Want(string(rune('x'+i)), rapid.Int64Range(1, 3).Draw(t, "count"), selectors...)
 	}
 	var covered []string
 	if requests > 1 && rapid.Bool().Draw(t, "covers some") {
 		covered = []string{"x", string(rune('w' + requests))}
 	}
 	if oneIn(t, 3, "match") {
-		c.match(color, "x")
+		c.Match(color, "x")
 	}
 	shape := rapid.SampledFrom([]string{
 		inARow, indices + ".sum() > 9", indices + ".sum() % 3 == 0 && " + indices + ".min() > 0",
 		"devices.exists_one(d, !devices.exists(o, o.attributes['mla.example.com'].index == d.attributes['mla.example.com'].index + 1))",
 		"devices.filter(d, d.attributes['mla.example.com'].index > 3).size() >= 2",
 	}).Draw(t, "shape")
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(8)...)}, claims: []*claimBuilder{c.cel("shape", covered...).define("shape", shape)}}
-	for i := range s.slices[0].Spec.Devices {
-		d := &s.slices[0].Spec.Devices[i]
+	s := scenario{Slices: []*sliceBuilder{slice("1", ring(8)...)}, Claims: []*claimBuilder{c.Cel("shape", covered...).Define("shape", shape)}}
+	for i := range s.Slices[0].Spec.Devices {
+		d := &s.Slices[0].Spec.Devices[i]
 		d.Attributes["color"] = newDevice("", attrs{"color": rapid.SampledFrom([]string{"red", "blue"}).Draw(t, "color")}).Attributes["color"]
 	}
-	for _, d := range s.slices[0].Spec.Devices {
+	for _, d := range s.Slices[0].Spec.Devices {
 		if oneIn(t, 6, "in use") {
-			s.inUse = append(s.inUse, d.Name)
+			s.InUse = append(s.InUse, d.Name)
 		}
 	}
 	return s
@@ -283,29 +309,29 @@ func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
 		s := prunable(rt).search(t)
-		c := s.CELConstraints[0]
+		c := s.cELConstraints[0]
 		before := stateOf(c)
-		var walk func(requests []search.Alternatives)
+		var walk func(requests []Alternatives)
 		// take adds devices to a request, continues with the requests after it, and gives all devices back.
-		var take func(r *search.Request, from int, then []search.Alternatives, left int)
-		take = func(r *search.Request, from int, then []search.Alternatives, left int) {
+		var take func(r *Request, from int, then []Alternatives, left int)
+		take = func(r *Request, from int, then []Alternatives, left int) {
 			if left == 0 {
 				walk(then)
 				return
 			}
-			covered := slices.ContainsFunc(r.Decides, func(d search.Contribution) bool { return d.Covered })
+			covered := slices.ContainsFunc(r.decides, func(d contribution) bool { return d.covered })
 			if !covered {
 				walk(then) // The devices of this request make no difference.
 				return
 			}
 			for range rapid.IntRange(1, 2).Draw(rt, "tries") {
 				position := rapid.IntRange(from, len(s.Inventory.Candidates)).Draw(rt, "position")
-				position = r.Next(position)
+				position = r.next(position)
 				if position >= len(s.Inventory.Candidates) {
 					continue
 				}
 				device := s.Inventory.Candidates[position]
-				if s.Available.InUse(0, &r.Request, device) || slices.Contains(c.Members, device) {
+				if s.Available.InUse(0, &r.Request, device) || slices.Contains(c.members, device) {
 					continue
 				}
 				state := stateOf(c)
@@ -322,13 +348,13 @@ func TestPrunerIsAStack(t *testing.T) {
 				require.Empty(rt, cmp.Diff(state, stateOf(c)), "given back")
 			}
 		}
-		walk = func(requests []search.Alternatives) {
+		walk = func(requests []Alternatives) {
 			if len(requests) == 0 {
 				return
 			}
 			r := requests[0][0]
 			state := stateOf(c)
-			satisfied, err := r.Decide()
+			satisfied, err := r.decide()
 			require.NoError(rt, err)
 			if !satisfied {
 				refused++
@@ -336,8 +362,8 @@ func TestPrunerIsAStack(t *testing.T) {
 				return
 			}
 			take(r, 0, requests[1:], r.Count)
-			r.Undecide(len(r.Decides))
-			if !c.Pruner.Active {
+			r.undecide(len(r.decides))
+			if !c.pruner.active {
 				reset++
 				require.Empty(rt, cmp.Diff(before.Members, stateOf(c).Members))
 				requireEmpty(rt, c)
@@ -347,10 +373,10 @@ func TestPrunerIsAStack(t *testing.T) {
 		}
 		walk(s.Requests[0])
 		requireEmpty(rt, c)
-		if c.Pruner.Chosen != nil {
-			require.True(rt, c.Pruner.Chosen.IsEmpty())
+		if c.pruner.chosen != nil {
+			require.True(rt, c.pruner.chosen.IsEmpty())
 		}
-		require.False(rt, c.Pruner.Active)
+		require.False(rt, c.pruner.active)
 	})
 	require.Positive(t, refused)
 	require.Positive(t, undone)
@@ -360,27 +386,27 @@ func TestPrunerIsAStack(t *testing.T) {
 // A request must not get a device after a forced device that no later request can have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
-	c, x := s.CELConstraints[0], s.Requests[0][0][0]
-	satisfied, err := x.Decide()
+	c, x := s.cELConstraints[0], s.Requests[0][0][0]
+	satisfied, err := x.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
-	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
-	require.Equal(t, []int{0, 1, 8, 8}, []int{x.Next(0), x.Next(1), x.Next(2), x.Next(8)}, "1 is for x only")
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	require.Equal(t, []int{0, 1, 8, 8}, []int{x.next(0), x.next(1), x.next(2), x.next(8)}, "1 is for x only")
 
 	added, err := c.Add(&x.Request, s.Inventory.Candidates[1])
 	require.NoError(t, err)
 	require.True(t, added)
-	require.True(t, c.Pruner.Forced.At(1).IsEmpty(), "it is there")
-	require.Equal(t, []int{2, 2, 3, 4}, []int{x.Next(0), x.Next(2), x.Next(3), x.Next(4)})
+	require.True(t, c.pruner.forced.At(1).IsEmpty(), "it is there")
+	require.Equal(t, []int{2, 2, 3, 4}, []int{x.next(0), x.next(2), x.next(3), x.next(4)})
 	c.Remove(s.Inventory.Candidates[1])
-	require.Equal(t, bitset.Set{1 << 1}, c.Pruner.Forced.At(0))
-	x.Undecide(len(x.Decides))
+	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
+	x.undecide(len(x.decides))
 
 	// A device that a later request can have may be skipped.
 	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	x = s.Requests[0][0][0]
-	_, err = x.Decide()
+	_, err = x.decide()
 	require.NoError(t, err)
-	require.Equal(t, bitset.Set{1 << 1}, s.CELConstraints[0].Pruner.Forced.At(0))
-	require.Equal(t, []int{2, 5}, []int{x.Next(2), x.Next(5)})
+	require.Equal(t, bitset.Set{1 << 1}, s.cELConstraints[0].pruner.forced.At(0))
+	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

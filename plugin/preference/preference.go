@@ -1,7 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+// Package preference is the scheduler plugin DynamicResourcesCELPreference. It scores nodes by the values of preferences for the
+// devices that package plugin has found there in Filter. It does no search of its own. It is a separate plugin, so that a profile
+// can give it its own weight. Package plugin scores prioritized lists as upstream does.
+package preference
 
 import (
 	"context"
@@ -19,51 +22,49 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// PreferenceName is the name of the plugin [Preference] in scheduler configurations.
-const PreferenceName = "DynamicResourcesCELPreference"
+// Name is the name of the plugin in scheduler configurations.
+const Name = "DynamicResourcesCELPreference"
 
-// Preference scores nodes by the values of preferences for the devices that [DynamicResourcesCEL] has found there in Filter. It
-// does no search of its own. It is a separate plugin, so that a profile can give it its own weight. DynamicResourcesCEL scores
-// prioritized lists as upstream does.
-type Preference struct {
+// Scorer is the plugin.
+type Scorer struct {
 	extended bool
 	classes  func() fwk.DeviceClassResolver
 }
 
 var (
-	_ fwk.PreScorePlugin = &Preference{}
-	_ fwk.ScorePlugin    = &Preference{}
-	_ fwk.SignPlugin     = &Preference{}
+	_ fwk.PreScorePlugin = &Scorer{}
+	_ fwk.ScorePlugin    = &Scorer{}
+	_ fwk.SignPlugin     = &Scorer{}
 )
 
-// NewPreferenceFactory returns the factory to register under [PreferenceName].
-func NewPreferenceFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
+// NewFactory returns the factory to register under [Name].
+func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if args != nil {
-			return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", PreferenceName)
+			return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)
 		}
 		features := plfeature.NewSchedulerFeaturesFromGates(gates)
-		return &Preference{
+		return &Scorer{
 			extended: features.EnableDynamicResourceAllocation && features.EnableDRAExtendedResource,
 			classes:  func() fwk.DeviceClassResolver { return handle.SharedDRAManager().DeviceClassResolver() },
 		}, nil
 	}
 }
 
-// Name returns [PreferenceName].
-func (p *Preference) Name() string { return PreferenceName }
+// Name returns the name of the plugin.
+func (p *Scorer) Name() string { return Name }
 
 // nodeScores maps the nodes that passed Filter to their scores.
 type nodeScores map[string]int64
 
 // nodeScoresKey is the CycleState key of the nodeScores.
-const nodeScoresKey fwk.StateKey = PreferenceName
+const nodeScoresKey fwk.StateKey = Name
 
 // Clone implements [fwk.StateData]. nodeScores are immutable.
 func (s nodeScores) Clone() fwk.StateData { return s }
 
 // PreScore ranks the nodes. It returns Skip if all nodes are equally good.
-func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
+func (p *Scorer) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	values := cycle.NodeValuesIn(state)
 	if values == nil {
 		return fwk.NewStatus(fwk.Skip)
@@ -78,7 +79,7 @@ func (p *Preference) PreScore(ctx context.Context, state fwk.CycleState, pod *v1
 }
 
 // Score returns the score that PreScore computed.
-func (p *Preference) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
+func (p *Scorer) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node fwk.NodeInfo) (int64, *fwk.Status) {
 	data, err := state.Read(nodeScoresKey)
 	if err != nil {
 		return 0, fwk.AsStatus(err)
@@ -91,12 +92,12 @@ func (p *Preference) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, n
 }
 
 // ScoreExtensions returns nil, because the scores are already between 0 and the maximum.
-func (p *Preference) ScoreExtensions() fwk.ScoreExtensions { return nil }
+func (p *Scorer) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
 // SignPod implements [fwk.SignPlugin]. A pod that gets devices on a node changes that node's score for the next equal pod, so
 // equal pods must not reuse scores. Pods whose claims have no preference are not exempted: upstream's plugin refuses all pods
 // with claims, too.
-func (p *Preference) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
+func (p *Scorer) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if len(pod.Spec.ResourceClaims) > 0 || p.extended && len(extended.Resources(pod, p.classes().GetDeviceClass)) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "scores of pods with devices don't hold for the next pod")
 	}

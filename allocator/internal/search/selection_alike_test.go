@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"fmt"
@@ -11,7 +11,6 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"pgregory.net/rapid"
 
-	"github.com/celset/celset/allocator/internal/search"
 	"github.com/celset/celset/internal/testing/cases"
 	"github.com/celset/celset/internal/testing/policy"
 )
@@ -26,16 +25,16 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 
 // judged reports, for each device, whether it passes, and the number of devices that the selectors of the first request were
 // evaluated for.
-func judged(t testing.TB, s *search.Search) (passes []bool, evaluated int) {
+func judged(t testing.TB, s *Search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.Requests[0][0][0]
 	evaluations := 0
-	s.Evaluator.Context = watched{t.Context(), func() { evaluations++ }}
+	s.evaluator.Context = watched{t.Context(), func() { evaluations++ }}
 	for _, c := range s.Inventory.Candidates {
-		watched, evaluatedBefore := evaluations, s.Evaluator.Evaluated
-		pass, err := r.IsSelected(c)
+		watched, evaluatedBefore := evaluations, s.evaluator.Evaluated
+		pass, err := r.isSelected(c)
 		require.NoError(t, err)
-		isLikeLast := s.Evaluator.Evaluated == evaluatedBefore
+		isLikeLast := s.evaluator.Evaluated == evaluatedBefore
 		if !isLikeLast {
 			evaluated++
 		}
@@ -82,7 +81,7 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 			require.Equal(t, test.passes, passes)
 			require.Equal(t, test.evaluated, evaluated)
 
-			passes, evaluated = judged(t, s.with(WithExhaustiveSearch()).search(t))
+			passes, evaluated = judged(t, s.with(unbounded).search(t))
 			require.Equal(t, test.passes, passes)
 			require.Len(t, passes, evaluated, "the reference evaluates all")
 		})
@@ -104,23 +103,23 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 		inClass := classOf("any", texts.Draw(rt, "class")...)
 		models := rapid.SliceOfN(rapid.Custom(anyDevice), 1, 3).Draw(rt, "models")
 		var slices []*sliceBuilder
-		for i, driver := range []string{driver, otherDriver} {
+		for i, driver := range []string{driver, "nic.example.com"} {
 			devices := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) resourceapi.Device {
 				return changed(t, rapid.SampledFrom(models).Draw(t, "model"))
 			}), 1, 6).Draw(rt, "devices")
-			slices = append(slices, slice(fmt.Sprint(i), withNames(devices)...).driver(driver))
+			slices = append(slices, slice(fmt.Sprint(i), withNames(devices)...).Driver(driver))
 		}
-		all := scenario{slices: slices, classes: []*resourceapi.DeviceClass{inClass}, claims: []*claimBuilder{
-			claim("c").want("x", 1, texts.Draw(rt, "selectors")...).class("any"),
+		all := scenario{Slices: slices, Classes: []*resourceapi.DeviceClass{inClass}, Claims: []*claimBuilder{
+			claim("c").Want("x", 1, texts.Draw(rt, "selectors")...).Class("any"),
 		}}
-		each := all.with(WithExhaustiveSearch()).search(t).Requests[0][0][0]
+		each := all.with(unbounded).search(t).Requests[0][0][0]
 		s := all.search(t)
 		r := s.Requests[0][0][0]
 		for _, c := range rapid.Permutation(s.Inventory.Candidates).Draw(rt, "order") {
-			want, wantErr := each.IsSelected(c)
-			before := s.Evaluator.Evaluated
-			got, err := r.IsSelected(c)
-			if s.Evaluator.Evaluated == before {
+			want, wantErr := each.isSelected(c)
+			before := s.evaluator.Evaluated
+			got, err := r.isSelected(c)
+			if s.evaluator.Evaluated == before {
 				saved++
 			}
 			require.Equal(rt, want, got, "%s", c.ID)
@@ -184,7 +183,7 @@ func TestKindsOfDevices(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := given(t, test.devices+"; claim c; want x 2"+test.selector+"; cel e = devices.exists(d, $at.?index.orValue(0) == 0)").search(t)
-			require.Equal(t, test.want, s.Symmetry.ClassOf())
+			require.Equal(t, test.want, s.symmetry.classOf())
 		})
 	}
 }

@@ -1,35 +1,35 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package allocator
+package search
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 
-	"github.com/celset/celset/allocator/internal/search"
+	"github.com/celset/celset/allocator/internal/fixture"
+	"github.com/celset/celset/allocator/internal/plan"
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
 // Verdicts on devices are remembered separately for each kind of request.
 func TestSelectionIsRemembered(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(2)...)}, claims: []*claimBuilder{claim("c").want("a", 1, index+" == 0").want("b", 1).want("c", 2, index+" == 0")}}.search(t)
+	s := scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}, Claims: []*claimBuilder{claim("c").Want("a", 1, index+" == 0").Want("b", 1).Want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.Requests[0][0][0], s.Requests[0][1][0]
 	for range 2 {
-		first, err := a.IsSelected(s.Inventory.Candidates[0])
+		first, err := a.isSelected(s.Inventory.Candidates[0])
 		require.NoError(t, err)
-		second, err := a.IsSelected(s.Inventory.Candidates[1])
+		second, err := a.isSelected(s.Inventory.Candidates[1])
 		require.NoError(t, err)
 		require.Equal(t, []bool{true, false}, []bool{first, second})
 	}
-	remembered := func(r *search.Request) []selection.Verdict {
-		return []selection.Verdict{r.Group.Selectors.Verdict(0), r.Group.Selectors.Verdict(1)}
+	remembered := func(r *Request) []selection.Verdict {
+		return []selection.Verdict{r.group.selectors.Verdict(0), r.group.selectors.Verdict(1)}
 	}
 	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(a))
 	require.Equal(t, []selection.Verdict{selection.Unknown, selection.Unknown}, remembered(b))
@@ -40,12 +40,12 @@ func TestSelectionIsRemembered(t *testing.T) {
 const slow = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0)))"
 
 func TestInterruptedSelector(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("mla", 1, slow)}}.search(t)
+	s := scenario{Slices: []*sliceBuilder{slice("1", ring(1)...)}, Claims: []*claimBuilder{claim("c").Want("mla", 1, slow)}}.search(t)
 	cause := errors.New("moved")
 	for _, want := range []error{nil, cause} {
 		ctx := cancelledWhenWatched(t, want)
-		s.Ctx, s.Evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
-		_, err := s.Requests[0][0][0].IsSelected(s.Inventory.Candidates[0])
+		s.Ctx, s.evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
+		_, err := s.Requests[0][0][0].isSelected(s.Inventory.Candidates[0])
 		require.ErrorContains(t, err, "operation interrupted")
 		require.ErrorIs(t, err, context.Canceled)
 		require.ErrorIs(t, err, context.Cause(ctx))
@@ -53,25 +53,21 @@ func TestInterruptedSelector(t *testing.T) {
 }
 
 // rowOf returns a search with the cached verdicts of the selectors of its first request.
-func (s scenario) rowOf(t testing.TB, cache *Cache, selectors *dracel.Cache) *search.Search {
+func (s scenario) rowOf(t testing.TB, cache *plan.Cache, selectors *dracel.Cache) *Search {
 	t.Helper()
-	a := s.with(WithCache(cache)).allocator(t)
-	a.planner.Selectors = selectors
-	on, err := a.planner.PlanFor(s.apiClaims()).On(s.onNode())
-	require.NoError(t, err)
-	result, err := search.New(t.Context(), on, nil)
-	require.NoError(t, err)
-	return result
+	planner := fixture.Scenario(s.with(func(o *plan.Options) { o.Cache, o.SharesCache = cache, true })).Planner(t)
+	planner.Selectors = selectors
+	return s.plannedBy(t, planner)
 }
 
 // rememberedBy returns the row of cached verdicts for the first request.
-func rememberedBy(s *search.Search) *selection.Row {
+func rememberedBy(s *Search) *selection.Row {
 	return s.SelectionRow(&s.Requests[0][0][0].Request)
 }
 
 // Nodes of one hardware type share the verdicts of equal selectors.
 func TestSelectionsAreShared(t *testing.T) {
-	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	cache, selectors := plan.NewCache(), dracel.NewCache(10, dracel.Features{})
 	const three, claim = "slice 1; devices 3 mla-# index=#; ", "claim c; want x 1 if $device.index > 0"
 	s := given(t, three+claim).rowOf(t, cache, selectors)
 	found, err := s.Run()
@@ -103,92 +99,64 @@ func TestSelectionsAreShared(t *testing.T) {
 
 // If devices select nodes, the verdicts depend on the node and are not shared.
 func TestSelectionsByNodeAreNotShared(t *testing.T) {
-	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
+	cache, selectors := plan.NewCache(), dracel.NewCache(10, dracel.Features{})
 	for want, nodes := range map[string][3]string{
 		"x=a": {"node-1", "node-2", "node-1"}, "x=b": {"node-2", "node-1", "node-1"}, "x=c": {"node-2", "node-2", "node-1"},
 	} {
 		s := given(t, fmt.Sprintf(`slice 1 per-device; device a index=0 +node=%s; device b index=1 +node=%s; device c index=2 +node=%s
 claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
-		require.Nil(t, rememberedBy(s.rowOf(t, cache, selectors)))
-		s.with(WithCache(cache)).requireDevices(t, want)
+		one := s.rowOf(t, cache, selectors)
+		require.Nil(t, rememberedBy(one))
+		found, err := one.Run()
+		require.NoError(t, err)
+		require.True(t, found)
+		chosen := one.Solution.Choices[0]
+		require.Equal(t, want, chosen.Request.Name+"="+chosen.ID.Device.String())
 	}
 }
 
 // A failing selector fails for each search that reaches the device.
 func TestFailingSelectorsAreNotRemembered(t *testing.T) {
-	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(4)...)}, claims: []*claimBuilder{claim("c").want("x", 2, "1 / ("+index+" - 2) <= 0")}}
+	cache, selectors := plan.NewCache(), dracel.NewCache(10, dracel.Features{})
+	s := scenario{Slices: []*sliceBuilder{slice("1", ring(4)...)}, Claims: []*claimBuilder{claim("c").Want("x", 2, "1 / ("+index+" - 2) <= 0")}}
 	for range 2 {
-		search := s.rowOf(t, cache, selectors)
-		found, err := search.Run()
+		one := s.rowOf(t, cache, selectors)
+		found, err := one.Run()
 		require.NoError(t, err)
 		require.True(t, found, "the device is not needed")
 	}
-	s.inUse = []string{"mla-0"}
+	s.InUse = []string{"mla-0"}
 	for range 2 {
-		search := s.rowOf(t, cache, selectors)
-		_, err := search.Run()
+		one := s.rowOf(t, cache, selectors)
+		_, err := one.Run()
 		require.ErrorContains(t, err, "claim default/c: selector #0 on device mla.example.com/pool-1/mla-2: CEL runtime error: division by zero")
-		require.Equal(t, selection.Unknown, rememberedBy(search).Of(2))
-	}
-}
-
-// Results of other searches change nothing. The reason why the claims don't fit uses only what this search has seen.
-func TestReasonsDontDependOnOthers(t *testing.T) {
-	s := given(t, "devices 6 mla-# index=#; claim c; want x 2 if $device.index >= 0; want y 2 if $device.index == 5; cel row x = $row")
-	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
-	var reasons []string
-	for _, inUse := range [][]string{{"mla-1", "mla-3", "mla-5"}, nil, {"mla-1", "mla-3"}, {"mla-1", "mla-3", "mla-5"}} {
-		s.inUse = inUse
-		ask := func(c *Cache) string {
-			a := s.with(WithCache(c), WithReasons()).allocator(t)
-			a.planner.Selectors = selectors
-			results, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-			require.Nil(t, results)
-			return fmt.Sprint(err)
-		}
-		alone := ask(NewCache())
-		require.Equal(t, alone, ask(cache), "in use: %v", inUse)
-		reasons = append(reasons, alone)
-	}
-	require.Greater(t, len(slices.Compact(reasons)), 2)
-
-	// Repeat the first search with the tables of the second, but not its answer.
-	cache = NewCache()
-	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
-		s.inUse = inUse
-		a := s.with(WithCache(cache), WithReasons()).allocator(t)
-		a.planner.Selectors = selectors
-		_, err := a.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		want := s.with(WithReasons()).allocator(t)
-		_, alone := want.Allocate(t.Context(), s.onNode(), s.apiClaims())
-		require.EqualError(t, err, alone.Error(), "in use: %v", inUse)
+		require.Equal(t, selection.Unknown, rememberedBy(one).Of(2))
 	}
 }
 
 // The value of a derived attribute is remembered for a device, for all names and requests. Errors are not.
 func TestDerivedAttributesAreRemembered(t *testing.T) {
 	s := scenario{
-		slices: []*sliceBuilder{slice("1", ring(2)...)},
-		claims: []*claimBuilder{claim("c").want("x", 1).derive(color, index).want("y", 1).derive(driver+"/other", index)},
+		Slices: []*sliceBuilder{slice("1", ring(2)...)},
+		Claims: []*claimBuilder{claim("c").Want("x", 1).Derive(color, index).Want("y", 1).Derive(driver+"/other", index)},
 	}.search(t)
 	x, y := s.Requests[0][0][0], s.Requests[0][1][0]
-	first, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
+	first, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[1], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(1), *first.IntValue)
-	again, err := s.Evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
+	again, err := s.evaluator.Attribute(&y.Request, s.Inventory.Candidates[1], driver+"/other")
 	require.NoError(t, err)
 	require.Same(t, first, again)
-	other, err := s.Evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
+	other, err := s.evaluator.Attribute(&x.Request, s.Inventory.Candidates[0], color)
 	require.NoError(t, err)
 	require.Equal(t, int64(0), *other.IntValue)
 }
 
 func TestInterruptedDerivedAttribute(t *testing.T) {
-	s := scenario{slices: []*sliceBuilder{slice("1", ring(1)...)}, claims: []*claimBuilder{claim("c").want("x", 1).derive(color, slow)}}.search(t)
+	s := scenario{Slices: []*sliceBuilder{slice("1", ring(1)...)}, Claims: []*claimBuilder{claim("c").Want("x", 1).Derive(color, slow)}}.search(t)
 	ctx := cancelledWhenWatched(t, errors.New("moved"))
-	s.Evaluator.Context, s.Work.Ctx = ctx, ctx
-	_, err := s.Evaluator.Attribute(&s.Requests[0][0][0].Request, s.Inventory.Candidates[0], color)
+	s.evaluator.Context, s.Work.Ctx = ctx, ctx
+	_, err := s.evaluator.Attribute(&s.Requests[0][0][0].Request, s.Inventory.Candidates[0], color)
 	require.ErrorContains(t, err, "operation interrupted")
 	require.ErrorIs(t, err, context.Canceled)
 	require.ErrorIs(t, err, context.Cause(ctx))

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package plugin
+package arguments
 
 import (
 	"cmp"
@@ -19,8 +19,8 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// decodeArgs decodes the arguments. A given value is an error if a feature gate that it needs is off. Defaults are never errors.
-func decodeArgs(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
+// Decode decodes the arguments of the plugin. A given value is an error if a feature gate that it needs is off. Defaults are never errors.
+func Decode(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	var upstreams config.DynamicResourcesArgs
 	switch args := args.(type) {
@@ -36,11 +36,11 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 		}
 		if features.EnableDynamicResourceAllocation {
 			if err := validation.ValidateDynamicResourcesArgs(nil, &upstreams, features); err != nil {
-				return nil, fmt.Errorf("%s: %w", Name, err)
+				return nil, err
 			}
 		}
 	default:
-		return nil, fmt.Errorf("%s: got arguments of type %T, want an object of kind DynamicResourcesCELArgs", Name, args)
+		return nil, fmt.Errorf("got arguments of type %T, want an object of kind DynamicResourcesCELArgs", args)
 	}
 	decoded, err := configv1alpha1.DecodeArgs(raw, func(given *configv1alpha1.DynamicResourcesCELArgs, path *field.Path) field.ErrorList {
 		var errs field.ErrorList
@@ -48,31 +48,31 @@ func decodeArgs(args runtime.Object, features plfeature.Features, gates featureg
 			errs = forbidden(errs, path.Child("filterTimeout"), filterTimeoutLacks(features), gates)
 		}
 		if given.BindingTimeout != nil {
-			errs = forbidden(errs, path.Child("bindingTimeout"), bindingTimeoutLacks(features), gates)
+			errs = forbidden(errs, path.Child("bindingTimeout"), BindingTimeoutLacks(features), gates)
 		}
 		return errs
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", Name, err)
+		return nil, err
 	}
 	decoded.FilterTimeout = cmp.Or(upstreams.FilterTimeout, decoded.FilterTimeout)
 	decoded.BindingTimeout = cmp.Or(upstreams.BindingTimeout, decoded.BindingTimeout)
 	return decoded, nil
 }
 
-// upstreamArgs returns the arguments of upstream's plugin, which rejects timeouts for features that are off.
-func upstreamArgs(args *configv1alpha1.DynamicResourcesCELArgs, features plfeature.Features) *config.DynamicResourcesArgs {
+// ForUpstream returns the arguments of upstream's plugin, which rejects timeouts for features that are off.
+func ForUpstream(args *configv1alpha1.DynamicResourcesCELArgs, features plfeature.Features) *config.DynamicResourcesArgs {
 	upstream := &config.DynamicResourcesArgs{}
 	if len(filterTimeoutLacks(features)) == 0 {
 		upstream.FilterTimeout = args.FilterTimeout
 	}
-	if len(bindingTimeoutLacks(features)) == 0 {
+	if len(BindingTimeoutLacks(features)) == 0 {
 		upstream.BindingTimeout = args.BindingTimeout
 	}
 	return upstream
 }
 
-// filterTimeoutLacks returns the gates that the argument needs and that are off.
+// filterTimeoutLacks returns the gates that the argument filterTimeout needs and that are off.
 func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
 	if !features.EnableDRASchedulerFilterTimeout {
 		off = append(off, kubefeatures.DRASchedulerFilterTimeout)
@@ -80,7 +80,8 @@ func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature)
 	return off
 }
 
-func bindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
+// BindingTimeoutLacks returns the gates that the argument bindingTimeout needs and that are off.
+func BindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
 	if !features.EnableDRADeviceBindingConditions {
 		off = append(off, kubefeatures.DRADeviceBindingConditions)
 	}

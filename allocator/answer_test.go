@@ -192,7 +192,7 @@ func TestKnownReasonsNameTheClaim(t *testing.T) {
 		for _, want := range []bool{false, true} {
 			got, known := s(names[0], names[1]).asked(t, cache)
 			require.Equal(t, want, known)
-			require.Contains(t, got.Err, "claim "+names[1]+": request y: too few matching devices are free (3 of 5)")
+			require.Contains(t, got.Err, "claim "+names[1]+": request y: too few matching devices are free (3 of 5 requested)")
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 	syntax := parsed.NativeRep()
 	if lists := free(syntax.Expr(), e.element.List); len(lists) > 0 {
 		return positioned(ReasonInvalid, v.Expression, syntax.SourceInfo().GetStartLocation(lists[0].ID()),
-			fmt.Sprintf("a variable reads one %s and can't read %s: compare variables in the expression", e.element.Name, e.element.List))
+			fmt.Sprintf("a variable reads one %s and can't read the list %s: compare variables in the expression", e.element.Name, e.element.List))
 	}
 	rename(syntax.Expr(), e.element.Name, boundElement)
 	if err := w.substitute(v.Expression, parsed, true); err != nil {

@@ -80,7 +80,7 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	r := readingOf(prepared.Expressions())
 	for i := range nodes {
 		if n := &nodes[i]; n.Placed && r.all && len(n.Labels) > device.MaxLabels {
-			return nil, p.failed(nil, fmt.Sprintf("node %sruns a pod of the group and has more than %d labels: read labels by key in the expression", n.Name, device.MaxLabels))
+			return nil, p.failed(nil, fmt.Sprintf("node %s runs a pod of the group and has more than %d labels: read labels by key in the expression", n.Name, device.MaxLabels))
 		}
 	}
 	members := p.members(nodes, r)

@@ -166,7 +166,7 @@ func TestVariablesThatCompileTo(t *testing.T) {
 		"of no device":   {"variables.a == ''", one, "", "a variable belongs to one element: write d.variables.a, where d is the element of a loop", 1, 10},
 		"syntax":         {"true", variables{{Name: "a", Expression: "1 +"}}, "a", "Syntax error", 1, 4},
 		"type":           {"true", variables{{Name: "a", Expression: "device.driver +\n 1"}}, "a", "no matching overload", 1, 15},
-		"devices":        {"true", variables{{Name: "a", Expression: "devices.size()"}}, "a", "a variable reads one device and can't read devices", 1, 1},
+		"devices":        {"true", variables{{Name: "a", Expression: "devices.size()"}}, "a", "a variable reads one device and can't read the list devices", 1, 1},
 		"no device":      {"devices.all(d, 'x'.variables.a == '')", one, "", "", 1, 0},
 		"device outside": {"device.driver == ''", one, "", "undeclared reference to 'device'", 1, 1},
 		"twice":          {"true", append(one, one...), "a", "another variable has this name: rename one of them", 0, 0},

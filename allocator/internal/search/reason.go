@@ -112,7 +112,7 @@ func (y reason) shortage(r *Request) string {
 	case r.WantsAll() && isRefused(r):
 		return fmt.Sprintf("request %s: the matching devices do not satisfy the constraints of the claim, but allocationMode All needs all of them", r.Name)
 	case !r.WantsAll() && known && free < r.Count:
-		return fmt.Sprintf("request %s: too few matching devices are free (%d of %d)", r.Name, free, r.Count)
+		return fmt.Sprintf("request %s: too few matching devices are free (%d of %d requested)", r.Name, free, r.Count)
 	default:
 		return ""
 	}

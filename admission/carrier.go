@@ -68,7 +68,7 @@ func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) 
 		case err != nil:
 			j.refuse(definition.Source, "expression", definition.Expression, definition.Variables, err)
 		case unreferenced[definition.Name]:
-			j.warn("%s: no constraint refers to %q, so it does nothing; add matchAttribute: %s/%s to %s",
+			j.warn("%s: no constraint refers to %q, so the definition has no effect; add matchAttribute: %s/%s to %s",
 				definition.Source.Field, definition.Name, v1alpha1.AttributeDomain, definition.Name, j.devices.Child("constraints"))
 		}
 	}
@@ -83,7 +83,7 @@ func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter
 			continue
 		}
 		j.Undecided = true
-		j.warn("%s: pods that use the claim will wait until it is there", err.Error())
+		j.warn("%s: pods that use the claim will wait until the class exists and can be read", err.Error())
 	}
 	for _, constraint := range constraints {
 		path, attribute := j.devices.Child("constraints").Index(constraint.Index), "matchAttribute"

@@ -46,12 +46,12 @@ func (j *judgement) counts(classes v1alpha1.ClassGetter) {
 	}
 	if sum > maxResults && !tooMany {
 		j.Errors = append(j.Errors, field.Invalid(j.devices.Child("requests"), sum,
-			fmt.Sprintf("the requests ask for at least that many devices together, and a claim has at most %d: lower the counts, or use several claims", maxResults)))
+			fmt.Sprintf("the requests together ask for at least this many devices, but a claim can have at most %d: lower the counts, or use several claims", maxResults)))
 	}
 }
 
 func tooManyDevices(path *field.Path, count int64) *field.Error {
-	return field.Invalid(path, count, fmt.Sprintf("a claim has at most %d devices: lower the count, or use several claims", maxResults))
+	return field.Invalid(path, count, fmt.Sprintf("a claim can have at most %d devices: lower the count, or use several claims", maxResults))
 }
 
 // countOf returns the smallest number of devices that a request can get. It returns at most one more than a claim can have,

@@ -34,7 +34,7 @@ func misspeltDriver(configuration resourceapi.DeviceConfiguration, path *field.P
 		return nil
 	}
 	return field.Invalid(path.Child("opaque", "driver"), opaque.Driver,
-		fmt.Sprintf("the parameters are a definition of %s, and no other driver reads one; did you mean %q?", v1alpha1.GroupName, v1alpha1.DriverName))
+		fmt.Sprintf("the parameters are a definition of %s, which other drivers ignore; did you mean %q?", v1alpha1.GroupName, v1alpha1.DriverName))
 }
 
 func (j *judgement) misspelt() {

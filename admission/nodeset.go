@@ -43,7 +43,7 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 		}
 		if readsDevices && constraint.PodsPerNode > 1 {
 			verdict.Errors = append(verdict.Errors, field.Invalid(constraint.Source.Path().Child("podsPerNode"), constraint.PodsPerNode,
-				"must be 1: n.devices, which an expression reads, are the devices of one pod"))
+				"must be 1 if an expression reads n.devices: remove podsPerNode"))
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, d
 		j.nodeSetOf(ctx, name, own, defined)
 	}
 	if own != nil && name != own.Name {
-		j.warn("%s: the group does not refer to %q, so it does nothing; set %s to %s/%s", own.Source.Field, own.Name, topologyKey, v1alpha1.AttributeDomain, own.Name)
+		j.warn("%s: the group does not refer to %q, so the constraint has no effect; set %s to %s/%s", own.Source.Field, own.Name, topologyKey, v1alpha1.AttributeDomain, own.Name)
 	}
 	return whole(ctx, j.Verdict)
 }

@@ -37,10 +37,10 @@ func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.Reso
 		switch {
 		case used == nil || used.Status.Allocation != nil:
 		case v1alpha1.HasReference(used):
-			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the CEL device constraint of %s %s, the pod would wait for ever; use %s",
+			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not support the CEL device constraint of %s %s, so the pod would never be scheduled; use %s",
 				schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
 		case v1alpha1.HasPreference(used, func(string) bool { return false }):
-			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the preference of %s %s and takes any devices; use %s",
+			result = append(result, fmt.Sprintf("spec.schedulerName: the scheduler %q does not support the preference of %s %s and allocates any devices; use %s",
 				schedulerName(pod), kind, name, c.options.SchedulerNames[0]))
 		}
 	}

@@ -30,7 +30,7 @@ func TestPods(t *testing.T) {
 		return corev1.PodResourceClaim{Name: name, ResourceClaimTemplateName: &name}
 	}
 	warning := func(scheduler, of string) string {
-		return fmt.Sprintf("spec.schedulerName: the scheduler %q does not know the CEL device constraint of %s, the pod would wait for ever; use celset-scheduler", scheduler, of)
+		return fmt.Sprintf("spec.schedulerName: the scheduler %q does not support the CEL device constraint of %s, so the pod would never be scheduled; use celset-scheduler", scheduler, of)
 	}
 	bound := podOf("default-scheduler", claim("constrained"))
 	bound.Spec.NodeName = "node"
@@ -50,7 +50,7 @@ func TestPods(t *testing.T) {
 		"allocated":       {pod: podOf("default-scheduler", claim("allocated")), reads: 1},
 		"plain":           {pod: podOf("default-scheduler", claim("plain"), template("plain")), reads: 2},
 		"preference": {pod: podOf("default-scheduler", claim("preferring")), reads: 1, warnings: []string{
-			`spec.schedulerName: the scheduler "default-scheduler" does not know the preference of ResourceClaim preferring and takes any devices; use celset-scheduler`}},
+			`spec.schedulerName: the scheduler "default-scheduler" does not support the preference of ResourceClaim preferring and allocates any devices; use celset-scheduler`}},
 		"unknown":             {pod: podOf("default-scheduler", claim("none"), template("none")), reads: 2},
 		"neither":             {pod: podOf("default-scheduler", corev1.PodResourceClaim{Name: "a"}, corev1.PodResourceClaim{ResourceClaimName: ptr.To("")})},
 		"once for one object": {pod: podOf("default-scheduler", claim("constrained"), claim("constrained")), warnings: []string{warning("default-scheduler", "ResourceClaim constrained")}, reads: 1},

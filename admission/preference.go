@@ -103,7 +103,7 @@ func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.
 func (j *judgement) preferenceWarnings(preference v1alpha1.Preference, expression *device.Expression) {
 	where := preference.Source.Field
 	if isOneSet(&j.carrier.Spec.Devices, preference.Requests) {
-		j.warn("%s: %s has no effect: allocationMode: All leaves nothing to choose", where, preference.Name)
+		j.warn("%s: %s has no effect, because allocationMode: All leaves no choice; remove it, or ask for a count", where, preference.Name)
 		return
 	}
 	if expression != nil {
@@ -116,8 +116,8 @@ func (j *judgement) valueWarnings(where, name string, expression *device.Express
 	j.Warnings = append(j.Warnings, orderWarning(where, name, "value", expression)...)
 	j.Warnings = append(j.Warnings, costWarning(where, name, expression, asked)...)
 	if asked.sets.Cmp(big.NewInt(ManySets)) > 0 && !bound.AnalyzeGoal(expression, asked.devices, false).Understood() {
-		j.warn("%s: %s: the search can't read the preference, and may have %s sets of %d devices on a node: it takes the best of those that its budget allows for; "+
-			"write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)
+		j.warn("%s: %s: the search can't read the preference, so it may have to evaluate %s sets of %d devices on a node, and takes the best set within its budget; "+
+			"write it as docs/constraints.md#what-makes-it-fast describes", where, name, number(asked.sets), asked.devices)
 	}
 }
 

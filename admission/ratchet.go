@@ -30,7 +30,7 @@ func Ratcheted(before, after Verdict) Verdict {
 			continue
 		}
 		stored[after.identity(err)]--
-		result.Warnings = append(result.Warnings, oneLine("was wrong before: "+err.Error()))
+		result.Warnings = append(result.Warnings, oneLine("the stored object already has this mistake: "+err.Error()))
 	}
 	return result
 }

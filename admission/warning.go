@@ -34,7 +34,7 @@ func orderWarning(where, name, result string, expression *device.Expression) []s
 		return nil
 	}
 	return []string{fmt.Sprintf("%s: %s, line %d, column %d: the %s may depend on the order of the devices; "+
-		"a set is evaluated in one order only, that of the requests and the pools", where, name, place.Line, place.Column, result)}
+		"each set is evaluated in one order only, the order of the requests and pools; use all or exists instead of positions", where, name, place.Line, place.Column, result)}
 }
 
 // suspicionWarnings returns warnings about probable mistakes in an expression, such as a condition that reads no device.
@@ -68,8 +68,8 @@ func setsWarning(where, name string, expression *device.Expression, asked demand
 	if asked.sets.Cmp(big.NewInt(ManySets)) <= 0 || isRead(bound.Analyze(expression, asked.devices)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: %s: the search can't read the expression, and may have %s sets of %d devices to try on a node; "+
-		"narrow the candidates with selectors, or write it as docs/constraints.md says", where, name, number(asked.sets), asked.devices)}
+	return []string{fmt.Sprintf("%s: %s: the search can't read the expression, so it may have to evaluate %s sets of %d devices on a node; "+
+		"narrow the candidates with selectors, or write it as docs/constraints.md#what-makes-it-fast describes", where, name, number(asked.sets), asked.devices)}
 }
 
 // isRead reports whether the search can use the expression, or its first conjuncts, to skip sets without evaluating them.

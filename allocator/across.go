@@ -136,7 +136,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 			found, failure = s.with(a, node, pending, allocation.Results)
 		}
 		if s.tried++; !found && failure == nil && s.tried > MaxAcross {
-			failure = fmt.Errorf("more than %d allocations were tried for the pods of all nodes together: narrow the devices by selectors in the claims", MaxAcross)
+			failure = fmt.Errorf("more than %d allocations were tried for the pods of all nodes together: narrow the devices with selectors in the claims", MaxAcross)
 		}
 		return !found && failure == nil && reachesShared
 	})

@@ -194,7 +194,7 @@ func TestKnownReasonsNameTheClaim(t *testing.T) {
 		for _, want := range []bool{false, true} {
 			got, known := s(names[0], names[1]).asked(t, cache)
 			require.Equal(t, want, known)
-			require.Contains(t, got.Err, "claim "+names[1]+", request y: 3 of 5 devices")
+			require.Contains(t, got.Err, "claim "+names[1]+": request y: too few matching devices are free (3 of 5 requested)")
 		}
 	}
 }
@@ -207,7 +207,7 @@ func TestAnswersWithAndWithoutReasons(t *testing.T) {
 		s.Options = []option{WithCache(cache)}
 		s.requireDevices(t)
 		got, _ := s.answer(t, WithCache(cache))
-		require.Equal(t, response{Err: "constraint never: no set of 2 free devices satisfies it" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
+		require.Equal(t, response{Err: "no set of 2 free devices satisfies constraint never" + structured.ErrFailedAllocationOnNode.Error(), onNode: true}, got)
 	}
 }
 

@@ -105,8 +105,8 @@ func CheckQuantities(claim *resourceapi.ResourceClaim) error {
 		for _, name := range slices.Sorted(maps.Keys(r.Spec.Capacity.Requests)) {
 			amount := r.Spec.Capacity.Requests[name]
 			if !inRange(&amount) {
-				return fmt.Errorf("claim %s/%s, request %s: the amount of capacity %s is out of range: write one that an int64 can hold in milli- to exa-units",
-					claim.Namespace, claim.Name, r.Name, name)
+				return fmt.Errorf("claim %s/%s, request %s: the amount of capacity %s is out of range: use at most %d digits before and after the decimal point",
+					claim.Namespace, claim.Name, r.Name, name, maxDigits)
 			}
 		}
 	}

@@ -86,5 +86,5 @@ func TestQuantitiesAreLimited(t *testing.T) {
 	require.NoError(t, allocator.CheckQuantities(claim))
 	claim.Spec.Devices.Requests[0].Exactly.Capacity.Requests["m"] = large
 	require.EqualError(t, allocator.CheckQuantities(claim),
-		"claim ns/c, request r: the amount of capacity m is out of range: write one that an int64 can hold in milli- to exa-units")
+		"claim ns/c, request r: the amount of capacity m is out of range: use at most 38 digits before and after the decimal point")
 }

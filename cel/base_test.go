@@ -81,7 +81,7 @@ func TestMaxLength(t *testing.T) {
 	compile(t, short, padded(10))
 	_, err := short.Compile(t.Context(), padded(11))
 	_ = requireError(t, err, cel.ReasonTooLong)
-	require.ErrorContains(t, err, "the expression has 11 bytes, the limit is 10")
+	require.ErrorContains(t, err, "the expression has 11 bytes, the limit is 10: split it into several")
 
 	// Longer expressions than usual are compiled, but not cached.
 	long := newEnvironment(t, cel.Config{MaxLength: 2 * cel.MaxExpressionLength, Observer: observed})

@@ -239,7 +239,7 @@ func (e *Environment) compile(to resultType, expression string, variables []Vari
 	if length > e.maxLength {
 		return nil, &Error{
 			Reason:  ReasonTooLong,
-			Message: fmt.Sprintf("the expression has %d bytes%s, the limit is %d", length, withVariables(variables), e.maxLength),
+			Message: fmt.Sprintf("the expression has %d bytes%s, the limit is %d: split it into several", length, withVariables(variables), e.maxLength),
 		}
 	}
 	if err := e.checkVariables(variables); err != nil {
@@ -290,7 +290,7 @@ func (e *Environment) check(to resultType, expression string, variables []Variab
 	}
 	if !to.maybe(ast.OutputType()) {
 		return nil, positioned(ReasonType, expression, common.NewLocation(1, 0),
-			fmt.Sprintf("the expression must return %s, it returns %s", to, ast.OutputType()))
+			fmt.Sprintf("the expression must return %s, but returns %s", to, ast.OutputType()))
 	}
 	return ast, nil
 }

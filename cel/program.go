@@ -81,7 +81,7 @@ func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, 
 
 func (p *Program) typeError(got string) *Error {
 	return positioned(ReasonType, p.expression, p.location(nil),
-		fmt.Sprintf("the expression must return %s, it returned %s", p.result, got))
+		fmt.Sprintf("the expression must return %s, but returned %s", p.result, got))
 }
 
 // limitError names the exceeded limit, and the call that would have exceeded it.

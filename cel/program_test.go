@@ -57,16 +57,16 @@ func TestEvaluateInt(t *testing.T) {
 		require.Equal(t, want, value)
 	}
 	_, err := environment.CompileInt(t.Context(), "n == 1")
-	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returns bool")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, but returns bool")
 	_, err = environment.Compile(t.Context(), "n")
-	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returns int")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, but returns int")
 
 	program, err := environment.CompileInt(t.Context(), "anything")
 	require.NoError(t, err)
 	_, err = program.EvaluateInt(t.Context(), input(t, 1), nil)
-	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, it returned string")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, but returned string")
 	_, err = compile(t, environment, "anything").Evaluate(t.Context(), input(t, 1), nil)
-	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, it returned string")
+	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, but returned string")
 }
 
 func TestNewEnvironmentRefusesUnusableOptions(t *testing.T) {
@@ -91,7 +91,7 @@ func TestCompileErrors(t *testing.T) {
 		message string
 	}{
 		"":                                  {cel.ReasonInvalid, "Syntax error"},
-		padded(cel.MaxExpressionLength + 1): {cel.ReasonTooLong, "the expression has 10241 bytes, the limit is 10240"},
+		padded(cel.MaxExpressionLength + 1): {cel.ReasonTooLong, "the expression has 10241 bytes, the limit is 10240: split it into several"},
 		"n == 1 // \xff":                    {cel.ReasonInvalid, "not valid UTF-8"},
 		strings.Repeat("(", 4000) + "true" + strings.Repeat(")", 4000): {cel.ReasonInvalid, "recursion limit exceeded"},
 	} {
@@ -115,12 +115,12 @@ func TestTextsThatGrow(t *testing.T) {
 		"types of lists": {"[" + nested("[", "1", "]", 20) + "].all(a, " + nested("[", "a", "]", 20) + " == [])", "a type has more than 32 names"},
 		"macros":         {nested("[1].all(x, ", "true", ")", 60), "nested more than 100 levels deep"},
 		"calls":          {nested("dyn(", "1", ")", 200) + " == 1", "nested more than 100 levels deep"},
-		"words":          {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and signs"},
-		"wide":           {"'" + strings.Repeat("é", 11_000) + "' == ''", "11000 characters that are not ASCII, more than 10240"},
-		"wide comment":   {"true // " + strings.Repeat("é", 11_000), "11000 characters that are not ASCII, more than 10240"},
-		"signs":          {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"after a raw":    {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
-		"after a text":   {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and signs"},
+		"words":          {strings.Repeat("1 +", 6000) + "1 == 1", "more than 10240 words and symbols"},
+		"wide":           {"'" + strings.Repeat("é", 11_000) + "' == ''", "11000 characters that are not ASCII, the limit is 10240"},
+		"wide comment":   {"true // " + strings.Repeat("é", 11_000), "11000 characters that are not ASCII, the limit is 10240"},
+		"signs":          {strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and symbols"},
+		"after a raw":    {`r'\' == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and symbols"},
+		"after a text":   {`"\"" == '' && ` + strings.Repeat("-", 12_000) + "1 == 1", "more than 10240 words and symbols"},
 		"expanded":       {strings.Repeat("1 < 2 || ", 2000) + "true", "more than 6000 parts after its macros are expanded"},
 		"overloads":      {"1 == 1" + strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", 250), "its types would be compared more than 600000 times"},
 		"qualified":      {strings.Repeat("sets.contains([1],[1])||", 200) + strings.Repeat("1+1+1+1+1+1+1+1+1+1==1||", 100) + "true", "its types would be compared more than 600000 times"},

@@ -53,13 +53,13 @@ func checkText(text string) *Error {
 	if wide > MaxWideCharacters {
 		return &Error{
 			Reason:  ReasonTooLong,
-			Message: fmt.Sprintf("the expression has %d characters that are not ASCII, more than %d: leave some out", wide, MaxWideCharacters),
+			Message: fmt.Sprintf("the expression has %d characters that are not ASCII, the limit is %d: remove some of them", wide, MaxWideCharacters),
 		}
 	}
 	if count := tokens(text); count > MaxTokens {
 		return &Error{
 			Reason:  ReasonTooLong,
-			Message: fmt.Sprintf("the expression has more than %d words and signs: split it into several", MaxTokens),
+			Message: fmt.Sprintf("the expression has more than %d words and symbols: split it into several", MaxTokens),
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 		m.refuse(expr, "the expression has too many calls and elements up to here, its types would be compared more than %d times: split it into several", MaxChecks)
 	}
 	if size > MaxTypeSize && m.message == "" {
-		m.refuse(expr, "lists, maps and types are nested too deep: a type has more than %d names", MaxTypeSize)
+		m.refuse(expr, "a type has more than %d names: nest fewer lists, maps and types", MaxTypeSize)
 	}
 	return size
 }

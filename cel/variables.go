@@ -81,7 +81,7 @@ func (e *Environment) checkVariables(variables []Variable) error {
 		case e.element.Name == "":
 			return &Error{Reason: ReasonInvalid, Message: "variables can't be defined for this kind of input"}
 		case len(variables) > MaxVariables:
-			return &Error{Reason: ReasonTooLong, Message: fmt.Sprintf("there are %d variables, the limit is %d", len(variables), MaxVariables)}
+			return &Error{Reason: ReasonTooLong, Message: fmt.Sprintf("there are %d variables, the limit is %d: remove some of them", len(variables), MaxVariables)}
 		case names[v.Name]:
 			return &Error{Reason: ReasonInvalid, Variable: v.Name, Message: "another variable has this name: rename one of them"}
 		}
@@ -109,7 +109,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 	syntax := parsed.NativeRep()
 	if lists := free(syntax.Expr(), e.element.List); len(lists) > 0 {
 		return positioned(ReasonInvalid, v.Expression, syntax.SourceInfo().GetStartLocation(lists[0].ID()),
-			fmt.Sprintf("a variable is about one %s and can't read %s: compare variables in the expression", e.element.Name, e.element.List))
+			fmt.Sprintf("a variable reads one %s and can't read the list %s: compare variables in the expression", e.element.Name, e.element.List))
 	}
 	rename(syntax.Expr(), e.element.Name, boundElement)
 	if err := w.substitute(v.Expression, parsed, true); err != nil {

@@ -70,16 +70,16 @@ func (w *writer) substitute(text string, parsed *cel.Ast, isVariable bool) *Erro
 		value, known := w.values[r.name]
 		switch {
 		case r.at.AsSelect().IsTestOnly():
-			return refuse(ReasonInvalid, r.at, "a variable is there always, has() can't ask for it: ask for the attribute that %s reads", r.name)
+			return refuse(ReasonInvalid, r.at, "has() can't test a variable, because it always exists: test the attribute that %s reads", r.name)
 		case !known && len(w.names) == 0:
-			return refuse(ReasonInvalid, r.at, "there is no variable %s: only those before it can be read", r.name)
+			return refuse(ReasonInvalid, r.at, "there is no variable %s before this one: define it earlier", r.name)
 		case !known:
 			return refuse(ReasonInvalid, r.at, "there is no variable %s, only %s", r.name, strings.Join(w.names, ", "))
 		case tree.IsIdent(r.of, boundElement) && !isVariable:
-			return refuse(ReasonInvalid, r.at, "a variable is one of some element: write d.variables.%s, with d from a loop", r.name)
+			return refuse(ReasonInvalid, r.at, "a variable belongs to one element: write d.variables.%s, where d is the element of a loop", r.name)
 		}
 		if w.parts += count(value); w.parts > MaxNodes {
-			return refuse(ReasonTooLong, r.at, "with what is read of variables there are more than %d parts: read variables less often", MaxNodes)
+			return refuse(ReasonTooLong, r.at, "the expression has more than %d parts after variables are expanded: read variables less often", MaxNodes)
 		}
 		at, _ := info.GetOffsetRange(r.at.ID())
 		asItWas := w.factory.NewSelect(0, w.factory.CopyExpr(r.at.AsSelect().Operand()), r.name)

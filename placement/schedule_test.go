@@ -234,7 +234,7 @@ func TestDoubts(t *testing.T) {
 	require.Equal(t, "spec.predicates[1].requiredClusterSelector.celSelector.celExpressions[1]", found[0].Path.String())
 	found = uninterrupted(s.Doubts(t.Context(), placed(t, withExpressions("managedCluster.metadata.namme == 'a'"))))
 	require.Len(t, found, 1)
-	require.ErrorContains(t, found[0], `celExpressions[0]: managedCluster.metadata.namme: there is no such field; did you mean "name"?`)
+	require.ErrorContains(t, found[0], `celExpressions[0]: managedCluster.metadata.namme: no such field; did you mean "name"?`)
 }
 
 // An object may have hundreds of thousands of empty parts.

@@ -290,7 +290,7 @@ func TestSelectorsAreJudged(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{"mla": exactly, "mla/large": alternative} {
 		t.Run(name, func(t *testing.T) {
 			a := startAdmission(t, class(), slice(0, 2, 3), c)
-			require.Equal(t, "claim default/claim, request "+name+": selector #2: longer than 10240 bytes", a.refuse(t))
+			require.Equal(t, "claim default/claim, request "+name+": selector #2: the expression is longer than 10240 bytes", a.refuse(t))
 			a.requireRefusals(t, "invalid_selector", 1)
 		})
 	}

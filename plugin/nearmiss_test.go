@@ -91,7 +91,7 @@ func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 	other, another := owned("secret", 0), owned("secret", 1)
 	other.Namespace, another.Namespace, another.UID = "hidden", "concealed", "another"
 	ctx, pl := start(t, true, class(), slice(0, 1, 3, 4), other, another, constrain(t, claim(4), "any", "true"))
-	require.Equal(t, "nearest miss: node node-1: request mla wants 4 devices, 2 of 4 that match are free; in the way: 2 claims of other namespaces with mla-0, mla-1",
+	require.Equal(t, "nearest miss: node node-1: request mla: too few matching devices are free (4 requested, 4 match, 2 free); in the way: 2 claims of other namespaces with mla-0, mla-1",
 		fail(ctx, t, pl, nodeName).Message())
 }
 
@@ -113,7 +113,7 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	for i := range many {
 		names = append(names, fmt.Sprintf("far-%03d", i))
 	}
-	require.Contains(t, fail(ctx, t, pl, append(names, nodeName)...).Message(), "nearest miss: node far-000: request mla wants 2 devices, 0 of 0")
+	require.Contains(t, fail(ctx, t, pl, append(names, nodeName)...).Message(), "nearest miss: node far-000: request mla: too few matching devices are free (2 requested, 0 match, 0 free)")
 }
 
 // TestTaintedDevicesAreNearer checks that a node with tainted devices is nearer than a node without devices, and that the message

@@ -105,7 +105,7 @@ func TestPodWithCELConstraintRunsOurs(t *testing.T) {
 	require.True(t, pl.Filter(ctx, state, pod(), node(nodeName)).IsSuccess())
 	status = pl.Filter(ctx, state, pod(), node("node-2"))
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	require.Equal(t, "request mla: 0 of 2 devices", status.Message())
+	require.Equal(t, "request mla: too few matching devices are free (0 of 2 requested)", status.Message())
 
 	require.True(t, pl.Reserve(ctx, state, pod(), nodeName).IsSuccess())
 	pending := pl.resolver.Manager.ResourceClaims().GetPendingAllocation("claim")

@@ -126,7 +126,7 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 		objects []runtime.Object
 		want    string
 	}{
-		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", "true")}, "claim default/claim, preference p (ResourceClaim default/claim spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, it returns bool"},
+		"of the claim":      {pod(), []runtime.Object{class(), prefer(t, claim(1), "p", "true")}, "claim default/claim, preference p (ResourceClaim default/claim spec.devices.config[0]): ERROR: <input>:1:1: the expression must return int, but returns bool"},
 		"beside constraint": {pod(), []runtime.Object{class(), prefer(t, constrain(t, claim(2), "ring2", ring2), "p", "devices +")}, "preference p (ResourceClaim default/claim spec.devices.config[1]): ERROR: "},
 		"of the class":      {pod(), []runtime.Object{classPreferring(t, ""), claim(1)}, "DeviceClass mla.example.com: spec.config[0].opaque.parameters.expression: Required value"},
 		"extended resource": {plugintest.ExtendedPod(extendedResource, 1), []runtime.Object{classPreferring(t, "devices +")}, "claim default/<extended-resources>, preference p (DeviceClass mla.example.com spec.config[0]): ERROR: "},

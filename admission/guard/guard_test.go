@@ -77,12 +77,12 @@ func TestRefusalsSayWhoIsInTheWay(t *testing.T) {
 	}{
 		"0": {in("plain", "0") + " is in use: claim a/own", []Claim{{"a", "own", "uid-own"}}},
 		"1": {in("plain", "1") + " is in use: a claim of another namespace (UID uid-other)", []Claim{{"b", "other", "uid-other"}}},
-		"2": {in("plain", "2") + " is in use: claim a/unseen, whose last write was just admitted", []Claim{{"a", "unseen", "uid-unseen"}}},
+		"2": {in("plain", "2") + " is in use: claim a/unseen, whose allocation was admitted but is not stored yet", []Claim{{"a", "unseen", "uid-unseen"}}},
 	} {
 		require.Equal(t, &Refusal{Reason: Overlaps, Message: want.message, InTheWay: want.inTheWay}, g.Judge(t.Context(), aWrite("new", 11, result("plain", device))))
 	}
 	refusal := g.Judge(t.Context(), aWrite("new", 11, share("0", 1, 9)))
-	require.Equal(t, in("shared", "0")+" has not enough left of its capacity memory: claim a/share-0; claim a/share-1; claim a/share-2; and 2 more", refusal.Message)
+	require.Equal(t, in("shared", "0")+" has too little free capacity memory: claim a/share-0; claim a/share-1; claim a/share-2; and 2 more", refusal.Message)
 	require.Len(t, refusal.InTheWay, 5)
 	require.Equal(t, in("plain", "9")+" is in use", func() string {
 		return g.Judge(t.Context(), aWrite("new", 11, result("plain", "9"), result("plain", "9"))).Message
@@ -136,7 +136,7 @@ func TestReadsBeforeItRefuses(t *testing.T) {
 	c.err = errors.New("no connection")
 	refusal := g.Judge(t.Context(), aWrite("third", 8, share("0", 1, 2)))
 	require.Equal(t, Unconfirmed, refusal.Reason)
-	require.Contains(t, refusal.Message, "whether that is still so could not be read: no connection; try again")
+	require.Contains(t, refusal.Message, "the guard could not read the current state: no connection; try again")
 }
 
 // TestReadsSlicesThatItHasNotSeen tests that the Guard reads the slices again before it refuses a device because of them.
@@ -170,19 +170,19 @@ func TestLimits(t *testing.T) {
 		require.Nil(t, g.Judge(t.Context(), aWrite("one", 1, share("0", 0, n))))
 	}
 	refusal := g.Judge(t.Context(), aWrite("one", 1, share("0", 0, 100)))
-	require.Equal(t, &Refusal{Reason: Overloaded, Message: "32 writes of this claim were admitted and not seen yet; try again later"}, refusal)
+	require.Equal(t, &Refusal{Reason: Overloaded, Message: "32 admitted allocations of this claim are not stored yet; try again later"}, refusal)
 	for n := range 40 - maxOfClaim {
 		require.Nil(t, g.Judge(t.Context(), aWrite(fmt.Sprint("other-", n), 2, share("0", 0, 200+n))))
 	}
-	require.Equal(t, "40 writes were admitted and not seen yet; try again later", g.Judge(t.Context(), aWrite("two", 3, share("0", 0, 300))).Message)
+	require.Equal(t, "40 admitted allocations are not stored yet; try again later", g.Judge(t.Context(), aWrite("two", 3, share("0", 0, 300))).Message)
 
 	refusal = g.Judge(t.Context(), aWrite("two", 3, make(results, maxResults+1)...))
-	require.Equal(t, &Refusal{Reason: Invalid, Message: "the allocation has 33 devices, more than 32"}, refusal)
+	require.Equal(t, &Refusal{Reason: Invalid, Message: "the allocation has 33 devices, the limit is 32"}, refusal)
 	long := make(results, 2)
 	long[1].Device = strings.Repeat("x", maxResult)
-	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has 16394 bytes, more than 16384")
+	require.Contains(t, g.Judge(t.Context(), aWrite("two", 3, long...)).Message, "device 1 of the allocation has 16394 bytes, the limit is 16384")
 	refusal = g.Judge(t.Context(), &Write{Claim: Claim{UID: "u"}, Replaces: "new"})
-	require.Equal(t, &Refusal{Reason: Invalid, Message: `the former claim has UID "u" and version "new": both must be those of a stored claim`}, refusal)
+	require.Equal(t, &Refusal{Reason: Invalid, Message: `the former claim has UID "u" and version "new": both must match a stored claim`}, refusal)
 	require.Equal(t, Invalid, g.Judge(t.Context(), &Write{Replaces: "1"}).Reason)
 	var drivers results
 	for n := range maxReads + 1 {

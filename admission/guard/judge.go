@@ -50,14 +50,14 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 // check validates the write without regard to other claims. The API server may not have validated the write yet.
 func (w *Write) check() *Refusal {
 	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
-		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must be those of a stored claim", w.UID, w.Replaces)}
+		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must match a stored claim", w.UID, w.Replaces)}
 	}
 	if len(w.Results) > maxResults {
-		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has %d devices, more than %d", len(w.Results), maxResults)}
+		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has %d devices, the limit is %d", len(w.Results), maxResults)}
 	}
 	for i := range w.Results {
 		if bytes := w.Results[i].Size(); bytes > maxResult {
-			return &Refusal{Reason: Invalid, Message: fmt.Sprintf("device %d of the allocation has %d bytes, more than %d", i, bytes, maxResult)}
+			return &Refusal{Reason: Invalid, Message: fmt.Sprintf("device %d of the allocation has %d bytes, the limit is %d", i, bytes, maxResult)}
 		}
 	}
 	return nil
@@ -105,9 +105,9 @@ func (j *judgement) try() *obstacle {
 		// The write won't be stored. If it is not a dry run, there is a newer version of the claim.
 		return nil
 	case g.account.admitted >= g.maxAdmitted:
-		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d writes were admitted and not seen yet; try again later", g.account.admitted)}}
+		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d admitted allocations are not stored yet; try again later", g.account.admitted)}}
 	case e != nil && len(e.admitted) >= maxOfClaim:
-		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d writes of this claim were admitted and not seen yet; try again later", len(e.admitted))}}
+		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d admitted allocations of this claim are not stored yet; try again later", len(e.admitted))}}
 	}
 	g.account.admit(w, g.now())
 	return nil
@@ -130,7 +130,7 @@ func (j *judgement) tryPool(id poolID) *obstacle {
 		if len(j.published) == maxReads {
 			return &obstacle{refusal: Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has devices of more than %d drivers that are not published", maxReads)}}
 		}
-		return &obstacle{driver: id.driver, refusal: Refusal{Reason: Overlaps, Message: "not all devices of driver " + id.driver + " are known"}}
+		return &obstacle{driver: id.driver, refusal: Refusal{Reason: Overlaps, Message: "the guard has not read all ResourceSlices of driver " + id.driver}}
 	}
 	if pool.Partitioned() {
 		for device := range g.account.holders[id] {

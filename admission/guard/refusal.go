@@ -47,7 +47,7 @@ func (o *obstacle) refuse() *Refusal {
 func (o *obstacle) unconfirmed(err error) *Refusal {
 	return &Refusal{
 		Reason: Unconfirmed, InTheWay: o.refusal.InTheWay,
-		Message: fmt.Sprintf("%s; whether that is still so could not be read: %v; try again", o.refusal.Message, err),
+		Message: fmt.Sprintf("%s; the guard could not read the current state: %v; try again", o.refusal.Message, err),
 	}
 }
 
@@ -66,7 +66,7 @@ func conflictingClaims(inTheWay []holder, namespace string) string {
 			name = fmt.Sprintf("a claim of another namespace (UID %s)", h.UID)
 		}
 		if !h.stored {
-			name += ", whose last write was just admitted"
+			name += ", whose allocation was admitted but is not stored yet"
 		}
 		parts = append(parts, name)
 	}

@@ -114,5 +114,5 @@ func TestUpdatesOfGroups(t *testing.T) {
 	answer := ask(t, server, GroupPath, reviewOf(t, stillWrong, wrong))
 	require.True(t, answer.Allowed)
 	require.Len(t, answer.Warnings, 1)
-	require.Contains(t, answer.Warnings[0], "was wrong before: ")
+	require.Contains(t, answer.Warnings[0], "the stored object already has this mistake: ")
 }

@@ -85,7 +85,7 @@ func (v classValidator) removed(ctx context.Context, class string, names []strin
 	var result []string
 	for _, name := range names {
 		if by := users[name]; len(by) > 0 {
-			result = append(result, fmt.Sprintf("spec.config: %s%d objects refer to constraint %s, which is defined no more, and pods that use them will wait: %s; define it again, or change them",
+			result = append(result, fmt.Sprintf("spec.config: %s%d objects refer to constraint %s, which this update removes, and their pods will wait: %s; define the constraint again, or change these objects",
 				atLeast, len(by), name, listed(by)))
 		}
 	}

@@ -164,9 +164,9 @@ func (v validator[T]) judge(ctx context.Context, object T) (admission.Verdict, e
 	end, err := v.turns.Take(ctx, tenant)
 	switch {
 	case errors.Is(err, fairness.ErrTooMany):
-		return admission.Verdict{}, apierrors.NewTooManyRequests(fmt.Sprintf("%d objects of %s wait to be checked; try again", maxWaiting, tenant), 1)
+		return admission.Verdict{}, apierrors.NewTooManyRequests(fmt.Sprintf("%d objects of %s are waiting for the webhook; try again", maxWaiting, tenant), 1)
 	case err != nil:
-		return admission.Verdict{}, fmt.Errorf("wait to be checked: %w", err)
+		return admission.Verdict{}, fmt.Errorf("wait for the webhook: %w", err)
 	}
 	defer end()
 	return v.check(fairness.WithTenant(ctx, tenant), object)

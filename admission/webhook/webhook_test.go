@@ -148,7 +148,7 @@ func TestAnswers(t *testing.T) {
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
 	require.EqualValues(t, http.StatusUnprocessableEntity, answer.Result.Code)
-	require.Equal(t, `ResourceClaim.resource.k8s.io "four" is invalid: spec.devices.config[0].opaque.parameters.expression: Invalid value: ERROR: <input>:1:1: the expression must return bool, it returns int`+"\n | 1\n | ^", answer.Result.Message)
+	require.Equal(t, `ResourceClaim.resource.k8s.io "four" is invalid: spec.devices.config[0].opaque.parameters.expression: Invalid value: ERROR: <input>:1:1: the expression must return bool, but returns int`+"\n | 1\n | ^", answer.Result.Message)
 	require.True(t, ask(t, server, ClaimPath, reviewOf(t, right, nil)).Allowed)
 
 	labelled := wrong.DeepCopy()
@@ -224,8 +224,8 @@ func TestRemovedConstraints(t *testing.T) {
 		require.True(t, answer.Allowed)
 		return answer.Warnings
 	}
-	text := "spec.config: 7 objects refer to constraint a, which is defined no more, and pods that use them will wait: ResourceClaimTemplate default/four, " +
-		strings.Repeat("ResourceClaim default/four, ", 3) + "ResourceClaim default/four and 2 more; define it again, or change them"
+	text := "spec.config: 7 objects refer to constraint a, which this update removes, and their pods will wait: ResourceClaimTemplate default/four, " +
+		strings.Repeat("ResourceClaim default/four, ", 3) + "ResourceClaim default/four and 2 more; define the constraint again, or change these objects"
 	require.Equal(t, []string{text}, update(server, defined("renamed", "devices.size() > 0")+", "+defined("b", "devices.size() > 0")))
 	require.Empty(t, update(server, defined("a", "devices.size() > 0")), "what nothing refers to")
 	more = "more"
@@ -330,7 +330,7 @@ func TestObjectsTakeTurns(t *testing.T) {
 		synctest.Wait()
 		err := create(ctx, "a")
 		require.True(t, apierrors.IsTooManyRequests(err))
-		require.EqualError(t, err, "64 objects of namespace a wait to be checked; try again")
+		require.EqualError(t, err, "64 objects of namespace a are waiting for the webhook; try again")
 		all.Go(func() error { return create(t.Context(), "") })
 		require.Equal(t, "user u", <-begun)
 		cancel()

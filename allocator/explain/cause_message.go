@@ -100,7 +100,7 @@ func (p *Problem) features(ctx context.Context, node *v1.Node, _ []resourceapi.A
 		}
 	}
 	if len(needed) == 0 {
-		return "devices skip node operations, which the node does not declare as a feature", nil
+		return "devices skip node operations, but the kubelet of the node does not support that", nil
 	}
 	var names []string
 	for _, g := range needed {
@@ -132,7 +132,7 @@ func (p *Problem) nodeSelectors(_ *v1.Node, results []resourceapi.AllocationResu
 			pools.Insert(d.Driver.String() + "/" + d.Pool.String())
 		}
 	}
-	return fmt.Sprintf("devices of pool %s are for other nodes by their node selector", listed(sets.List(pools)))
+	return fmt.Sprintf("the node selector of devices in pool %s does not match the node", listed(sets.List(pools)))
 }
 
 // taints names the taints that are not tolerated, with their DeviceTaintRules if these are given.
@@ -189,7 +189,7 @@ func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult)
 				left := has.DeepCopy()
 				left.Sub(used[id][name])
 				if wanted.Cmp(left) > 0 {
-					all.Insert(fmt.Sprintf("%s of %s, and device %s has %s, %s of that free", wanted.String(), name, id.Device, has.String(), left.String()))
+					all.Insert(fmt.Sprintf("%s of %s, but device %s has %s, of which %s is free", wanted.String(), name, id.Device, has.String(), left.String()))
 				}
 			}
 		}

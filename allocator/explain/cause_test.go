@@ -204,14 +204,14 @@ func TestCausesInWords(t *testing.T) {
 		"devices that match have taints that the claims don't tolerate: broken=:NoExecute":             func(w *world) { w.pools[0].things[0].tainted = true },
 		"pool mla.example.com/pool-0 is incomplete: 2 of 3 ResourceSlices of generation 3 can be used": func(w *world) { w.pools[0].missing = true },
 		"pool mla.example.com/pool-0 is invalid: duplicate device name device-0":                       func(w *world) { w.pools[0].duplicate = true },
-		"devices of pool mla.example.com/pool-0 are for other nodes by their node selector":            func(w *world) { w.pools[0].elsewhere = true },
+		"the node selector of devices in pool mla.example.com/pool-0 does not match the node":          func(w *world) { w.pools[0].elsewhere = true },
 		"devices need feature gates that are off: DRADeviceBindingConditions with DRAResourceClaimDeviceStatus": func(w *world) {
 			w.gateOff, w.pools[0].things[0].binds = true, true
 		},
-		"too much capacity is requested: 24 of memory, and device device-0 has 16, 16 of that free": func(w *world) {
+		"too much capacity is requested: 24 of memory, but device device-0 has 16, of which 16 is free": func(w *world) {
 			w.asks, w.pools[0].things[0].shared = 24, true
 		},
-		"counters don't suffice: of counter slots of counter set card of pool mla.example.com/pool-0 7 are wanted, there are 6": func(w *world) {
+		"not enough counters are free: counter slots of counter set card of pool mla.example.com/pool-0: 7 needed, 6 in total": func(w *world) {
 			w.pools[0].things[0].consumes = 7
 		},
 	} {

@@ -67,9 +67,9 @@ func (p *Problem) counters(ctx context.Context, node *v1.Node, results []resourc
 
 func namedCounters(counters []string) string {
 	if len(counters) == 0 {
-		return "the devices that consume counters have no compatibility group in common"
+		return "the devices that consume counters have no common compatibility group"
 	}
-	return "counters don't suffice: " + listed(counters)
+	return "not enough counters are free: " + listed(counters)
 }
 
 // limits returns the changed problems of step 1 whose claims fit.
@@ -263,9 +263,9 @@ func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]st
 		want, left := wanted[c], has.DeepCopy()
 		switch left.Sub(l.used[c]); {
 		case want.Cmp(has) > 0:
-			all[c] = fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, there are %s", c.name, c.set, c.driver, c.pool, want.String(), has.String())
+			all[c] = fmt.Sprintf("counter %s of counter set %s of pool %s/%s: %s needed, %s in total", c.name, c.set, c.driver, c.pool, want.String(), has.String())
 		case want.Cmp(left) > 0:
-			all[c] = fmt.Sprintf("of counter %s of counter set %s of pool %s/%s %s are wanted, %s of %s are free", c.name, c.set, c.driver, c.pool, want.String(), left.String(), has.String())
+			all[c] = fmt.Sprintf("counter %s of counter set %s of pool %s/%s: %s needed, %s of %s free", c.name, c.set, c.driver, c.pool, want.String(), left.String(), has.String())
 		}
 	})
 	return all

@@ -231,7 +231,7 @@ func counterSetsOf(of amounts) (all []resourceapi.DeviceCounterConsumption) {
 	return all
 }
 
-var namedCounter = regexp.MustCompile(`of counter (\S+) of counter set (\S+) of pool \S+ (\d+) are wanted, (?:(\d+) of (\d+) are free|there are (\d+))`)
+var namedCounter = regexp.MustCompile(`counter (\S+) of counter set (\S+) of pool \S+: (\d+) needed, (?:(\d+) of (\d+) free|(\d+) in total)`)
 
 // namedCounters returns the counters in an explanation, with the wanted amounts.
 func namedCounters(t require.TestingT, e *explain.Explanation, w *partitioned, used amounts) amounts {

@@ -95,7 +95,7 @@ func explained(t *testing.T, statements string) string {
 	}
 	text := e.String()
 	require.Equal(t, text == "the claims fit", e.Fits)
-	require.Equal(t, strings.Contains(text, "it would not fit either"), e.Never)
+	require.Equal(t, strings.Contains(text, "the claims would not fit"), e.Never)
 	require.Equal(t, e.Unmet != nil, strings.Contains(text, "no set satisfies"))
 	if e.Unmet != nil && e.Unmet.Line > 0 {
 		require.Contains(t, text, fmt.Sprintf("no set satisfies constraint %s, line %d, column %d: ", e.Unmet.Constraint, e.Unmet.Line, e.Unmet.Column))

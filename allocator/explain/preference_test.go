@@ -80,7 +80,7 @@ func TestScoreOfWhatHasChanged(t *testing.T) {
 	claim.Spec.Devices.Requests[0].Exactly.Count = 9
 	score, err = p.Score(t.Context(), nodes, claim)
 	require.NoError(t, err)
-	require.Equal(t, explain.Best{Reason: "request mla: 8 of 9 devices"}, score.Ever)
+	require.Equal(t, explain.Best{Reason: "request mla: too few matching devices are free (8 of 9 requested)"}, score.Ever)
 
 	_, err = p.Score(t.Context(), nodes, preferring(owning("mine", 0), "near", ""))
 	require.ErrorContains(t, err, "ResourceClaim default/mine: spec.devices.config[0].opaque.parameters.expression: Required value")

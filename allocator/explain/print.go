@@ -31,7 +31,7 @@ func (e *Explanation) Print(b *strings.Builder) {
 
 func (w *Why) printWhy(b *strings.Builder) {
 	for _, r := range w.Requests {
-		fmt.Fprintf(b, "    claim %s, request %s: wants %d, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
+		fmt.Fprintf(b, "    claim %s, request %s: %d requested, %d match, %s%d free\n", r.Claim, r.Name, r.Wanted, r.Matching, unusable(r), r.Free)
 	}
 	if w.Unmet != nil {
 		fmt.Fprintf(b, "    no set satisfies %s\n", w.Unmet)
@@ -43,10 +43,10 @@ func (w *Why) printWhy(b *strings.Builder) {
 		fmt.Fprintf(b, "    in the way: claim %s with %s\n", owner.Claim, strings.Join(owner.Devices, ", "))
 	}
 	if w.Never {
-		fmt.Fprintln(b, "    it would not fit either if all devices of the node were free")
+		fmt.Fprintln(b, "    the claims would not fit even if all devices of the node were free")
 	}
 	if w.Unknown != "" {
-		fmt.Fprintf(b, "    not known: %s\n", w.Unknown)
+		fmt.Fprintf(b, "    the search for the cause ended early: %s\n", w.Unknown)
 	}
 }
 
@@ -62,22 +62,25 @@ func (e *Explanation) printPreferences(b *strings.Builder) {
 	if e.Outcome == "" {
 		return
 	}
-	fmt.Fprintf(b, "    %s", e.Outcome)
+	fmt.Fprint(b, "    preferences: ")
+	if len(e.Preferences) == 0 {
+		fmt.Fprint(b, "not evaluated")
+	}
 	for i, p := range e.Preferences {
-		by := ", then "
-		if i == 0 {
-			by = " by "
+		if i > 0 {
+			fmt.Fprint(b, ", then ")
 		}
-		fmt.Fprint(b, by, p.Name)
+		fmt.Fprint(b, p.Name)
 		if len(e.Claims) > 1 {
 			fmt.Fprintf(b, " (claim %s)", p.Claim)
 		}
-		fmt.Fprint(b, ": ", allocator.DescribeValue(p.Value.Value, p.Losses))
+		fmt.Fprint(b, " ", allocator.DescribeValue(p.Value.Value, p.Losses))
 	}
 	if e.Outcome == allocator.PreferenceBestFound {
-		fmt.Fprint(b, "; the search for better ones ended before it was through")
+		fmt.Fprintln(b, "; the search ended early, so better devices may exist")
+	} else {
+		fmt.Fprintln(b, "; no better devices exist on the node")
 	}
-	fmt.Fprintln(b)
 }
 
 // DevicesByRequest lists the devices by request, with drivers and pools if there are several.

@@ -28,7 +28,7 @@ func (e *Explanation) String() string {
 		parts = append(parts, cause.Message)
 	}
 	if e.Never {
-		parts = append(parts, "it would not fit either if all devices of the node were free")
+		parts = append(parts, "the claims would not fit even if all devices of the node were free")
 	}
 	if len(e.InTheWay) > 0 || e.OthersInTheWay != nil {
 		parts = append(parts, "in the way: "+e.owners())
@@ -54,7 +54,7 @@ func (e *Explanation) problem() string {
 func (e *Explanation) shortage() string {
 	for _, r := range e.Requests {
 		if r.Free < r.Wanted && !strings.Contains(r.Name, "/") {
-			return fmt.Sprintf("request %s wants %d devices, %d of %d that match are free", e.named(r), r.Wanted, r.Free, r.Matching)
+			return fmt.Sprintf("request %s: too few matching devices are free (%d requested, %d match, %d free)", e.named(r), r.Wanted, r.Matching, r.Free)
 		}
 	}
 	return ""

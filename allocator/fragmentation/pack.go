@@ -36,7 +36,7 @@ type placing struct {
 	tries int
 }
 
-var errTriedEnough = errors.New("there are too many claims and nodes to try all")
+var errTriedEnough = errors.New("not all placements were tried, because there are too many claims and nodes")
 
 // newPlacing returns the state for placing groups. The devices of the given groups, which are not moved, are in use.
 func (c *cluster) newPlacing(groups []*group, tries int) *placing {
@@ -174,5 +174,5 @@ func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, er
 		}
 		tries = p.tries
 	}
-	return nil, "some claims would find no room, wherever the others were placed", nil
+	return nil, "no placement of all claims was found", nil
 }

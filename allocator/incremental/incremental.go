@@ -134,13 +134,13 @@ func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 		case !slices.Contains(c.names, r.Name):
 			return fmt.Errorf("the claim has no request %s, it has %s", r.Name, strings.Join(c.names, ", "))
 		case seen[name]:
-			return fmt.Errorf("request %s is there twice: it gets the devices of one alternative", name)
+			return fmt.Errorf("request %s is given twice: give it the devices of one alternative only", name)
 		}
 		seen[name] = true
 	}
 	for _, name := range c.names {
 		if request, _, _ := strings.Cut(name, "/"); c.Covers(name) && !seen[request] {
-			return fmt.Errorf("request %s is missing: the constraint is about its devices", request)
+			return fmt.Errorf("request %s is missing: the constraint covers its devices", request)
 		}
 	}
 	return nil

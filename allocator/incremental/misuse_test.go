@@ -56,8 +56,8 @@ func TestMisuse(t *testing.T) {
 		want     string
 	}{
 		"negative":         {five, []incremental.Request{{Name: "a", Count: 4}, {Name: "b", Count: -1}}, "request b: -1 devices"},
-		"twice":            {five, []incremental.Request{{Name: "a", Count: 2}, {Name: "a", Count: 1}}, "request a is there twice"},
-		"two alternatives": {five, []incremental.Request{{Name: "x/small", Count: 2}, {Name: "x/small", Count: 1}}, "request x is there twice"},
+		"twice":            {five, []incremental.Request{{Name: "a", Count: 2}, {Name: "a", Count: 1}}, "request a is given twice"},
+		"two alternatives": {five, []incremental.Request{{Name: "x/small", Count: 2}, {Name: "x/small", Count: 1}}, "request x is given twice"},
 		"unknown":          {five, []incremental.Request{{Name: "x/large", Count: 2}}, "the claim has no request x/large, it has a, b, x/small, others"},
 		"missing":          {five, []incremental.Request{{Name: "a", Count: 1}, {Name: "b", Count: 1}}, "request x is missing"},
 		"no device":        {append(five[:4:4], incremental.Device{Driver: "d"}), []incremental.Request{{Name: "a", Count: 2}, {Name: "b", Count: 1}}, "device 4 is nil"},

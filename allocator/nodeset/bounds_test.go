@@ -49,11 +49,11 @@ func TestNearestMisses(t *testing.T) {
 		want          string
 	}{
 		"room": {5, 3, []nodeset.Node{rack("n0", "a", 3, false), rack("n1", "a", 3, false)},
-			"constraint celset.dev/set: no set of 2 nodes, 0 of them with pods of the group, satisfies it and has room for 5 pods: 2 of 2 nodes can take a pod, " +
-				"and all of them together 4; nodes n0, n1 satisfy it, but don't take 5 pods together: n0 takes 2: room, n1 takes 2: room"},
+			"no set of 2 nodes satisfies constraint celset.dev/set and can take 5 pods: 2 of 2 nodes can take a pod, " +
+				"together at most 4 pods; nodes n0, n1 satisfy the constraint, but together they can't take 5 pods: n0 can take 2: room, n1 can take 2: room"},
 		"placed": {1, 1, []nodeset.Node{rack("n0", "a", 0, true), rack("n1", "b", 1, false), rack("n2", "b", 1, false)},
-			"constraint celset.dev/set: no set of 2 nodes, 1 of them with pods of the group, satisfies it: 2 of 3 nodes can take a pod" +
-				"; there is a set of 2 nodes that can take pods, but it does not have all of the nodes on which pods of the group run: n0"},
+			"no set of 2 nodes, of which 1 already run pods of the group, satisfies constraint celset.dev/set: 2 of 3 nodes can take a pod" +
+				"; a set of 2 nodes satisfies the constraint and can take pods, but it does not contain all nodes where pods of the group already run: n0"},
 	} {
 		p := &problem{nodes: test.nodes, needs: []int{1}, group: nodeset.Group{
 			Namespace: "default", Name: "g", Kinds: []int{test.pods}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: expressions[0], PodsPerNode: test.perNode},

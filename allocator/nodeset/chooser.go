@@ -71,7 +71,7 @@ type chosen struct {
 // It returns nil if no set does. The condition may be nil. The error names the group or the object with the constraint.
 func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, only *condition, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
-		return nil, p.failed(nil, fmt.Sprintf("%d nodes are wanted, at most %d are chosen together", size, v1alpha1.MaxNodeSetSize))
+		return nil, p.failed(nil, fmt.Sprintf("the group needs %d nodes, the limit is %d: use fewer pods, or a larger podsPerNode", size, v1alpha1.MaxNodeSetSize))
 	}
 	all := allocator.Prepared{p.Claim.UID: prepared}
 	opts = append([]allocator.Option{
@@ -80,7 +80,7 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	r := readingOf(prepared.Expressions())
 	for i := range nodes {
 		if n := &nodes[i]; n.Placed && r.all && len(n.Labels) > device.MaxLabels {
-			return nil, p.failed(nil, fmt.Sprintf("node %s, on which a pod of the group runs, has more than %d labels: name those that the expression reads", n.Name, device.MaxLabels))
+			return nil, p.failed(nil, fmt.Sprintf("node %s runs a pod of the group and has more than %d labels: read labels by key in the expression", n.Name, device.MaxLabels))
 		}
 	}
 	members := p.members(nodes, r)

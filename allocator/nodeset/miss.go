@@ -36,13 +36,13 @@ func (s *Search) Reason(why Refusals) string {
 	if s.tried.sizes[0] != s.tried.sizes[1] {
 		size += fmt.Sprintf(" to %d", s.tried.sizes[1])
 	}
-	text := fmt.Sprintf("constraint %s/%s: no set of %s nodes, %d of them with pods of the group, satisfies it", v1alpha1.AttributeDomain, s.Constraint.Name, size, s.placed())
+	text := fmt.Sprintf("no set of %s nodes%s satisfies constraint %s/%s", size, s.alreadyPlaced(), v1alpha1.AttributeDomain, s.Constraint.Name)
 	if s.podsPerNode() > 1 {
-		text += fmt.Sprintf(" and has room for %d pods", s.tried.count)
+		text += fmt.Sprintf(" and can take %d pods", s.tried.count)
 	}
 	text += fmt.Sprintf(": %d of %d nodes can take a pod", able, len(s.Nodes))
 	if s.podsPerNode() > 1 && s.tried.most < s.tried.count {
-		text += fmt.Sprintf(", and all of them together %d", s.tried.most)
+		text += fmt.Sprintf(", together at most %d pods", s.tried.most)
 	}
 	counts := map[string]int{}
 	for _, kind := range why {
@@ -55,6 +55,14 @@ func (s *Search) Reason(why Refusals) string {
 		text += fmt.Sprintf(", %d %s", counts[reason], reason)
 	}
 	return text
+}
+
+// alreadyPlaced returns a relative clause with the number of nodes that run pods of the group, or "".
+func (s *Search) alreadyPlaced() string {
+	if s.placed() == 0 {
+		return ""
+	}
+	return fmt.Sprintf(", of which %d already run pods of the group,", s.placed())
 }
 
 // NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that satisfy
@@ -90,8 +98,8 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 	if len(unable) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; nearest miss: %d of %d nodes of a set can take a pod, not %s",
-		nearest.Size()-len(unable), nearest.Size(), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
+	return fmt.Sprintf("; nearest miss: a set of %d nodes satisfies the constraint, but %d of them can't take a pod: %s",
+		nearest.Size(), len(unable), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
 }
 
 // withoutRoom names nodes that satisfy the expression and can each take a pod, but not all pods together, and says why.
@@ -119,12 +127,12 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 			lacks = append(lacks, why)
 		}
 	}
-	text := fmt.Sprintf("; nodes %s satisfy it, but don't take %d pods together", listed(names), s.tried.count)
+	text := fmt.Sprintf("; nodes %s satisfy the constraint, but together they can't take %d pods", listed(names), s.tried.count)
 	if len(lacks) > 0 {
 		return text + ": " + listed(lacks)
 	}
 	if s.Hosts.Compete() {
-		text += ": devices that several nodes can reach are not enough for all of them, or a claim of several pods can't be used on all nodes"
+		text += ": the nodes share too few devices, or several pods use a claim that is not available on all of the nodes"
 	}
 	return text
 }
@@ -139,7 +147,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 		load := make(Load, len(s.Kinds))
 		load[kind] = most + 1
 		if why, err := s.Hosts.Refusal(ctx, node, load); err == nil && why != "" {
-			return fmt.Sprintf("%s takes %d: %s", s.Nodes[node].Name, most, why)
+			return fmt.Sprintf("%s can take %d: %s", s.Nodes[node].Name, most, why)
 		}
 	}
 	return ""
@@ -158,7 +166,7 @@ func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Opt
 	if set, err := s.choose(ctx, problem, prepared, s.Nodes, nil, opts...); err != nil || set == nil {
 		return ""
 	}
-	return "; there are nodes that satisfy it, but some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach: these are for one pod of the group"
+	return "; some nodes satisfy the constraint, but pods on several nodes would get the same device or use the same counters of a pool that the nodes share"
 }
 
 // listed joins at most [MaxReasons] names.
@@ -194,7 +202,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 	if set, err := s.choose(ctx, problem, prepared, nodes, nil, opts...); err != nil || set == nil {
 		return ""
 	}
-	return fmt.Sprintf("; there is a set of %d nodes that can take pods, but it does not have all of the nodes on which pods of the group run: %s", s.tried.sizes[0], listed(names))
+	return fmt.Sprintf("; a set of %d nodes satisfies the constraint and can take pods, but it does not contain all nodes where pods of the group already run: %s", s.tried.sizes[0], listed(names))
 }
 
 // Standing names the pods of a namespace, and counts the pods of other namespaces.

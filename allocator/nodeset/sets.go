@@ -93,7 +93,7 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 			return true
 		}
 		if isKnown || len(sets) == MaxSets {
-			failure = fmt.Errorf("the pod may get more than %d sets of devices that the expression tells apart, or %d at all: narrow them by selectors or constraints in the claim, or read fewer attributes%w",
+			failure = fmt.Errorf("the pod can get more than %d sets of devices that differ for the expression, or more than %d sets in total: narrow the devices with selectors or constraints in the claim, or read fewer attributes%w",
 				MaxSets, MaxAllocations, structured.ErrFailedAllocationOnNode)
 			return false
 		}

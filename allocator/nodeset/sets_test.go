@@ -458,9 +458,9 @@ func TestSetsAreLimited(t *testing.T) {
 		claims          []pod
 		want            string
 	}{
-		"sets":        {expression: ofDevices[0], nics: 12, differ: true, claims: []pod{{nics: 6}}, want: "the pod may get more than 256 sets of devices that the expression tells apart"},
-		"allocations": {expression: ofDevices[0], nics: 18, tainted: true, claims: []pod{{nics: 9}}, want: "or 16384 at all"},
-		"devices":     {expression: ofDevices[0], nics: 70, claims: []pod{{nics: 30}, {nics: 30}, {nics: 5}}, want: "65 devices, at most 64 are compared"},
+		"sets":        {expression: ofDevices[0], nics: 12, differ: true, claims: []pod{{nics: 6}}, want: "the pod can get more than 256 sets of devices that differ for the expression"},
+		"allocations": {expression: ofDevices[0], nics: 18, tainted: true, claims: []pod{{nics: 9}}, want: "or more than 16384 sets in total"},
+		"devices":     {expression: ofDevices[0], nics: 70, claims: []pod{{nics: 30}, {nics: 30}, {nics: 5}}, want: "the pod gets 65 devices, the limit for n.devices is 64"},
 		"none":        {expression: ofDevices[9], nics: 70, differ: true, claims: []pod{{nics: 30}}},
 	} {
 		t.Run(name, func(t *testing.T) {

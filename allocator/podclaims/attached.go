@@ -47,7 +47,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 		}
 	}
 	if at := claim.Status.Allocation.AllocationTimestamp; waits && at != nil && at.Add(c.BindingTimeout).Before(now) {
-		return fmt.Errorf("claim %s was allocated at %s, and its devices did not get their binding conditions within bindingTimeout, %s: %s",
+		return fmt.Errorf("claim %s was allocated at %s, but its devices did not get their binding conditions within the bindingTimeout of %s: %s",
 			klog.KObj(claim), at.UTC().Format(time.RFC3339), c.BindingTimeout, remedy(claim, pod))
 	}
 	return nil
@@ -56,7 +56,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 // remedy describes, in an error message, when the claim loses its allocation.
 func remedy(claim *resourceapi.ResourceClaim, pod types.UID) string {
 	if onlyConsumer(claim, pod) {
-		return "the scheduler takes the allocation back, and looks for devices again"
+		return "the scheduler releases the devices and searches again"
 	}
 	return "the allocation stays until the other pods that use the claim end"
 }

@@ -49,7 +49,7 @@ func (c *Checker) request(claim *resourceapi.ResourceClaim, request *resourceapi
 		return exists(claim, request.Name, request.Exactly.DeviceClassName, classes)
 	}
 	if len(request.FirstAvailable) > 0 && !c.PrioritizedList {
-		return fmt.Errorf("claim %s, request %s: firstAvailable needs the feature gate DRAPrioritizedList of the scheduler, which is off", klog.KObj(claim), request.Name)
+		return fmt.Errorf("claim %s, request %s: firstAvailable needs the feature gate DRAPrioritizedList, which is off in the scheduler: enable it there", klog.KObj(claim), request.Name)
 	}
 	for i := range request.FirstAvailable {
 		alternative := &request.FirstAvailable[i]

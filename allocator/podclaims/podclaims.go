@@ -94,13 +94,13 @@ func (c *Checker) usable(pod *v1.Pod, claim *resourceapi.ResourceClaim, isOwned 
 
 // Deleted returns the error about a claim that is being deleted.
 func Deleted(claim *resourceapi.ResourceClaim) error {
-	return fmt.Errorf("claim %s is being deleted%s: create it again when it is gone", klog.KObj(claim), heldBy(claim))
+	return fmt.Errorf("claim %s is being deleted%s: create the claim again after it is deleted", klog.KObj(claim), heldBy(claim))
 }
 
 // heldBy returns the reason why the deletion is not complete yet, as part of a message.
 func heldBy(claim *resourceapi.ResourceClaim) string {
 	if n := len(claim.Status.ReservedFor); n > 0 {
-		return fmt.Sprintf(", which waits for the consumers in status.reservedFor (%d)", n)
+		return fmt.Sprintf(", but is still in use by %d consumers in status.reservedFor", n)
 	}
 	return ""
 }
@@ -108,7 +108,7 @@ func heldBy(claim *resourceapi.ResourceClaim) string {
 // withOwner adds the owner of a claim to an error.
 func withOwner(err error, claim *resourceapi.ResourceClaim) error {
 	if owner := metav1.GetControllerOf(claim); owner != nil {
-		return fmt.Errorf("%w: it was made for %s %s", err, owner.Kind, owner.Name)
+		return fmt.Errorf("%w: the claim was created for %s %s", err, owner.Kind, owner.Name)
 	}
 	return err
 }

@@ -47,14 +47,14 @@ func TestFind(t *testing.T) {
 		{name: "named"},
 		{name: "missing", absent: true, err: `resourceclaims.resource.k8s.io "c" not found`},
 		{name: "deleted", claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}},
-			err: "claim ns/c is being deleted: create it again when it is gone"},
+			err: "claim ns/c is being deleted: create the claim again after it is deleted"},
 		{name: "deleted and in use", claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}, Status: resourceapi.ResourceClaimStatus{ReservedFor: consumers(2)}},
-			err: "claim ns/c is being deleted, which waits for the consumers in status.reservedFor (2): create it again when it is gone"},
+			err: "claim ns/c is being deleted, but is still in use by 2 consumers in status.reservedFor: create the claim again after it is deleted"},
 		{name: "deleted after the pod was bound", claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: ptr.To(metav1.Now())}},
 			edit: func(pod *v1.Pod) { pod.Spec.NodeName = "n" }},
 		{name: "own", made: true, claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner("Pod", "p")}}},
 		{name: "another pod's", made: true, claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner("Pod", "other")}},
-			err: "ResourceClaim ns/c was not created for Pod ns/p (Pod is not owner): it was made for Pod other"},
+			err: "ResourceClaim ns/c was not created for Pod ns/p (Pod is not owner): the claim was created for Pod other"},
 		{name: "nobody's", made: true, err: "ResourceClaim ns/c was not created for Pod ns/p (Pod is not owner)"},
 		{name: "another pod's, by its name", claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner("Pod", "other")}}},
 		{name: "of the group", made: true, claim: resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{OwnerReferences: owner("PodGroup", "g")}},
@@ -132,7 +132,7 @@ func TestClasses(t *testing.T) {
 	claims := []*resourceapi.ResourceClaim{claim}
 	on, off := Checker{PrioritizedList: true}, Checker{}
 	require.NoError(t, on.Classes(claims, classes{"gpu.example.com", "nic.example.com"}))
-	require.EqualError(t, off.Classes(claims, classes{"gpu.example.com"}), "claim ns/c, request b: firstAvailable needs the feature gate DRAPrioritizedList of the scheduler, which is off")
+	require.EqualError(t, off.Classes(claims, classes{"gpu.example.com"}), "claim ns/c, request b: firstAvailable needs the feature gate DRAPrioritizedList, which is off in the scheduler: enable it there")
 	require.EqualError(t, on.Classes(claims, classes{"gpu.example.com"}), "claim ns/c, request b/y: device class nic.example.com does not exist")
 	require.EqualError(t, on.Classes(claims, classes{"gpus.example.com"}), `claim ns/c, request a: device class gpu.example.com does not exist; did you mean "gpus.example.com"?`)
 }
@@ -146,7 +146,7 @@ func TestAttached(t *testing.T) {
 	status := func(device, condition string) resourceapi.AllocatedDeviceStatus {
 		return resourceapi.AllocatedDeviceStatus{Driver: "d", Pool: "p", Device: device, Conditions: []metav1.Condition{{Type: condition, Status: metav1.ConditionTrue, Reason: "R", Message: "m"}}}
 	}
-	const again = ": the scheduler takes the allocation back, and looks for devices again"
+	const again = ": the scheduler releases the devices and searches again"
 	for _, c := range []struct {
 		name     string
 		age      time.Duration
@@ -159,9 +159,9 @@ func TestAttached(t *testing.T) {
 		{name: "waiting", age: time.Minute, results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready")}},
 		{name: "attached", age: time.Hour, results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready")}, statuses: []resourceapi.AllocatedDeviceStatus{status("a", "ready")}},
 		{name: "late", age: time.Hour, results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready")},
-			err: "claim ns/c was allocated at 2026-01-02T02:04:05Z, and its devices did not get their binding conditions within bindingTimeout, 10m0s" + again},
+			err: "claim ns/c was allocated at 2026-01-02T02:04:05Z, but its devices did not get their binding conditions within the bindingTimeout of 10m0s" + again},
 		{name: "late, another condition", age: time.Hour, results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready", "more")}, statuses: []resourceapi.AllocatedDeviceStatus{status("a", "ready")},
-			err: "claim ns/c was allocated at 2026-01-02T02:04:05Z, and its devices did not get their binding conditions within bindingTimeout, 10m0s" + again},
+			err: "claim ns/c was allocated at 2026-01-02T02:04:05Z, but its devices did not get their binding conditions within the bindingTimeout of 10m0s" + again},
 		{name: "failed", results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready")}, statuses: []resourceapi.AllocatedDeviceStatus{status("a", "failed")},
 			err: "claim ns/c: device d/p/a has the binding failure condition failed (R: m)" + again},
 		{name: "failed in use", reserved: 2, results: []resourceapi.DeviceRequestAllocationResult{result("a", "ready")}, statuses: []resourceapi.AllocatedDeviceStatus{status("a", "failed")},

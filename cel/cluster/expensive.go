@@ -20,9 +20,9 @@ func (e *Environment) Expensive(s *Selector) []*Error {
 		}
 		most := fmt.Sprintf("up to %d", estimate.Max)
 		if estimate.Max == math.MaxUint64 {
-			most = "more than can be told"
+			most = "an unknown number of"
 		}
-		all = append(all, &Error{part.path, fmt.Errorf("an evaluation may cost %s by estimate, and fails on a cluster where it costs more than %d: %s", most, e.limit, advice.Evaluation)})
+		all = append(all, &Error{part.path, fmt.Errorf("an evaluation may cost %s CEL cost units by estimate, and fails on a cluster where it costs more than %d: %s", most, e.limit, advice.Evaluation)})
 	}
 	return all
 }

@@ -170,13 +170,13 @@ func (f *fieldFinder) note(member tree.Member, names []string) {
 	case near == "" && !member.Read:
 		return
 	case near == "":
-		near = "; there are " + strings.Join(names[:min(len(names), mostUnknown)], ", ")
+		near = "; the fields are " + strings.Join(names[:min(len(names), mostUnknown)], ", ")
 	}
 	of := tree.QualifiedName(member.Container)
 	if of != "" {
 		of += "."
 	}
-	message := fmt.Sprintf("%.200s: there is no such field%s", of+member.Name, near)
+	message := fmt.Sprintf("%.200s: no such field%s", of+member.Name, near)
 	if !slices.Contains(f.unknown, message) {
 		f.unknown = append(f.unknown, message)
 	}

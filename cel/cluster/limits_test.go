@@ -156,11 +156,11 @@ func TestLargeExpressionsDoNotCompile(t *testing.T) {
 		strings.Repeat("[1].all(x, ", 60) + "true" + strings.Repeat(")", 60):                            "nested more than 100 levels deep",
 		strings.Repeat("[", 40) + strings.Repeat("]", 40) + " == []":                                    "a type has more than 32 names",
 		"managedCluster.metadata.name.matches('(abcdefghijklmnopqrstuvwxyz){1000}')":                    "more than 20000 instructions",
-		"managedCluster.metadata.name.matches(r'" + strings.Repeat(`\pL`, 100) + "')":                   "names 100 classes of characters, the limit is 64",
-		"managedCluster.metadata.name.findAll('" + strings.Repeat("(a|b)*", 40) + "') == []":            "has 40 groups, the limit is 32: write (?:x) in place of (x)",
-		"managedCluster.metadata.name.find('" + strings.Repeat("a", 17_000) + "') == ''":                "the regular expression has 17000 bytes, the limit is 16384",
-		strings.Repeat("managedCluster.metadata.name == 'a' || ", 2000) + "managedCluster.spec == null": "more than 10240 words and signs",
-		"managedCluster.metadata.name == '" + strings.Repeat("é", 11_000) + "'":                         "11000 characters that are not ASCII, more than 10240",
+		"managedCluster.metadata.name.matches(r'" + strings.Repeat(`\pL`, 100) + "')":                   "names 100 classes of characters, the limit is 64: use fewer classes",
+		"managedCluster.metadata.name.findAll('" + strings.Repeat("(a|b)*", 40) + "') == []":            "has 40 groups, the limit is 32: write (?:x) instead of (x)",
+		"managedCluster.metadata.name.find('" + strings.Repeat("a", 17_000) + "') == ''":                "the regular expression has 17000 bytes, the limit is 16384: shorten it",
+		strings.Repeat("managedCluster.metadata.name == 'a' || ", 2000) + "managedCluster.spec == null": "more than 10240 words and symbols",
+		"managedCluster.metadata.name == '" + strings.Repeat("é", 11_000) + "'":                         "11000 characters that are not ASCII, the limit is 10240",
 	} {
 		_, err := environment.Compile(t.Context(), expressions(text), nil)
 		require.Error(t, err, message)

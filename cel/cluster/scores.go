@@ -24,7 +24,7 @@ const (
 	// from score name to quantity.
 	QuantitiesAnnotation = setscores.QuantitiesAnnotation
 
-	wrongReceiver = "%s() can be called on " + clusterVariable + " only"
+	wrongReceiver = "%s() can only be called on " + clusterVariable
 )
 
 // Hub is the data that expressions read besides the cluster.

@@ -82,13 +82,13 @@ func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint 
 		}
 		count, err := strconv.ParseUint(quantities[name], 10, 63)
 		if err != nil {
-			return nil, fmt.Errorf("the annotation %s of AddOnPlacementScore %s/%s must have a whole number that is not negative for %q",
+			return nil, fmt.Errorf("the annotation %s of AddOnPlacementScore %s/%s must have a non-negative integer for %q",
 				QuantitiesAnnotation, object.Namespace, object.Name, name)
 		}
 		result[key.State] = int64(count)
 	}
 	if len(result) == 0 {
-		return nil, fmt.Errorf("AddOnPlacementScore %s/%s says nothing of sets of class %q and constraint %q with %d devices",
+		return nil, fmt.Errorf("AddOnPlacementScore %s/%s has no score for sets of class %q and constraint %q with %d devices",
 			object.Namespace, object.Name, class, constraint, devices)
 	}
 	return result, nil

@@ -95,8 +95,8 @@ func TestCompileErrors(t *testing.T) {
 		"no such field":    {"devices.all(d,\n  d.name == 'x')", cel.ReasonInvalid, 2, 4, "undefined field 'name'"},
 		"not a list":       {"devices.driver == 'x'", cel.ReasonInvalid, 1, 8, "does not support field selection"},
 		"capacity as int":  {"devices.all(d, d.capacity[d.driver].memory > 3)", cel.ReasonInvalid, 1, 44, "no matching overload for '_>_'"},
-		"list":             {"devices", cel.ReasonType, 1, 1, "it returns list(kubernetes.DRADevice)"},
-		"int":              {"devices.size()", cel.ReasonType, 1, 1, "it returns int"},
+		"list":             {"devices", cel.ReasonType, 1, 1, "but returns list(kubernetes.DRADevice)"},
+		"int":              {"devices.size()", cel.ReasonType, 1, 1, "but returns int"},
 		"unordered device": {"devices.max() == devices[0]", cel.ReasonInvalid, 1, 12, "no matching overload for 'max'"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -274,7 +274,7 @@ func (k keyKind) wrong(key string, written writtenLookUp) string {
 	case k == idKeys && !isID(key):
 		return fmt.Sprintf("no device can have the name %q in a domain: a name is a C identifier of at most %d characters, such as memory_size", key, resourceapi.DeviceMaxIDLength)
 	case k == labelKeys && key != AbleLabel && len(validation.IsQualifiedName(key)) > 0:
-		return fmt.Sprintf("no node can have the label %q: a key is letters, digits and -_., after a DNS subdomain and a slash if it has one", key)
+		return fmt.Sprintf("no node can have the label %q: a label key has letters, digits, '-', '_' and '.', optionally after a DNS subdomain and a slash", key)
 	default:
 		return ""
 	}

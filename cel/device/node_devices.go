@@ -36,7 +36,7 @@ type OfDriver struct {
 // have equal values.
 func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	if len(devices) > MaxNodeDevices {
-		return resourceapi.DeviceAttribute{}, fmt.Errorf("%d devices, at most %d are compared", len(devices), MaxNodeDevices)
+		return resourceapi.DeviceAttribute{}, fmt.Errorf("the pod gets %d devices, the limit for n.devices is %d", len(devices), MaxNodeDevices)
 	}
 	texts := make([]string, len(devices))
 	for i := range devices {
@@ -60,7 +60,7 @@ type nodeDevices struct {
 func devicesOf(node *resourceapi.Device) *nodeDevices {
 	text := node.Attributes[NodeDevices].StringValue
 	if text == nil {
-		return &nodeDevices{list: types.NewErr("the devices of the node are not known")}
+		return &nodeDevices{list: types.NewErr("n.devices is not available for this node")}
 	}
 	var decoded []OfDriver
 	if err := json.Unmarshal([]byte(*text), &decoded); err != nil {

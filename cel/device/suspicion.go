@@ -84,7 +84,7 @@ func (s *suspicions) constant(conjunct ast.Expr) {
 		reads = reads || tree.IsIdent(part, s.set) && !hidden.Has(s.set)
 	})
 	if !reads {
-		s.report(conjunct, "this part reads none of the %s, so that it is the same for every set: remove it, or compare something of the %s", s.set, s.set)
+		s.report(conjunct, "this part does not read the %s, so its result is the same for every set: remove it, or compare an attribute of the %s", s.set, s.set)
 	}
 }
 
@@ -112,7 +112,7 @@ func (s *suspicions) maps(expr ast.Expr) {
 	if s.set == "" {
 		of, element = devicesVariable, deviceVariable
 	}
-	s.report(expr, "%s compares maps, which are equal and empty for %s that have nothing of the domain: compare one attribute, such as %s.attributes['gpu.example.com'].model",
+	s.report(expr, "%s compares maps, which are empty and equal for %s without attributes of the domain: compare one attribute, such as %s.attributes['gpu.example.com'].model",
 		written(expr), of, element)
 }
 
@@ -138,10 +138,10 @@ func (s *suspicions) itself(expr ast.Expr) {
 	}
 	always := tree.IsCall(expr, trueOfItself...)
 	if s.set == "" {
-		s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be another attribute, or a constant", written(expr), always)
+		s.report(expr, "both sides of %s are the same, so the result is always %t: change one side to another attribute or to a constant", written(expr), always)
 		return
 	}
-	s.report(expr, "both sides of %s are the same, so that it is always %t: one side should be of another of the %s", written(expr), always, s.set)
+	s.report(expr, "both sides of %s are the same, so the result is always %t: change one side to read another one of the %s", written(expr), always, s.set)
 }
 
 // written returns the symbol of an operator, or the name of a function.

@@ -22,7 +22,7 @@ import (
 )
 
 // ErrTooMany is returned by [Turns.Take] if the maximum number of callers of the tenant already wait.
-var ErrTooMany = errors.New("too many wait")
+var ErrTooMany = errors.New("too many callers are waiting")
 
 // Turns limits the number of concurrent callers. Tenants take turns, and at most one caller of each tenant works at a time. It is
 // safe for concurrent use.

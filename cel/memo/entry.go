@@ -10,7 +10,7 @@ import (
 )
 
 // ErrInterrupted is returned by [Entry.Find] if the context ended while another caller was computing the value.
-var ErrInterrupted = errors.New("interrupted while waiting for what somebody else finds out")
+var ErrInterrupted = errors.New("interrupted while another caller computes the same value")
 
 // Entry holds one value, or has no value yet. It may be used after the memory has dropped it.
 type Entry[K comparable, V any] struct {

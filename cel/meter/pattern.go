@@ -134,10 +134,10 @@ func (e *PatternError) Error() string { return e.message }
 // is too large. Otherwise it parses the regular expression and returns the parser's error.
 func PatternOf(text string) (Pattern, error) {
 	if len(text) > MaxPatternLength {
-		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d", len(text), MaxPatternLength)}
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d: shorten it", len(text), MaxPatternLength)}
 	}
 	if classes := classesOf(text); classes > maxClasses {
-		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression names %d classes of characters, the limit is %d", classes, maxClasses)}
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression names %d classes of characters, the limit is %d: use fewer classes", classes, maxClasses)}
 	}
 	result := Pattern{Parsing: parseTime(text)}
 	if result.Parsing > MaxPatternParsing {
@@ -149,7 +149,7 @@ func PatternOf(text string) (Pattern, error) {
 	}
 	groups := parsed.MaxCap()
 	if groups > maxGroups {
-		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d groups, the limit is %d: write (?:x) in place of (x)", groups, maxGroups)}
+		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d groups, the limit is %d: write (?:x) instead of (x)", groups, maxGroups)}
 	}
 	size := instructionsOf(parsed)
 	if size > MaxPatternInstructions {

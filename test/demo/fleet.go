@@ -134,7 +134,7 @@ func (f *fleetDemo) totals(ctx context.Context) error {
 	if err := misled.apply(ctx, "fleet/ring-4-connected.yaml"); err != nil {
 		return err
 	}
-	return misled.showWaiting(ctx, "ring", "ring4: no set of 4 free devices")
+	return misled.showWaiting(ctx, "ring", "no set of 4 free devices satisfies constraint ring4")
 }
 
 // sets shows a Placement that selects clusters by their number of sets.

@@ -46,7 +46,7 @@ func (d *demo) noSets(ctx context.Context) error {
 	if err := d.apply(ctx, "ring-4-connected.yaml", "name: ring\n", "name: ring-again\n"); err != nil {
 		return err
 	}
-	if err := d.showWaiting(ctx, "ring-again", "ring4: no set of 4 free devices"); err != nil {
+	if err := d.showWaiting(ctx, "ring-again", "no set of 4 free devices satisfies constraint ring4"); err != nil {
 		return err
 	}
 	d.say("5. Another pod, ring-stock, with the same claim, but for the scheduler profile that Kubernetes has by default.")

@@ -67,7 +67,7 @@ func TestGettingStarted(t *testing.T) {
 	for _, command := range inline {
 		output, err := reader.shell(ctx, command[1])
 		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 && strings.Contains(command[1], " simulate ") {
-			require.Contains(t, output, "node demo-1: no: constraint ring4: no set of 4 free devices satisfies it")
+			require.Contains(t, output, "node demo-1: no: no set of 4 free devices satisfies constraint ring4")
 			continue
 		}
 		require.NoError(t, err, "%s\n%s", command[1], output)

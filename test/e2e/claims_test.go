@@ -19,7 +19,7 @@ import (
 )
 
 // noSetFree is in the event of a pod that waits for devices of the ring.
-const noSetFree = "constraint ring4: no set of 4 free devices satisfies it"
+const noSetFree = "no set of 4 free devices satisfies constraint ring4"
 
 // TestContainerSeesConnectedDevices follows the user stories to their end. The nodes of kwok have enough free devices, but not
 // connected ones.

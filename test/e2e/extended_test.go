@@ -60,7 +60,7 @@ func TestContainerWithoutAClaimSeesConnectedDevices(t *testing.T) {
 	require.Equal(t, connected, devices)
 
 	runExtended(t, "second")
-	require.NoError(t, waitEvent(t.Context(), "second", "FailedScheduling", "request container-0-request-0: 3 of 4 devices"))
+	require.NoError(t, waitEvent(t.Context(), "second", "FailedScheduling", "request container-0-request-0: too few matching devices are free (3 of 4 requested)"))
 	require.NoError(t, remove(t.Context(), "first"))
 	_, err = waitRunning(t.Context(), "second")
 	require.NoError(t, err)

@@ -118,7 +118,7 @@ func (l *explainLab) usedUp(t *testing.T) explained {
 	}
 	return explained{
 		Pod:    l.podWith(t, partitionsOf(class, 4, 1)...),
-		reason: "counters don't suffice: of counter slots of counter set card of pool " + class + "/" + l.Nodes[open] + " 4 are wanted, 2 of 4 are free",
+		reason: "not enough counters are free: counter slots of counter set card of pool " + class + "/" + l.Nodes[open] + ": 4 needed, 2 of 4 free",
 	}
 }
 

@@ -51,7 +51,7 @@ func (l *explainLab) kinds() []explainedKind {
 	}
 	kinds := []explainedKind{
 		{"fits", with("", func(*corev1.Pod) {})},
-		{"too many devices", claim("4 of 5 devices", func(class string) []env.Part { return l.parts(class, ringSize+1) })},
+		{"too many devices", claim("4 of 5 requested", func(class string) []env.Part { return l.parts(class, ringSize+1) })},
 		{"no set", claim("no set", func(class string) []env.Part {
 			return []env.Part{env.Request("r", class, 2), env.Constrained("three", "size(devices) == 3")}
 		})},
@@ -95,7 +95,7 @@ func (l *explainLab) kinds() []explainedKind {
 			l.CreatePodAsIs(t, l.here(env.Pod(l.name()+"-holder", env.CelsetProfile, l.name()+"-holder")))
 			l.EventuallyPod(t, l.name()+"-holder", "bound", isBound)
 			count := int64(1 + l.IntN(2))
-			return explained{Pod: l.podWith(t, l.parts(class, count)...), reason: map[int64]string{1: "", 2: "1 of 2 devices"}[count]}
+			return explained{Pod: l.podWith(t, l.parts(class, count)...), reason: map[int64]string{1: "", 2: "1 of 2 requested"}[count]}
 		}},
 		{"admin access to devices in use", func(t *testing.T) explained {
 			class := l.ring(t, open)

@@ -48,7 +48,7 @@ func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 		l.CreatePodAsIs(t, l.podWithExtended("too-many", v.profile, name, 3))
 		want := "cannot allocate all claims"
 		if v.profile == allProfile {
-			want = "request container-0-request-0: 2 of 3 devices"
+			want = "request container-0-request-0: too few matching devices are free (2 of 3 requested)"
 		}
 		l.RequireRefused(t, "too-many", want)
 		l.DeletePod(t, "pod")

@@ -181,9 +181,9 @@ func TestCommandLineAsksClusters(t *testing.T) {
 	}
 	text := ask(cli.ExitOK, 4, "simulate", "--contexts=west,east")
 	require.Regexp(t, `^cluster west\n  error: .*127.0.0.1:1.*\ncluster east: ResourceClaim .*/new\n  node .*: yes.*\n    claim .*\n  1 more node: yes\n$`, text)
-	require.Contains(t, ask(cli.ExitNegative, 9, "simulate", "--contexts=east"), "2 nodes: no: request mla: 8 of 9 devices")
+	require.Contains(t, ask(cli.ExitNegative, 9, "simulate", "--contexts=east"), "2 nodes: no: request mla: too few matching devices are free (8 of 9 requested)")
 	require.Contains(t, ask(cli.ExitFailure, 9, "simulate", "--contexts=east,west"), "the claims fit in no cluster that answered, and west did not")
-	require.Contains(t, ask(cli.ExitNegative, 9, "explain", "--contexts=east,east"), "wants 9, 8 match")
+	require.Contains(t, ask(cli.ExitNegative, 9, "explain", "--contexts=east,east"), "9 requested, 8 match")
 	decoder := utilyaml.NewYAMLToJSONDecoder(strings.NewReader(ask(cli.ExitOK, 4, "simulate", "--contexts=east,west", "-o", "yaml")))
 	for _, name := range []string{"east", "west"} {
 		var report map[string]any

@@ -109,7 +109,7 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 
 	for command, want := range map[string]string{
 		"explain":  "in the way: claim " + l.Namespace + "/" + own,
-		"simulate": "request mla: 7 of 8 devices",
+		"simulate": "request mla: too few matching devices are free (7 of 8 requested)",
 	} {
 		var stdout, stderr bytes.Buffer
 		args := []string{

@@ -68,11 +68,11 @@ func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	defer s.closing.RUnlock()
 	t := s.term.Load()
 	if t == nil || s.closed || !t.lease.isValid() {
-		return &guard.Refusal{Reason: inactive, Message: "this replica of the guard of allocations is not the leader, or will judge only when what was admitted before is stored; try again"}
+		return &guard.Refusal{Reason: inactive, Message: "this replica of the allocation guard is not the leader, or still waits until earlier allocations are stored; try again"}
 	}
 	refusal := t.guard.Judge(ctx, w)
 	if refusal == nil && !t.lease.isValid() {
-		return &guard.Refusal{Reason: inactive, Message: "the guard of allocations lost its lease while it judged; try again"}
+		return &guard.Refusal{Reason: inactive, Message: "the allocation guard lost its lease during the check; try again"}
 	}
 	return refusal
 }

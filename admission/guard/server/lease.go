@@ -32,7 +32,7 @@ type lease struct {
 }
 
 // errKept is the error of releasing a lease while writes are not settled, because the next leader would not wait for them.
-var errKept = errors.New("the guard does not know yet what became of all that it admitted, and keeps its lease until it expires")
+var errKept = errors.New("some admitted allocations are not stored yet, so the guard keeps its lease until the lease expires")
 
 // Get implements resourcelock.Interface.
 func (l *lease) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {

@@ -30,12 +30,12 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		judgements: metrics.NewHistogramVec(&metrics.HistogramOpts{
 			Subsystem: subsystem, Name: "judgement_duration_seconds", Buckets: []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3}, StabilityLevel: metrics.ALPHA,
-			Help: "Time to judge one write that gives devices to a claim, by result.",
+			Help: "Time to check one write that allocates devices to a claim, by result.",
 		}, []string{"result"}),
-		active:    gauge("active", "Whether this replica is the one that judges: 1 or 0."),
-		claims:    gauge("claims", "Number of claims that have devices or may get some any moment. It is 0 on a replica that does not judge."),
-		unsettled: gauge("unsettled_writes", "Number of writes that were admitted and of which it is not known yet what became of them."),
-		twice:     gauge("devices_allocated_twice", "Number of devices that several claims have as a whole: nobody judged one of the writes."),
+		active:    gauge("active", "1 if this replica checks allocations, otherwise 0."),
+		claims:    gauge("claims", "Number of claims with allocated devices or with an admitted allocation. It is 0 on a replica that does not check allocations."),
+		unsettled: gauge("unsettled_writes", "Number of admitted allocations that are not yet known to be stored or lost."),
+		twice:     gauge("devices_allocated_twice", "Number of devices that are allocated as a whole to several claims, because one of the writes bypassed the guard."),
 	}
 	for _, one := range []metrics.Registerable{m.judgements, m.active, m.claims, m.unsettled, m.twice} {
 		// Only Kubernetes' own registries create metrics on registration. This registry does not.

@@ -40,7 +40,7 @@ func DefaultElection() Election {
 // Validate returns an error if the durations have the wrong order.
 func (e Election) Validate() error {
 	if e.RetryPeriod <= 0 || e.RenewDeadline <= e.RetryPeriod || e.LeaseDuration <= e.RenewDeadline {
-		return fmt.Errorf("lease of the guard: the duration %s must be longer than the time for a renewal %s, and that longer than the time between two attempts %s",
+		return fmt.Errorf("lease of the guard: the duration %s must be longer than the time for a renewal %s, which must be longer than the time between two attempts %s",
 			e.LeaseDuration, e.RenewDeadline, e.RetryPeriod)
 	}
 	return nil

@@ -119,7 +119,7 @@ func TestAnswers(t *testing.T) {
 	answer := ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1"))
 	require.False(t, answer.Allowed)
 	require.Equal(t, int32(http.StatusServiceUnavailable), answer.Result.Code)
-	require.Equal(t, "this replica of the guard of allocations is not the leader, or will judge only when what was admitted before is stored; try again", answer.Result.Message)
+	require.Equal(t, "this replica of the allocation guard is not the leader, or still waits until earlier allocations are stored; try again", answer.Result.Message)
 	require.False(t, s.NeedLeaderElection())
 
 	run(t, s)

@@ -74,7 +74,7 @@ func (s *Server) lead(ctx context.Context, l *lease) {
 		go wait.UntilWithContext(ctx, s.selectPod, s.options.Election.RetryPeriod)
 	}
 	if !l.wasHandedOver() {
-		logger.Info("Guarding allocations soon, when all that was admitted before is stored or can't be any more", "after", s.options.Grace)
+		logger.Info("Waiting until allocations that were admitted earlier are stored or can't be stored any more", "after", s.options.Grace)
 		select {
 		case <-ctx.Done():
 			return
@@ -101,7 +101,7 @@ func (s *Server) lead(ctx context.Context, l *lease) {
 		case <-time.After(settlePeriod):
 		}
 		if err := t.guard.Settle(ctx, settleMost); err != nil && ctx.Err() == nil {
-			logger.Error(err, "Reading claims of which an admitted write was not seen")
+			logger.Error(err, "Reading claims whose admitted allocation is not stored yet")
 		}
 	}
 }

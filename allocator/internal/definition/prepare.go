@@ -295,7 +295,7 @@ const evaluators = 2
 func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
 	if len(text.text) > resourceapi.CELSelectorExpressionMaxLength {
 		// The API server refuses such a selector, but it may have been written to etcd directly.
-		outcome.err = fmt.Errorf("longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
+		outcome.err = fmt.Errorf("the expression is longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
 		return outcome, 0, nil
 	}
 	expression, wrong := p.judge.Judge(ctx, text.text, text.derives)

@@ -126,20 +126,20 @@ func (p *Pool) judge(available *availability.Availability, c *inventory.Candidat
 			return nil
 		}
 		overlap.Stale = true
-		overlap.Reason = "is a partition in an incomplete pool: the driver has not published all slices"
+		overlap.Reason = "is a partition in an incomplete pool: wait until the driver has published all ResourceSlices"
 		if p.pool.Invalid != "" {
 			overlap.Reason = "is a partition in an invalid pool: " + p.pool.Invalid
 		}
 	case availability.InUse:
 		overlap.Reason = "is in use"
 	case availability.SharesInUse:
-		overlap.Reason = "is chosen as a whole, and shares of it are in use"
+		overlap.Reason = "can't be allocated as a whole, because other claims use shares of it"
 	case availability.NoCapacity:
 		overlap.Stale = true
-		overlap.Reason = fmt.Sprintf("has not enough left of its capacity %s", name)
+		overlap.Reason = fmt.Sprintf("has too little free capacity %s", name)
 	case availability.NoCounters:
 		overlap.Stale = true
-		overlap.Reason = "shares counters with devices in use, and too little of them is left"
+		overlap.Reason = "shares counters with devices in use, and these counters have too little left"
 		overlap.InTheWay = p.consuming(c.Device)
 	}
 	return overlap

@@ -19,7 +19,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	s := given(t, "devices 16 mla-# index=#; claim c; want x 16; "+
 		"cel slow = devices.slice(0, 16).all(a, devices.all(b, devices.all(c, a == b || b != c || a != c)))").search(t)
 	s.Ctx = cancelledWhenWatched(t, nil)
-	c, r := s.cELConstraints[0], s.Requests[0][0][0]
+	c, r := s.celConstraints[0], s.Requests[0][0][0]
 	satisfied, err := r.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
@@ -95,7 +95,7 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)
-	r, c, device := s.Requests[0][0][0], s.cELConstraints[0], s.Inventory.Candidates[0]
+	r, c, device := s.Requests[0][0][0], s.celConstraints[0], s.Inventory.Candidates[0]
 	ctx, cancel := context.WithCancel(t.Context())
 	s.Ctx, s.evaluator.Context, s.Work.Ctx = ctx, ctx, ctx
 	_, err := r.decide()

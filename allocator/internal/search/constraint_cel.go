@@ -104,7 +104,7 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		}
 		c.pruner = c.pruners[0]
 	}
-	s.cELConstraints = append(s.cELConstraints, c)
+	s.celConstraints = append(s.celConstraints, c)
 	return c
 }
 

@@ -185,7 +185,7 @@ func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false
-		for _, o := range p.search.cELConstraints {
+		for _, o := range p.search.celConstraints {
 			if o == than {
 				behind = true
 				continue

@@ -46,14 +46,14 @@ func (y reason) String() string {
 			}
 		}
 	}
-	for _, c := range s.cELConstraints {
+	for _, c := range s.celConstraints {
 		if c.refused() > 0 && c.accepted == 0 {
 			return y.prefix(c.claimIndex) + y.unsatisfied(c)
 		}
 	}
-	for _, c := range s.cELConstraints {
+	for _, c := range s.celConstraints {
 		if c.refused() > 0 && c.accepted > 0 {
-			return y.prefix(c.claimIndex) + fmt.Sprintf("constraint %s: no set that satisfies it fits the rest of the claims", c.Name)
+			return y.prefix(c.claimIndex) + fmt.Sprintf("some sets of free devices satisfy constraint %s, but not the rest of the claims", c.Name)
 		}
 	}
 	return "no combination of free devices meets all requests and constraints"
@@ -72,7 +72,7 @@ func (y reason) overLimit() string {
 			}
 		}
 		if devices > limit {
-			return y.prefix(i) + fmt.Sprintf("request %s: all devices that match are wanted, and the claim would get more than the %d that a claim can have",
+			return y.prefix(i) + fmt.Sprintf("request %s: with allocationMode All, the claim would exceed the limit of %d devices: add a selector, or ask for a count",
 				strings.Join(wantAll, ", "), limit)
 		}
 	}
@@ -84,7 +84,7 @@ func (y reason) prefix(claim int) string {
 	if len(y.search.Claims) == 1 {
 		return ""
 	}
-	return fmt.Sprintf("claim %s, ", y.search.Claims[claim].Name)
+	return fmt.Sprintf("claim %s: ", y.search.Claims[claim].Name)
 }
 
 // shortages lists what each alternative lacks. It returns "" if some alternative lacks nothing.
@@ -106,13 +106,13 @@ func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {
 	case r.WantsAll() && len(r.all) == 0:
-		return fmt.Sprintf("request %s: no device matches, all are wanted", r.Name)
+		return fmt.Sprintf("request %s: no device matches, but allocationMode All needs at least one", r.Name)
 	case r.WantsAll() && free < r.Count:
-		return fmt.Sprintf("request %s: %d of %d devices, all are wanted", r.Name, free, r.Count)
+		return fmt.Sprintf("request %s: only %d of %d matching devices are free, but allocationMode All needs all of them", r.Name, free, r.Count)
 	case r.WantsAll() && isRefused(r):
-		return fmt.Sprintf("request %s: the devices that match don't satisfy the constraints of the claim together, all are wanted", r.Name)
+		return fmt.Sprintf("request %s: the matching devices do not satisfy the constraints of the claim, but allocationMode All needs all of them", r.Name)
 	case !r.WantsAll() && known && free < r.Count:
-		return fmt.Sprintf("request %s: %d of %d devices", r.Name, free, r.Count)
+		return fmt.Sprintf("request %s: too few matching devices are free (%d of %d requested)", r.Name, free, r.Count)
 	default:
 		return ""
 	}
@@ -158,10 +158,13 @@ func (y reason) unsatisfied(c *CELConstraint) string {
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
 		// Either all sets were evaluated, or only this constraint kept the search from completing them.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
-			return fmt.Sprintf("constraint %s: no set of %d free devices satisfies it", c.Name, r.Count)
+			if r.Count == 1 {
+				return fmt.Sprintf("no free device satisfies constraint %s", c.Name)
+			}
+			return fmt.Sprintf("no set of %d free devices satisfies constraint %s", r.Count, c.Name)
 		}
 	}
-	return fmt.Sprintf("constraint %s: no set that the rest of the claim leaves satisfies it", c.Name)
+	return fmt.Sprintf("no set of free devices satisfies constraint %s and the rest of the claim together", c.Name)
 }
 
 // maxCompared is the number of attribute constraints that a reason names.

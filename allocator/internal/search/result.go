@@ -284,7 +284,7 @@ func (s *Search) HasChosen(claim *resourceapi.ResourceClaim) error {
 			id := structured.MakeDeviceID(d.Driver, d.Pool, d.Device)
 			at := slices.IndexFunc(s.Inventory.Candidates, func(c *inventory.Candidate) bool { return c.ID == id })
 			if at < 0 {
-				return met.Errorf("device %s, which it has, is not among those of node %s", id, s.Node.Name)
+				return met.Errorf("the allocated device %s is not a device of node %s", id, s.Node.Name)
 			}
 			s.Solution.Choices = append(s.Solution.Choices, Choice{Request: met, Candidate: s.Inventory.Candidates[at]})
 		}

@@ -95,7 +95,7 @@ func (s *Search) step() error {
 	if err := s.Work.Cancelled(); err != nil {
 		return err
 	}
-	if len(s.cELConstraints) == 0 && s.Improves == nil {
+	if len(s.celConstraints) == 0 && s.Improves == nil {
 		return nil
 	}
 	switch over := s.Work.Exceeded(); {
@@ -317,18 +317,18 @@ func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 // MayFailBetween reports whether a CEL constraint may fail that becomes complete between two requests of the claim. Its set may
 // contain the device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
-	return slices.ContainsFunc(s.cELConstraints, func(o *CELConstraint) bool {
+	return slices.ContainsFunc(s.celConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)
 	})
 }
 
 // IsConstrained reports whether the search has CEL constraints.
-func (s *Search) IsConstrained() bool { return len(s.cELConstraints) > 0 }
+func (s *Search) IsConstrained() bool { return len(s.celConstraints) > 0 }
 
 // Stats returns the counts of the work done.
 func (s *Search) Stats() answer.Stats {
 	stats := answer.Stats{Steps: s.Work.Steps, Cost: int64(min(s.Work.Cost.Spent(), math.MaxInt64))}
-	for _, constraint := range s.cELConstraints {
+	for _, constraint := range s.celConstraints {
 		stats.Evaluations += constraint.evaluations
 		stats.SetsAccepted += constraint.accepted
 		stats.SetsProven += constraint.proven

@@ -38,7 +38,7 @@ type Search struct {
 type demands struct {
 	// Requests holds the requests of each claim, in order.
 	Requests       [][]Alternatives
-	cELConstraints []*CELConstraint
+	celConstraints []*CELConstraint
 	groups         []*group
 }
 

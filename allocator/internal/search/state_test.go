@@ -160,7 +160,7 @@ func requireConsistent(t require.TestingT, s *Search) {
 	for _, r := range s.Solution.Decisions {
 		require.Equal(t, r.Count, byRequest[r], r.Name)
 	}
-	for _, c := range s.cELConstraints {
+	for _, c := range s.celConstraints {
 		require.Zero(t, c.undecided)
 		require.Len(t, c.members, c.wanted)
 	}
@@ -309,7 +309,7 @@ func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
 		s := prunable(rt).search(t)
-		c := s.cELConstraints[0]
+		c := s.celConstraints[0]
 		before := stateOf(c)
 		var walk func(requests []Alternatives)
 		// take adds devices to a request, continues with the requests after it, and gives all devices back.
@@ -386,7 +386,7 @@ func TestPrunerIsAStack(t *testing.T) {
 // A request must not get a device after a forced device that no later request can have.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
-	c, x := s.cELConstraints[0], s.Requests[0][0][0]
+	c, x := s.celConstraints[0], s.Requests[0][0][0]
 	satisfied, err := x.decide()
 	require.NoError(t, err)
 	require.True(t, satisfied)
@@ -407,6 +407,6 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	x = s.Requests[0][0][0]
 	_, err = x.decide()
 	require.NoError(t, err)
-	require.Equal(t, bitset.Set{1 << 1}, s.cELConstraints[0].pruner.forced.At(0))
+	require.Equal(t, bitset.Set{1 << 1}, s.celConstraints[0].pruner.forced.At(0))
 	require.Equal(t, []int{2, 5}, []int{x.next(2), x.next(5)})
 }

@@ -26,7 +26,7 @@ func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 // search would try another set of that constraint next.
 func (s *Search) currentConstraint() *CELConstraint {
 	var partial, open *CELConstraint
-	for _, c := range s.cELConstraints {
+	for _, c := range s.celConstraints {
 		switch {
 		case c.undecided == 0 && len(c.members) == c.wanted:
 		case len(c.members) > 0:
@@ -41,7 +41,7 @@ func (s *Search) currentConstraint() *CELConstraint {
 	case open != nil:
 		return open
 	default:
-		return s.cELConstraints[len(s.cELConstraints)-1]
+		return s.celConstraints[len(s.celConstraints)-1]
 	}
 }
 

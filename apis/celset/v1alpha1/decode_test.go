@@ -23,7 +23,7 @@ const ring4 = `{"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint",
 
 func TestDecodeErrors(t *testing.T) {
 	const typed = `"apiVersion":"celset.dev/v1alpha1","kind":"CELDeviceConstraint"`
-	const unknown = "unknown field: correct its name, which is case-sensitive, or update celset if a newer one knows it (--version of each program prints its version)"
+	const unknown = "unknown field: correct its name (names are case-sensitive), or update celset if a newer version has the field (--version prints the version of a program)"
 	const duplicate = "duplicate field: set it once"
 	const noVersion = "parameters.apiVersion: Required value: must be celset.dev/v1alpha1"
 	const noKind = "parameters.kind: Required value: must be CELDeviceConstraint or CELDevicePreference or CELNodeSetConstraint"
@@ -115,7 +115,7 @@ func TestValidateDefinition(t *testing.T) {
 		"shortest name":         {name: "_", expression: "true"},
 		"longest name":          {name: strings.Repeat("a", 32), expression: "true"},
 		"longest expression":    {name: "a", expression: strings.Repeat("x", 10240)},
-		"no name":               {expression: "true", want: []string{"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>"}},
+		"no name":               {expression: "true", want: []string{"at.name: Required value: claims refer to the constraint with matchAttribute: celset.dev/<name>"}},
 		"name too long":         {name: strings.Repeat("a", 33), expression: "true", want: []string{"at.name: Too long: may not be more than 32 bytes"}},
 		"name with domain":      {name: "celset.dev/a", expression: "true", want: []string{`at.name: Invalid value: "celset.dev/a": ` + identifier}},
 		"name with dash":        {name: "ring-4", expression: "true", want: []string{`at.name: Invalid value: "ring-4": ` + identifier}},
@@ -125,7 +125,7 @@ func TestValidateDefinition(t *testing.T) {
 		"expression too long":   {name: "a", expression: strings.Repeat("x", 10241), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
 		"length is in bytes":    {name: "a", expression: strings.Repeat("ü", 5121), want: []string{"at.expression: Too long: may not be more than 10240 bytes"}},
 		"nothing": {want: []string{
-			"at.name: Required value: claims refer to it as matchAttribute celset.dev/<name>",
+			"at.name: Required value: claims refer to the constraint with matchAttribute: celset.dev/<name>",
 			"at.expression: Required value: must be a CEL expression over `devices` that returns a bool",
 		}},
 	} {
@@ -148,7 +148,7 @@ func TestValidateVariables(t *testing.T) {
 		"none":          {},
 		"two":           {variables: []Variable{variable("a", "device.driver"), variable("b", "variables.a")}},
 		"as many as":    {variables: make([]Variable, 33), want: []string{"at.variables: Too many: 33: must have at most 32 items"}},
-		"no name":       {variables: []Variable{variable("", "1")}, want: []string{"at.variables[0].name: Required value: expressions read it as d.variables.<name>"}},
+		"no name":       {variables: []Variable{variable("", "1")}, want: []string{"at.variables[0].name: Required value: expressions read the variable as d.variables.<name>"}},
 		"a long name":   {variables: []Variable{variable(strings.Repeat("a", 33), "1")}, want: []string{"at.variables[0].name: Too long: may not be more than 32 bytes"}},
 		"twice":         {variables: []Variable{variable("a", "1"), variable("a", "2")}, want: []string{`at.variables[1].name: Duplicate value: "a"`}},
 		"no expression": {variables: []Variable{variable("a", " ")}, want: []string{"at.variables[0].expression: Required value: must be a CEL expression over `device`"}},

@@ -164,7 +164,7 @@ func (r *resolver) readDefaults(className string, path *field.Path) ([]Definitio
 	case err != nil:
 		r.causes = append(r.causes, err)
 		unavailable := field.InternalError(path, err)
-		unavailable.Detail = fmt.Sprintf("can't look up what DeviceClass %s demands: %v", className, err)
+		unavailable.Detail = fmt.Sprintf("can't read the default constraints of DeviceClass %s: %v", className, err)
 		return nil, unavailable.WithOrigin(OriginUnavailableClass)
 	case !HasDefaults(class):
 		return nil, nil

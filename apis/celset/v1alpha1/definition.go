@@ -131,7 +131,7 @@ func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectRe
 		parameters := entry.Child("opaque", "parameters")
 		def, entryErrs := decodeOne(configuration.Opaque, parameters)
 		if def != nil && def.Enforcement == EnforcementAlways && object.Kind != classKind {
-			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("enforcement"), "only the definition of a DeviceClass can hold without a reference: refer to it, and leave this out"))
+			entryErrs = append(entryErrs, field.Forbidden(parameters.Child("enforcement"), "only a DeviceClass can define a default: remove this field, and refer to the constraint with matchAttribute"))
 		}
 		if len(entryErrs) > 0 {
 			errs = append(errs, entryErrs...)

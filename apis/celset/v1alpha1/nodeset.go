@@ -168,7 +168,7 @@ func decodeNodeSet(raw []byte, path *field.Path) (*NodeSetConstraint, field.Erro
 func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if constraint.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to it as the topology key %s/<name>", AttributeDomain)))
+		errs = append(errs, field.Required(path.Child("name"), fmt.Sprintf("PodGroups refer to the constraint with the topology key %s/<name>", AttributeDomain)))
 	} else if errs = validateIdentifier(constraint.Name, path.Child("name")); len(errs) == 0 {
 		// A label key can't end with an underscore.
 		for _, message := range validationutil.IsQualifiedName(AttributeDomain + "/" + constraint.Name) {
@@ -265,7 +265,7 @@ func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
 	r.seen[string(text)] = true
 	if r.bytes += len(text); r.bytes > MaxPodText {
 		r.err = errorAbout(r.object, field.ErrorList{field.Forbidden(r.path(), fmt.Sprintf(
-			"the claims of the group's pods have more than %d bytes of different configuration for %s: use one template, or fewer", MaxPodText, DriverName))})
+			"the claims of the group's pods have more than %d bytes of different configuration for %s: use fewer templates", MaxPodText, DriverName))})
 	}
 	return r.err == nil
 }
@@ -284,7 +284,7 @@ func (r *nodeSetResolver) add(constraints []NodeSetConstraint, err error) {
 			r.found = c
 		case !r.found.isSame(c) && r.err == nil:
 			r.err = errorAbout(r.object, field.ErrorList{field.Invalid(r.path(), attribute(r.name),
-				fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the annotation %s", r.found.Source, c.Source, NodeSetAnnotation))})
+				fmt.Sprintf("%s and %s define the constraint differently: make them equal, or define it in the annotation %s", r.found.Source, c.Source, NodeSetAnnotation))})
 		}
 	}
 }

@@ -137,7 +137,7 @@ func decodePreferences(configurations []resourceapi.DeviceConfiguration, object 
 		switch {
 		case len(entryErrs) > 0:
 		case len(preference.Requests) > 0 && object.Kind == classKind:
-			entryErrs = field.ErrorList{field.Forbidden(parameters.Child("requests"), "a class does not know the requests of claims: leave this out, it is about each request of the class")}
+			entryErrs = field.ErrorList{field.Forbidden(parameters.Child("requests"), "only a claim can set requests: remove this field, a preference of a class applies to each request for the class")}
 		case first[preference.Name] != nil:
 			entryErrs = field.ErrorList{duplicateName(parameters, preference.Name, first[preference.Name])}
 		case len(preferences) == MaxPreferences:
@@ -187,7 +187,7 @@ func decodePreference(opaque *resourceapi.OpaqueDeviceConfiguration, path *field
 func ValidatePreference(preference *CELDevicePreference, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if preference.Name == "" {
-		errs = append(errs, field.Required(path.Child("name"), "messages call it by that"))
+		errs = append(errs, field.Required(path.Child("name"), "messages refer to the preference by this name"))
 	} else {
 		errs = append(errs, validateIdentifier(preference.Name, path.Child("name"))...)
 	}
@@ -197,7 +197,7 @@ func ValidatePreference(preference *CELDevicePreference, path *field.Path) field
 	case PreferenceTypePolicy:
 		return append(errs, validatePolicyMember(preference, path)...)
 	case "":
-		return append(errs, field.Required(path.Child("type"), "must be Expression or Policy, the one that is set"))
+		return append(errs, field.Required(path.Child("type"), "must be Expression or Policy, whichever of expression and policy is set"))
 	default:
 		return append(errs, field.NotSupported(path.Child("type"), preference.Type, []PreferenceType{PreferenceTypeExpression, PreferenceTypePolicy}))
 	}
@@ -231,7 +231,7 @@ func validatePolicyMember(preference *CELDevicePreference, path *field.Path) fie
 }
 
 func notOfType(path *field.Path, actual PreferenceType) *field.Error {
-	return field.Forbidden(path, fmt.Sprintf("a preference of type %s has no such field: remove it, or change the type", actual))
+	return field.Forbidden(path, fmt.Sprintf("not allowed for type %s: remove this field, or change the type", actual))
 }
 
 // ResolvePreferences returns the preferences that apply to the claim. The claim's own preferences come first, in the order of the

@@ -216,7 +216,7 @@ func (r *resolver) names(classNames []string) iter.Seq[string] {
 func conflict(found []*Definition, path *field.Path) *field.Error {
 	for _, other := range found[1:] {
 		if other.Expression != found[0].Expression || other.FailurePolicy != found[0].FailurePolicy || !slices.Equal(other.Variables, found[0].Variables) {
-			detail := fmt.Sprintf("%s and %s define it differently: make them equal, or define it in the claim",
+			detail := fmt.Sprintf("%s and %s define the constraint differently: make them equal, or define it in the claim",
 				found[0].Source, other.Source)
 			return field.Invalid(path, attribute(found[0].Name), detail)
 		}
@@ -229,7 +229,7 @@ func classError(className, name string, err error, path *field.Path) *field.Erro
 	if classErr, ok := errors.AsType[*Error](err); ok {
 		return field.Invalid(path, attribute(name), classErr.Error())
 	}
-	text := fmt.Sprintf("can't look it up in DeviceClass %s: %v", className, err)
+	text := fmt.Sprintf("can't look up the constraint in DeviceClass %s: %v", className, err)
 	if apierrors.IsNotFound(err) {
 		missing := field.NotFound(path, attribute(name))
 		missing.Detail = text

@@ -34,12 +34,12 @@ func TestResolveUnreadableClass(t *testing.T) {
 	}{
 		"missing": {
 			err:      apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), "mla"),
-			want:     at + `Not found: "celset.dev/ring4": can't look it up in DeviceClass mla: deviceclasses.resource.k8s.io "mla" not found`,
+			want:     at + `Not found: "celset.dev/ring4": can't look up the constraint in DeviceClass mla: deviceclasses.resource.k8s.io "mla" not found`,
 			wantType: field.ErrorTypeNotFound,
 		},
 		"unavailable": {
 			err:      context.DeadlineExceeded,
-			want:     at + `Internal error: celset.dev/ring4: can't look it up in DeviceClass mla: context deadline exceeded`,
+			want:     at + `Internal error: celset.dev/ring4: can't look up the constraint in DeviceClass mla: context deadline exceeded`,
 			wantType: field.ErrorTypeInternal,
 		},
 	} {

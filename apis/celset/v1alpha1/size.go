@@ -69,7 +69,7 @@ func (c Carrier) CheckTexts() error {
 		return nil
 	}
 	return errorAbout(c.Object, field.ErrorList{field.Forbidden(c.Path.Child("devices"), fmt.Sprintf(
-		"selectors and configuration for %s are %d expressions with %d bytes together, at most %d with %d bytes are compiled for a claim: use fewer or shorter ones, or several claims",
+		"the selectors and the configuration for %s have %d expressions with %d bytes in total, the limits for a claim are %d expressions and %d bytes: use fewer or shorter expressions, or several claims",
 		DriverName, t.Expressions, t.Bytes, MaxClaimExpressions, MaxClaimText))})
 }
 
@@ -82,6 +82,6 @@ func CheckPod(claims []*resourceapi.ResourceClaim) error {
 	if t.Expressions <= MaxPodExpressions && t.Bytes <= MaxPodText {
 		return nil
 	}
-	return fmt.Errorf("the claims of the pod have %d expressions with %d bytes together, at most %d with %d bytes are compiled for a pod: use fewer or shorter ones, or several pods",
+	return fmt.Errorf("the claims of the pod have %d expressions with %d bytes in total, the limits for a pod are %d expressions and %d bytes: use fewer or shorter expressions, or several pods",
 		t.Expressions, t.Bytes, MaxPodExpressions, MaxPodText)
 }

@@ -40,10 +40,10 @@ func TestTexts(t *testing.T) {
 	require.NoError(t, v1alpha1.ClaimCarrier(claim).CheckTexts())
 
 	for what, grow := range map[string]func(){
-		"selectors and configuration for celset.dev are 5 expressions with 65537 bytes together": func() {
+		"the selectors and the configuration for celset.dev have 5 expressions with 65537 bytes in total": func() {
 			devices.Requests[1].FirstAvailable[0].Selectors[0] = selector(strings.Repeat("1", v1alpha1.MaxClaimText-14+3))
 		},
-		"selectors and configuration for celset.dev are 257 expressions with 267 bytes together": func() {
+		"the selectors and the configuration for celset.dev have 257 expressions with 267 bytes in total": func() {
 			devices.Requests[1].FirstAvailable[0].Selectors = nil
 			for range v1alpha1.MaxClaimExpressions - 3 + 1 {
 				devices.Requests[1].FirstAvailable[0].Selectors = append(devices.Requests[1].FirstAvailable[0].Selectors, selector("1"))
@@ -55,11 +55,11 @@ func TestTexts(t *testing.T) {
 		grow()
 		carrier := v1alpha1.ClaimCarrier(claim)
 		_, err := carrier.Definitions()
-		require.ErrorContains(t, err, "ResourceClaim ns/c: spec.devices: Forbidden: "+what+", at most 256 with 65536 bytes are compiled for a claim")
+		require.ErrorContains(t, err, "ResourceClaim ns/c: spec.devices: Forbidden: "+what+", the limits for a claim are 256 expressions and 65536 bytes")
 		_, err = carrier.Preferences()
 		require.ErrorContains(t, err, what)
 		require.NoError(t, v1alpha1.CheckPod([]*resourceapi.ResourceClaim{claim}))
-		require.ErrorContains(t, v1alpha1.CheckPod([]*resourceapi.ResourceClaim{claim, claim, claim, claim, claim}), "are compiled for a pod")
+		require.ErrorContains(t, v1alpha1.CheckPod([]*resourceapi.ResourceClaim{claim, claim, claim, claim, claim}), "the limits for a pod are 1024 expressions and 262144 bytes")
 		claim, devices = before, &before.Spec.Devices
 	}
 }

@@ -42,7 +42,7 @@ func validateVariables(variables []Variable, member string, path *field.Path) fi
 		path := path.Index(i)
 		switch {
 		case v.Name == "":
-			errs = append(errs, field.Required(path.Child("name"), "expressions read it as d.variables.<name>"))
+			errs = append(errs, field.Required(path.Child("name"), "expressions read the variable as d.variables.<name>"))
 		case names[v.Name]:
 			errs = append(errs, field.Duplicate(path.Child("name"), v.Name))
 		default:
@@ -61,7 +61,7 @@ func validateVariables(variables []Variable, member string, path *field.Path) fi
 // validateName checks that the name can follow the slash in a resourceapi.FullyQualifiedName. Claims can't refer to other names.
 func validateName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
-		return field.ErrorList{field.Required(path, fmt.Sprintf("claims refer to it as matchAttribute %s/<name>", AttributeDomain))}
+		return field.ErrorList{field.Required(path, fmt.Sprintf("claims refer to the constraint with matchAttribute: %s/<name>", AttributeDomain))}
 	}
 	return validateIdentifier(name, path)
 }
@@ -107,7 +107,7 @@ func validateReference(constraint *resourceapi.DeviceConstraint, names map[strin
 		detail := fmt.Sprintf("the domain %s is for CEL device constraints: use matchAttribute: %s", AttributeDomain, attribute(name))
 		errs = append(errs, field.Forbidden(path.Child("distinctAttribute"), detail))
 	} else if constraint.DistinctAttribute != nil {
-		detail := "may not be set beside matchAttribute: use a constraint of its own"
+		detail := "may not be set together with matchAttribute: use a separate constraint"
 		errs = append(errs, field.Forbidden(path.Child("distinctAttribute"), detail))
 	}
 	if name, ok := nameInDomain(constraint.MatchAttribute); ok {

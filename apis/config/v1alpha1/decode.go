@@ -80,7 +80,7 @@ func checkSingleDocument(raw []byte) error {
 		case err != nil:
 			return fmt.Errorf("must be JSON or YAML: %w", err)
 		case !first && document != nil:
-			return errors.New("must be one document, but more follows it")
+			return errors.New("must be a single document: remove everything after the first document")
 		}
 	}
 }

@@ -77,7 +77,7 @@ func validateDefaultPreference(args *DynamicResourcesCELArgs, path *field.Path) 
 	case !slices.Contains(celsetv1alpha1.PreferencePolicies, args.DefaultPreference):
 		return field.ErrorList{field.NotSupported(path, args.DefaultPreference, celsetv1alpha1.PreferencePolicies)}
 	case args.Allocator == AllocatorUpstream:
-		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the allocator %s knows no preferences: remove this, or choose another allocator", AllocatorUpstream))}
+		return field.ErrorList{field.Forbidden(path, fmt.Sprintf("the allocator %s does not support preferences: remove defaultPreference, or choose another allocator", AllocatorUpstream))}
 	}
 	return nil
 }

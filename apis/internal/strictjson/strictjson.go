@@ -117,7 +117,7 @@ func notStrict(err error, path *field.Path) *field.Error {
 	// The message begins with the kind of the mistake. The quoted path follows.
 	detail := "duplicate field: set it once"
 	if strings.HasPrefix(err.Error(), "unknown") {
-		detail = "unknown field: correct its name, which is case-sensitive, or update celset if a newer one knows it (--version of each program prints its version)"
+		detail = "unknown field: correct its name (names are case-sensitive), or update celset if a newer version has the field (--version prints the version of a program)"
 	}
 	if fieldErr, ok := errors.AsType[kjson.FieldError](err); ok {
 		path = child(path, fieldErr.FieldPath())

@@ -28,7 +28,7 @@ func messages(errs field.ErrorList) []string {
 }
 
 func TestUnmarshal(t *testing.T) {
-	const unknown = "unknown field: correct its name, which is case-sensitive, or update celset if a newer one knows it (--version of each program prints its version)"
+	const unknown = "unknown field: correct its name (names are case-sensitive), or update celset if a newer version has the field (--version prints the version of a program)"
 	const duplicate = "duplicate field: set it once"
 	for name, tc := range map[string]struct {
 		raw  string

@@ -23,10 +23,10 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 		}
 	}
 	if len(around) != len(want) {
-		return types.NewErr("box has %d sides and %d circles", len(want), len(around))
+		return types.NewErr("box has %d sides, but %d circles", len(want), len(around))
 	}
 	if i := slices.IndexFunc(around, func(n int64) bool { return n < 0 }); i >= 0 {
-		return types.NewErr("box has a circle of %d places", around[i])
+		return types.NewErr("box has a circle of %d places: use zero or more", around[i])
 	}
 	// at holds a list for each coordinate.
 	at := make([][]int64, len(want))
@@ -36,7 +36,7 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 			return failure
 		}
 		if len(coordinates) != len(want) {
-			return types.NewErr("box has %d sides for %d coordinates", len(want), len(coordinates))
+			return types.NewErr("box has %d sides, but an element has %d coordinates", len(want), len(coordinates))
 		}
 		for i, n := range coordinates {
 			at[i] = append(at[i], n)

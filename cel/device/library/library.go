@@ -52,7 +52,7 @@ func Options() []cel.EnvOption {
 	for name, holds := range map[string]func(Graph) bool{Ring: Graph.Ring, Path: Graph.Path} {
 		options = append(options, onGraph(name, func(g Graph) ref.Val {
 			if g.Len() > MaxCircle {
-				return types.NewErr("a %s of %d elements is not looked for, %d are the most", name[1:], g.Len(), MaxCircle)
+				return types.NewErr("%s is called on %d elements, the limit is %d", name[1:], g.Len(), MaxCircle)
 			}
 			return types.Bool(holds(g))
 		}))

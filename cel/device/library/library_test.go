@@ -122,14 +122,14 @@ func TestErrors(t *testing.T) {
 		"list.connected(a, b, a)":                             "no such overload",
 		"list.paired(other, a, b, b)":                         "no such overload",
 		"list.box(a, [a], [1])":                               "no such overload",
-		"other.box(a, [1], [1, 1])":                           "box has 2 sides for 1 coordinates",
-		"other.box(a, [1], [1], [])":                          "box has 1 sides and 0 circles",
-		"other.box(a, [1], [1], [-3])":                        "box has a circle of -3 places",
+		"other.box(a, [1], [1, 1])":                           "box has 2 sides, but an element has 1 coordinates",
+		"other.box(a, [1], [1], [])":                          "box has 1 sides, but 0 circles",
+		"other.box(a, [1], [1], [-3])":                        "box has a circle of -3 places: use zero or more",
 		"other.box(a, dyn(1), [1])":                           "no such overload",
 		"list.map(x, 1 / 0 == x).exists(x, x)":                "division by zero",
 		"list.ring(a, b, 1 / 0 == 1)":                         "division by zero",
 		"other.paired(list, a, b, b / 0 == 1)":                "division by zero",
-		"[" + strings.Repeat("1,", 64) + "].ring(a, b, true)": "a ring of 64 elements is not looked for, 63 are the most",
+		"[" + strings.Repeat("1,", 64) + "].ring(a, b, true)": "ring is called on 64 elements, the limit is 63",
 	} {
 		_, err := evaluated(t, env, text, input)
 		require.ErrorContains(t, err, want, text)

@@ -18,7 +18,7 @@ import (
 func TestManyNodes(t *testing.T) {
 	report := &fit.Report{Subject: "Pod ns/p"}
 	for i := range 6000 {
-		n := &explain.Explanation{Node: fmt.Sprintf("node-%04d", i), Reason: "request r: 0 of 1 devices"}
+		n := &explain.Explanation{Node: fmt.Sprintf("node-%04d", i), Reason: "request r: too few matching devices are free (0 of 1 requested)"}
 		switch {
 		case i%3 == 0:
 			n.Fits, n.Reason, n.Evaluations = true, "", int64(i+1)
@@ -36,8 +36,8 @@ func TestManyNodes(t *testing.T) {
   1999 more nodes: yes: node-0003, node-0006, node-0009 and 1996 more
   node node-0001: no: Too many pods
   node node-0004: no: Too many pods
-  node node-0002: no: request r: 0 of 1 devices
-  3997 more nodes: no: request r: 0 of 1 devices: node-0005, node-0007, node-0008 and 3994 more
+  node node-0002: no: request r: too few matching devices are free (0 of 1 requested)
+  3997 more nodes: no: request r: too few matching devices are free (0 of 1 requested): node-0005, node-0007, node-0008 and 3994 more
 `, b.String())
 
 	// Many different answers are truncated.

@@ -88,7 +88,7 @@ func TestNodesOfAPod(t *testing.T) {
 		"node-1": "",
 		"node-2": "claim ns/has has devices that are not available on the node",
 		"node-3": "the pod does not tolerate the taint node.kubernetes.io/unschedulable:NoSchedule",
-		"node-4": "request r: 0 of 1 devices",
+		"node-4": "request r: too few matching devices are free (0 of 1 requested)",
 	}, reasons(result))
 	require.Equal(t, "ns/wants", result.Nodes[0].Claims[0].Name)
 	require.Equal(t, []explain.Device{{Request: "r", Driver: "d", Pool: "node-1", Device: "dev"}}, result.Nodes[0].Claims[0].Devices)

@@ -66,7 +66,7 @@ func TestWebhook(t *testing.T) {
 		texts, err := c.apply(t, claim("warned", 4, "devices[0] != devices[1]"), controlplane.ApplyOptions{})
 		require.NoError(t, err)
 		require.Equal(t, []string{"spec.devices.constraints[0]: a, line 1, column 8: the verdict may depend on the order of the devices; " +
-			"a set is evaluated in one order only, that of the requests and the pools"}, texts)
+			"each set is evaluated in one order only, the order of the requests and pools; use all or exists instead of positions"}, texts)
 	})
 	t.Run("other versions", func(t *testing.T) {
 		_, err := c.apply(t, strings.Replace(claim("beta", 4, "1"), "k8s.io/v1", "k8s.io/v1beta2", 1), controlplane.ApplyOptions{})
@@ -201,8 +201,8 @@ func requirePodsAreWarnedOf(t *testing.T, c *cluster) {
 	require.Empty(t, texts)
 	texts, err = c.apply(t, pod("stock", "default-scheduler"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
-	require.Equal(t, []string{`spec.schedulerName: the scheduler "default-scheduler" does not know the CEL device constraint of ` +
-		`ResourceClaimTemplate right, the pod would wait for ever; use celset-scheduler`}, texts)
+	require.Equal(t, []string{`spec.schedulerName: the scheduler "default-scheduler" does not support the CEL device constraint of ` +
+		`ResourceClaimTemplate right, so the pod would never be scheduled; use celset-scheduler`}, texts)
 }
 
 // requireRatcheted changes and deletes stored objects that would be refused now.
@@ -224,7 +224,7 @@ func requireRatcheted(t *testing.T, c *cluster) {
 	texts, err := c.apply(t, finalized(class("earlier", definition("a", "1"), definition("b", "devices.all(d, d.driver == 'mla.example.com')"))), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	require.Len(t, texts, 1)
-	require.Contains(t, texts[0], "was wrong before: spec.config[0]")
+	require.Contains(t, texts[0], "the stored object already has this mistake: spec.config[0]")
 	_, err = c.apply(t, finalized(class("earlier", definition("a", "2"), definition("b", "devices.all(d, d.driver == 'mla.example.com')"))), controlplane.ApplyOptions{})
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
 

@@ -59,7 +59,7 @@ func TestGroupsOfAGroup(t *testing.T) {
 	waiting := slices.Concat(prefill, decode)
 	env.Until(t, "a group waits for a set", func(context.Context) (bool, error) {
 		return slices.ContainsFunc(waiting, func(name string) bool {
-			return env.IsRefused(l.Pod(t, name), "constraint celset.dev/nodes_of_group", "nodes, 0 of them with pods of the group, satisfies it")
+			return env.IsRefused(l.Pod(t, name), "nodes satisfies constraint celset.dev/nodes_of_group")
 		}), nil
 	})
 	for _, name := range waiting {

@@ -67,7 +67,7 @@ func TestSameRails(t *testing.T) {
 	}
 	// Another pod of the group gets the same rails, or waits.
 	third := l.member(t, "two", 2, l.wants(t, driver, 4), whole)
-	l.requireRefused(t, third, "no set of 3 nodes, 2 of them with pods of the group, satisfies it")
+	l.requireRefused(t, third, "no set of 3 nodes, of which 2 already run pods of the group, satisfies constraint")
 	l.DeletePod(t, last)
 	l.RequireRunning(t, third)
 	require.Equal(t, want, l.DevicesOf(t, third))
@@ -106,9 +106,9 @@ func TestRunningPodKeepsItsRails(t *testing.T) {
 	other := 1 - l.on(t, first...)[0]
 	occupant := l.OccupyAs(t, env.CelsetProfile, l.Nodes[other], ring, "mla-0", "mla-1")
 	second := l.member(t, "keeps", 1, l.wants(t, driver, 2))
-	l.requireRefused(t, second, "no set of 2 nodes, 1 of them with pods of the group, satisfies it")
+	l.requireRefused(t, second, "no set of 2 nodes, of which 1 already run pods of the group, satisfies constraint")
 	third := l.member(t, "keeps", 2, l.wants(t, driver, 1))
-	l.requireRefused(t, third, "satisfies it")
+	l.requireRefused(t, third, "satisfies constraint")
 	l.DeletePod(t, third)
 	l.DeletePod(t, occupant)
 	l.RequireRunning(t, second)
@@ -136,7 +136,7 @@ func TestSharedDevices(t *testing.T) {
 	l.RequireRunning(t, l.group(t, "each", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, l.wants(t, driver, 1))...)
 	require.NotEqual(t, l.DevicesOf(t, "each-0"), l.DevicesOf(t, "each-1"))
 	l.requireRefused(t, l.group(t, "more", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, l.wants(t, driver, 1))[0],
-		"some of their pods would get the same device, or devices with the same counters, from a pool that several nodes can reach")
+		"pods on several nodes would get the same device or use the same counters of a pool that the nodes share")
 
 	l.CreateClaim(t, "shared", env.Request("nics", driver, 1))
 	l.RequireRunning(t, l.group(t, "names", "nodes.all(n, n.labels['devices.example.com/rack'] == 'a')", "", 2, 2, uses("shared"))...)

@@ -59,7 +59,7 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 		}
 		require.Contains(t, l.celset(t, cli.ExitNegative, "explain", "podgroup/"+name), reason)
 	}
-	devices("rails", sameRails(driver), "8 of 9 devices", 9)
+	devices("rails", sameRails(driver), "8 of 9 requested", 9)
 	devices("distant", fmt.Sprintf("nodes.map(n, %s.sum()).sum() > 100", railsOf(driver, "n")), "no set of 2 nodes", 2)
 	matching := l.group(t, "matching", sameRails(driver), "", 2, 2, l.wants(t, driver, 3))
 	l.RequireRunning(t, matching...)

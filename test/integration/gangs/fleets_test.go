@@ -136,7 +136,7 @@ func TestNVLinkDomains(t *testing.T) {
 
 	// The group wants eighteen trays of one rack, and gets them once a rack is free.
 	rack := l.gang(t, "rack", "one_nvlink_domain", 18, "tray", whole)
-	l.requireRefused(t, rack[0], "constraint celset.dev/one_nvlink_domain: no set of 18 nodes")
+	l.requireRefused(t, rack[0], "no set of 18 nodes satisfies constraint celset.dev/one_nvlink_domain")
 	for i, h := range l.hosts {
 		if h.At[0] == 7 && h.At[1] < 3 {
 			l.DeletePod(t, fmt.Sprintf("occupies-%d", i))
@@ -149,7 +149,7 @@ func TestNVLinkDomains(t *testing.T) {
 	first := l.gang(t, "first", "a_node_in_each_of_four_racks", 4, "tray", whole)
 	require.Equal(t, row, l.counts(t, 0, first...))
 	second := l.gang(t, "second", "a_node_in_each_of_four_racks", 4, "tray", whole)
-	l.requireRefused(t, second[0], "constraint celset.dev/a_node_in_each_of_four_racks: no set of 4 nodes")
+	l.requireRefused(t, second[0], "no set of 4 nodes satisfies constraint celset.dev/a_node_in_each_of_four_racks")
 	for _, name := range first {
 		l.DeletePod(t, name)
 	}

@@ -60,7 +60,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.Contains(t, l.celset(t, cli.ExitOK, "draw", "podgroup/two"), "* chosen (2)")
 	require.Equal(t, "podgroup/two\n:4\n", l.celset(t, cli.ExitOK, "__complete", "explain", "podgroup/t"))
 
-	none := "no set of 3 nodes, 2 of them with pods of the group, satisfies it"
+	none := "no set of 3 nodes, of which 2 already run pods of the group, satisfies constraint"
 	l.requireRefused(t, l.member(t, "two", 2, l.wants(t, driver, 4)), none)
 	require.Contains(t, l.celset(t, cli.ExitNegative, "explain", "podgroup/two"), none)
 }

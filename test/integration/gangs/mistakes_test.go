@@ -27,7 +27,7 @@ func TestMistakes(t *testing.T) {
 	l := newNodes(t, "mistakes", 2, rack(2))
 	for name, test := range map[string]struct{ expression, more, reason, text string }{
 		"syntax":  {"nodes.all(n, n.labels.rack = 'a')", "", wellknown.ReasonInvalidExpression, "Syntax error"},
-		"type":    {"nodes.size()", "", wellknown.ReasonInvalidExpression, "the expression must return bool, it returns int"},
+		"type":    {"nodes.size()", "", wellknown.ReasonInvalidExpression, "the expression must return bool, but returns int"},
 		"missing": {"nodes.all(n, n.labels.leaf == 'a')", "", wellknown.ReasonEvaluationFailed, "no such key: leaf"},
 		"devices": {"devices.size() == 2", "", wellknown.ReasonInvalidExpression, "undeclared reference to 'devices'"},
 		"field":   {"true", "podsPerNodes: 2", wellknown.ReasonInvalidConstraint, "podsPerNodes"},

@@ -157,7 +157,7 @@ func TestBlockOfATorus(t *testing.T) {
 	got := l.on(t, members...)
 	require.Equal(t, []int{0, 3, 12, 15}, got)
 
-	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes, 0 of them with pods of the group, satisfies it: 4 of 16 nodes can take a pod")
+	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes satisfies constraint celset.dev/nodes_of_group: 4 of 16 nodes can take a pod")
 }
 
 // TestRacks wants two racks with equally many pods. The first rack could take more.
@@ -173,8 +173,8 @@ func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
 	members := l.group(t, "waits", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, 2, whole)
-	l.requireRefused(t, members[0], "constraint celset.dev/nodes_of_group: no set of 2 nodes, 0 of them with pods of the group, satisfies it: 2 of 4 nodes can take a pod", "Insufficient cpu",
-		"nearest miss: 1 of 2 nodes of a set can take a pod, not "+l.Nodes[0]+": Insufficient cpu, pod occupies-0")
+	l.requireRefused(t, members[0], "no set of 2 nodes satisfies constraint celset.dev/nodes_of_group: 2 of 4 nodes can take a pod", "Insufficient cpu",
+		"nearest miss: a set of 2 nodes satisfies the constraint, but 1 of them can't take a pod: "+l.Nodes[0]+": Insufficient cpu, pod occupies-0")
 	l.DeletePod(t, "occupies-3")
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }
@@ -249,7 +249,7 @@ func zones(of ...string) func(int) map[string]string {
 func TestSomeFit(t *testing.T) {
 	l := newNodes(t, "some", 3, zones("a", "a", "b"))
 	members := l.group(t, "never", "nodes.size() == 3", "", 2, 3, l.apart)
-	l.requireRefused(t, members[0], "no set of 2 nodes, 0 of them with pods of the group, satisfies it")
+	l.requireRefused(t, members[0], "no set of 2 nodes satisfies constraint")
 	for _, name := range members {
 		require.Empty(t, l.Pod(t, name).Spec.NodeName)
 	}
@@ -346,7 +346,7 @@ func TestHostDies(t *testing.T) {
 	l.cordon(t, host, true)
 	l.DeletePod(t, members[3])
 	again := l.member(t, "dies", 4, whole)
-	l.requireRefused(t, again, "no set of 4 nodes, 3 of them with pods of the group, satisfies it: 12 of 16 nodes can take a pod", "1 node(s) were unschedulable", "nearest miss: 3 of 4 nodes of a set can take a pod, not "+host+": node(s) were unschedulable")
+	l.requireRefused(t, again, "no set of 4 nodes, of which 3 already run pods of the group, satisfies constraint celset.dev/nodes_of_group: 12 of 16 nodes can take a pod", "1 node(s) were unschedulable", "nearest miss: a set of 4 nodes satisfies the constraint, but 1 of them can't take a pod: "+host+": node(s) were unschedulable")
 	l.cordon(t, host, false)
 	require.Equal(t, before, l.on(t, append(members[:3:3], again)...))
 	require.Equal(t, host, l.Pod(t, again).Spec.NodeName)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -137,4 +138,9 @@ func TestDisabledDynamicResourceAllocation(t *testing.T) {
 	require.NoError(t, err)
 	_, status := pl.PreFilter(t.Context(), framework.NewCycleState(), pod(), nil)
 	require.True(t, status.IsSkip())
+}
+
+func TestArgumentsOfAnotherKind(t *testing.T) {
+	_, err := newPlugin(t.Context(), &v1.Pod{}, &handle{}, features(), true, newMetrics(t), newShared())
+	require.EqualError(t, err, "DynamicResourcesCEL: got arguments of type *v1.Pod, want an object of kind DynamicResourcesCELArgs")
 }

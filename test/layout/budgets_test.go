@@ -57,7 +57,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92060},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92065},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7460, files: 29},
 }
 

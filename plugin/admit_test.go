@@ -115,7 +115,7 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 		state := a.admit(t)
 		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
 		message := a.refuse(t)
-		require.Contains(t, message, "tried again at 2026-01-02T"+want)
+		require.Contains(t, message, "the next attempt is at 2026-01-02T"+want)
 		require.Contains(t, message, "claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 ")
 		wait, any := a.guard.Look()
 		require.True(t, any)
@@ -191,8 +191,8 @@ func TestAttemptIsOver(t *testing.T) {
 			a.guard.Look()
 			status := a.Filter(a.ctx, state, pod(), node("node-2"))
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			require.Contains(t, status.Message(), "not looked at, for the attempt to schedule the pod took longer than 400ms, and others wait")
-			require.Contains(t, a.refuse(t), "tried again at 2026-01-02T12:00:0")
+			require.Contains(t, status.Message(), "not checked, because the attempt to schedule the pod took longer than 400ms while other pods wait")
+			require.Contains(t, a.refuse(t), "the next attempt is at 2026-01-02T12:00:0")
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 		a.guard.Look()
 		status := <-ended
 		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-		require.Contains(t, status.Message(), "not looked at")
+		require.Contains(t, status.Message(), "not checked")
 		require.Contains(t, a.refuse(t), " 1 times in a row")
 		a.requireRefusals(t, "back_off", 1)
 	}

@@ -200,7 +200,7 @@ func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *Preference 
 func TestPreferenceTakesNoArguments(t *testing.T) {
 	ctx, h := newHandle(t)
 	_, err := NewPreferenceFactory(utilfeature.DefaultFeatureGate)(ctx, arguments("{}"), h)
-	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
+	require.EqualError(t, err, "DynamicResourcesCELPreference: the plugin takes no arguments: remove its entry from pluginConfig")
 }
 
 // onNodes publishes devices of the given indices on nodes.

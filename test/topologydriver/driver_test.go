@@ -160,7 +160,7 @@ func TestErrorsInTheBackground(t *testing.T) {
 		require.ErrorContains(t, failed[0], "driver mla.example.com: publishing: ")
 	}
 	f.measured(t, `
-		# HELP celset_topology_driver_publishing_failures_total [ALPHA] Number of times that writing ResourceSlices failed.
+		# HELP celset_topology_driver_publishing_failures_total [ALPHA] Number of failed writes of ResourceSlices.
 		# TYPE celset_topology_driver_publishing_failures_total counter
 		celset_topology_driver_publishing_failures_total{driver="mla.example.com"} 4
 	`, "publishing_failures_total")

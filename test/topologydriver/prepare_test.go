@@ -191,13 +191,13 @@ func TestDoubleAllocation(t *testing.T) {
 	require.Equal(t, types.UID("uid-a"), double.HolderUID)
 	require.NoFileExists(t, f.driver(t).specs.Path("uid-c"))
 	f.measured(t, `
-		# HELP celset_topology_driver_double_allocations_total [ALPHA] Number of times that a device was refused to a claim because it is prepared for another one.
+		# HELP celset_topology_driver_double_allocations_total [ALPHA] Number of times that the driver refused to prepare a device for a claim because the device is prepared for another claim.
 		# TYPE celset_topology_driver_double_allocations_total counter
 		celset_topology_driver_double_allocations_total{driver="mla.example.com"} 2
-		# HELP celset_topology_driver_prepared_claims [ALPHA] Number of claims that are prepared on the node.
+		# HELP celset_topology_driver_prepared_claims [ALPHA] Number of prepared claims on the node.
 		# TYPE celset_topology_driver_prepared_claims gauge
 		celset_topology_driver_prepared_claims{driver="mla.example.com"} 3
-		# HELP celset_topology_driver_prepared_devices [ALPHA] Number of devices that are prepared for a claim on the node, without administrators' access.
+		# HELP celset_topology_driver_prepared_devices [ALPHA] Number of devices that are prepared for a claim on the node. Devices prepared with admin access do not count.
 		# TYPE celset_topology_driver_prepared_devices gauge
 		celset_topology_driver_prepared_devices{driver="mla.example.com"} 5
 	`, "double_allocations_total", "prepared_claims", "prepared_devices")

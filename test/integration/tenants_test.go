@@ -119,7 +119,7 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 		streams := genericiooptions.IOStreams{In: nil, Out: &stdout, ErrOut: &stderr}
 		require.Equal(t, cli.ExitNegative, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
 		require.Contains(t, stdout.String(), want)
-		require.Contains(t, stderr.String(), "warning: claims of other namespaces can't be seen, and the devices that they have look free: ")
+		require.Contains(t, stderr.String(), "warning: the claims of other namespaces can't be read, so their devices are shown as free: ")
 		require.NotContains(t, stdout.String()+stderr.String(), neighbour.Namespace)
 	}
 }

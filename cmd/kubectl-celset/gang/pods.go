@@ -61,10 +61,10 @@ func (q *question) findPods() error {
 	q.Waiting = len(q.waiting)
 	total := q.Waiting + q.scheduled
 	if gang := q.group.Spec.SchedulingPolicy.Gang; gang != nil && total < int(gang.MinCount) {
-		q.Refused = append(q.Refused, fmt.Sprintf("spec.schedulingPolicy.gang.minCount is %d, and pods of the group: %d", gang.MinCount, total))
+		q.Refused = append(q.Refused, fmt.Sprintf("spec.schedulingPolicy.gang.minCount is %d, but the number of pods of the group is %d", gang.MinCount, total))
 	}
 	if total == 0 {
-		return errors.New("no pod has the name of the group in spec.schedulingGroup.podGroupName")
+		return errors.New("no pod refers to the group in spec.schedulingGroup.podGroupName")
 	}
 	return nil
 }

@@ -403,7 +403,7 @@ func TestProfilesMustAgree(t *testing.T) {
 	require.EqualError(t, err, `DynamicResourcesCEL: profile profile-c has share {"percent":20,"burst":"1s"}, `+
 		`but profile profile-a has {"percent":30,"burst":"150ms"}: the argument applies to the whole scheduler, so set it in one profile, or to the same value in all profiles`)
 	_, err = configured(t, clock, `{"backOff":{"initial":"2s"}}`, `{"allocator":"Upstream","backOff":{}}`)
-	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, and profile profile-a has {"initial":"2s","max":"5m0s"}: `)
+	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, but profile profile-a has {"initial":"2s","max":"5m0s"}: `)
 	_, err = configured(t, clock, `{"fragmentationInterval":"2s"}`, `{"fragmentationInterval":"1h"}`)
-	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", and profile profile-a has "2s": `)
+	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", but profile profile-a has "2s": `)
 }

@@ -175,7 +175,7 @@ func TestArgumentsOfWhatIsOff(t *testing.T) {
 
 	_, err = decodeArgs(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off, utilfeature.DefaultFeatureGate)
 	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off: remove this argument, or enable the gate in the API server and the scheduler")
-	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
+	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off: ")
 
 	older := featuregate.NewVersionedFeatureGate(version.MustParse("1.35"))
 	require.NoError(t, older.AddVersioned(utilfeature.DefaultMutableFeatureGate.GetAllVersioned()))

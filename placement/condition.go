@@ -20,7 +20,7 @@ import (
 )
 
 // unselected is the clause that conditions add about clusters with failed evaluations if a decision is made.
-const unselected = ", which are not selected"
+const unselected = ", so these clusters are not selected"
 
 // report writes conditions into the result of a Placement.
 type report struct {
@@ -53,7 +53,7 @@ func (r *report) misconfigured() {
 
 // notEvaluated sets the condition PlacementEvaluationFailed if no cluster was evaluated.
 func (r *report) notEvaluated(why string) {
-	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "Nothing was evaluated: "+why)
+	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "No expression was evaluated: "+why)
 }
 
 // evaluated sets the condition PlacementEvaluationFailed. If keepsFormer is set, the former decision stays in effect, so clusters
@@ -125,7 +125,7 @@ func (r *report) scheduled(selected int) {
 	case wanted != nil && *wanted == 0:
 		// Status and reason match Open Cluster Management, but its message would blame the predicates.
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
-			"spec.numberOfClusters is 0, so no cluster is selected; leave it out to select all"+r.summary()+r.found.Lacks())
+			"spec.numberOfClusters is 0, so no cluster is selected; to select all clusters, remove the field"+r.summary()+r.found.Lacks())
 	case selected == 0:
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched, "No ManagedCluster matches any of the cluster predicate"+r.summary()+r.found.Lacks())
 	case wanted == nil || int(*wanted) <= selected:
@@ -136,8 +136,8 @@ func (r *report) scheduled(selected int) {
 	}
 }
 
-// nothing reports whether there is no cluster to choose from. If so, it sets the condition PlacementSatisfied, and the decision
-// is empty, even if a predicate is invalid.
+// nothing reports whether no cluster is available, and sets the condition PlacementSatisfied. The decision is then empty, even if a
+// predicate is invalid.
 func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
@@ -172,9 +172,9 @@ func (r *report) overrun() {
 func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
-		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put what is cheap and rules out much before it:", o.Limit.Limit, standing))
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on a cluster; %s. Write a cheaper expression, or put a cheap condition that excludes many clusters before it:", o.Limit.Limit, standing))
 	} else {
-		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on all clusters together; %s. It goes on after a while; write cheaper expressions, or put what is cheap and rules out much before them:", o.Limit.Limit, standing))
+		texts = append(texts, fmt.Sprintf("The evaluation takes longer than %s on all clusters together; %s. The evaluation continues later. Write cheaper expressions, or put cheap conditions that exclude many clusters before them:", o.Limit.Limit, standing))
 	}
 	for _, removal := range o.Late {
 		texts = append(texts, removal.Cluster+" "+removal.Reason.String())

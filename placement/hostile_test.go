@@ -44,7 +44,7 @@ func TestAmountsThatCannotBeTrue(t *testing.T) {
 				require.Equal(t, map[string]int64{"least": -100, "liar": 0, "most": 100}, scoresOf(t, result, placement.ResourceAllocatableCPU))
 				require.Equal(t, []placement.Warning{{
 					Reason: wellknown.ReasonAmountOutOfRange, Plugin: placement.ResourceAllocatableCPU,
-					Message: "The amounts of cpu that ManagedClusters liar report are no numbers from 0 to 2^63-1; they count as missing",
+					Message: "The amounts of cpu that ManagedClusters liar report are not numbers from 0 to 2^63-1, so they count as missing",
 				}}, result.Warnings)
 				require.Equal(t, map[string]int{placement.ResourceAllocatableCPU: 1}, result.OutOfRange)
 			})

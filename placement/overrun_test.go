@@ -97,7 +97,7 @@ func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 		requireCondition(t, result, wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, text)
 	}
 	requireCondition(t, result, clusterv1beta1.PlacementConditionMisconfigured, metav1.ConditionFalse, wellknown.ReasonConfigured, "")
-	stands := "the former decision stands"
+	stands := "the previous decision stays in effect"
 	if result.FormerClusters == 0 {
 		stands = "no cluster is selected"
 	}
@@ -113,7 +113,7 @@ func TestAnEvaluationThatTakesTooLong(t *testing.T) {
 		h.takes["b"] = time.Second
 		result := h.schedule(t, s, object, time.Minute)
 		requireOverrun(t, result,
-			"The evaluation takes longer than 100ms on a cluster; the former decision stands. Write a cheaper expression",
+			"The evaluation takes longer than 100ms on a cluster; the previous decision stays in effect. Write a cheaper expression",
 			"\nb can't be evaluated in time: "+firstExpression+" takes longer than 100ms\n2 of 3 clusters are evaluated")
 		require.True(t, result.Overrun.Evaluations)
 		require.Equal(t, []string{"a", "b", "c"}, h.asked, "one does not keep others from being evaluated")
@@ -164,8 +164,8 @@ func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 		h.decided("ns", "p", "c9")
 		result := h.schedule(t, s, object, 100*time.Millisecond)
 		requireOverrun(t, result,
-			"The evaluation takes longer than 100ms on all clusters together; the former decision stands. It goes on after a while",
-			"c2 is not evaluated yet: "+firstExpression+" was not done when 100ms for all clusters were over\n2 of 10 clusters are evaluated")
+			"The evaluation takes longer than 100ms on all clusters together; the previous decision stays in effect. The evaluation continues later",
+			"c2 is not evaluated yet: "+firstExpression+" did not end within 100ms, the limit for all clusters together\n2 of 10 clusters are evaluated")
 		require.False(t, result.Overrun.Evaluations)
 		require.Equal(t, names[:3], h.asked)
 

@@ -39,7 +39,7 @@ func TestTextGroupsClusters(t *testing.T) {
 	object := placed(t, "numberOfClusters: 2\n"+withExpressions(`managedCluster.metadata.labels.tier == "1"`))
 	result := schedule(t, object, newHub(manyClusters()...))
 	require.Equal(t, `PlacementMisconfigured=False Succeedconfigured: Placement configurations check pass
-PlacementEvaluationFailed=True EvaluationFailed: The evaluation failed on 1000 clusters, which are not selected:
+PlacementEvaluationFailed=True EvaluationFailed: The evaluation failed on 1000 clusters, so these clusters are not selected:
 c0000 can't be evaluated: EXPRESSION
 c0003 can't be evaluated: EXPRESSION
 c0006 can't be evaluated: EXPRESSION
@@ -51,7 +51,7 @@ Predicate removed 2000
   1000 clusters (c0000, c0003, c0006 and 997 more): can't be evaluated: EXPRESSION
   1000 clusters (c0002, c0005, c0008 and 997 more): does not match spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0]
 TaintToleration removed 100
-  100 clusters (c0010, c0040, c0070 and 97 more): has the taint down:NoSelect that is not tolerated
+  100 clusters (c0010, c0040, c0070 and 97 more): has the taint down:NoSelect, which the Placement does not tolerate
 
 CLUSTER  TOTAL  Balance*1  Steady*1  VERDICT
 c0001    100    100        0         selected
@@ -63,14 +63,14 @@ c0016    100    100        0         is not among the first 2
 `, withoutErrors(described(result)))
 
 	one := described(result, "c0010", "c0007", "elsewhere")
-	require.Contains(t, one, "  elsewhere is in none of these sets, or there is no such cluster\n")
-	require.Contains(t, one, "TaintToleration removed 100\n  c0010 has the taint down:NoSelect that is not tolerated\n")
+	require.Contains(t, one, "  elsewhere does not exist, or is not in these sets\n")
+	require.Contains(t, one, "TaintToleration removed 100\n  c0010 has the taint down:NoSelect, which the Placement does not tolerate\n")
 	require.Contains(t, one, "\nc0007    100    100        0         is not among the first 2\n")
 	require.NotContains(t, one, "c0001")
 
 	h := newHub(manyClusters()...)
 	h.bindings = nil
-	require.Contains(t, described(schedule(t, object, h), "c0001"), "  c0001 is in none of these sets, or there is no such cluster\n")
+	require.Contains(t, described(schedule(t, object, h), "c0001"), "  c0001 does not exist, or is not in these sets\n")
 }
 
 // described returns the text of a report about the result.

@@ -153,5 +153,5 @@ func (r *Result) formerClause() string {
 	if r.FormerClusters == 0 {
 		return "no cluster is selected"
 	}
-	return "the former decision stands"
+	return "the previous decision stays in effect"
 }

@@ -45,7 +45,7 @@ func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Plac
 
 func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if placement == nil || snapshot == nil || now.IsZero() {
-		return &Result{now: now}, errors.New("schedule: placement, snapshot and time must be given")
+		return &Result{now: now}, errors.New("schedule: the placement, the snapshot and the time must be set")
 	}
 	r := s.newRun(ctx, placement, snapshot, now)
 	defer r.timer.Close()
@@ -125,11 +125,11 @@ func (r *run) schedule(known *memory.Known) error {
 	misspelling.Sets(spec, available.Bound, &r.found)
 	switch {
 	case r.report.nothing(err):
-		r.report.notEvaluated("there is no cluster to choose from")
+		r.report.notEvaluated("no cluster is available")
 		r.result.Decision = r.decide(compiled, former, nil)
 		return nil
 	case err != nil:
-		r.report.notEvaluated("the clusters to choose from are not known")
+		r.report.notEvaluated("the available clusters are unknown")
 		r.report.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.formerClause()))
 		return nil
 	case len(wrong) > 0:

@@ -72,7 +72,7 @@ func TestMissingArguments(t *testing.T) {
 		at       time.Time
 	}{{nil, h.snapshot(), now}, {object, nil, now}, {object, h.snapshot(), time.Time{}}} {
 		result, err := s.Schedule(t.Context(), missing.object, missing.snapshot, missing.at)
-		require.EqualError(t, err, "schedule: placement, snapshot and time must be given")
+		require.EqualError(t, err, "schedule: the placement, the snapshot and the time must be set")
 		require.Nil(t, result.Decision)
 		require.Empty(t, result.Conditions)
 	}
@@ -218,7 +218,7 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	failed := func() string {
 		return meta.FindStatusCondition(result.Conditions, wellknown.ConditionEvaluationFailed).Message
 	}
-	require.Contains(t, failed(), "failed on 1 clusters, which are not selected:\nb ")
+	require.Contains(t, failed(), "failed on 1 clusters, so these clusters are not selected:\nb ")
 	result.KeepFormer(object, &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: errors.New("it is taken")})
 	require.Contains(t, failed(), "failed on 1 clusters:\nb ")
 }
@@ -247,10 +247,10 @@ func TestPartsAreBounded(t *testing.T) {
 	}
 	for message, spec := range map[string]clusterv1beta1.PlacementSpec{
 		"": {Predicates: make([]clusterv1beta1.ClusterPredicate, placement.MaxParts)},
-		"there are 129 predicates, at most 128 are looked at":      {Predicates: make([]clusterv1beta1.ClusterPredicate, 129)},
-		"there are 129 prioritizers, at most 128 are looked at":    {PrioritizerPolicy: clusterv1beta1.PrioritizerPolicy{Configurations: make([]clusterv1beta1.PrioritizerConfig, 129)}},
-		"there are 129 decision groups, at most 128 are looked at": {DecisionStrategy: strategy(make([]clusterv1beta1.DecisionGroup, 129)...)},
-		"there are 4097 labels, requirements, values, tolerations and sets together, at most 4096 are looked at": {
+		"there are 129 predicates, at most 128 are allowed":      {Predicates: make([]clusterv1beta1.ClusterPredicate, 129)},
+		"there are 129 prioritizers, at most 128 are allowed":    {PrioritizerPolicy: clusterv1beta1.PrioritizerPolicy{Configurations: make([]clusterv1beta1.PrioritizerConfig, 129)}},
+		"there are 129 decision groups, at most 128 are allowed": {DecisionStrategy: strategy(make([]clusterv1beta1.DecisionGroup, 129)...)},
+		"there are 4097 labels, requirements, values, tolerations and sets together, but at most 4096 are allowed": {
 			Predicates:       []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{LabelSelector: values(2000)}}},
 			DecisionStrategy: strategy(clusterv1beta1.DecisionGroup{GroupName: "g", ClusterSelector: clusterv1beta1.GroupClusterSelector{LabelSelector: values(2085)}}),
 			Tolerations:      make([]clusterv1beta1.Toleration, 10),

@@ -36,7 +36,7 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 // exactly the Placements with mistakes. Validate fails only if the context ends.
 func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
-		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("there is no Placement")}}, nil
+		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("the Placement is missing")}}, nil
 	}
 	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {

@@ -115,7 +115,7 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 		state := a.admit(t)
 		require.Equal(t, fwk.Error, a.Filter(a.ctx, state, pod(), node(nodeName)).Code())
 		message := a.refuse(t)
-		require.Contains(t, message, "tried again at 2026-01-02T"+want)
+		require.Contains(t, message, "the next attempt is at 2026-01-02T"+want)
 		require.Contains(t, message, "claim default/claim, constraint shape, node node-1: the evaluations together exceed the cost budget of 1 ")
 		wait, any := a.guard.Look()
 		require.True(t, any)
@@ -191,8 +191,8 @@ func TestAttemptIsOver(t *testing.T) {
 			a.guard.Look()
 			status := a.Filter(a.ctx, state, pod(), node("node-2"))
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-			require.Contains(t, status.Message(), "not looked at, for the attempt to schedule the pod took longer than 400ms, and others wait")
-			require.Contains(t, a.refuse(t), "tried again at 2026-01-02T12:00:0")
+			require.Contains(t, status.Message(), "not checked, because the attempt to schedule the pod took longer than 400ms while other pods wait")
+			require.Contains(t, a.refuse(t), "the next attempt is at 2026-01-02T12:00:0")
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 		a.guard.Look()
 		status := <-ended
 		require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-		require.Contains(t, status.Message(), "not looked at")
+		require.Contains(t, status.Message(), "not checked")
 		require.Contains(t, a.refuse(t), " 1 times in a row")
 		a.requireRefusals(t, "back_off", 1)
 	}
@@ -401,9 +401,9 @@ func TestProfilesMustAgree(t *testing.T) {
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	_, err := configured(t, clock, `{"share":{"percent":30}}`, `{}`, `{"share":{"burst":"1s"}}`)
 	require.EqualError(t, err, `DynamicResourcesCEL: profile profile-c has share {"percent":20,"burst":"1s"}, `+
-		`and profile profile-a has {"percent":30,"burst":"150ms"}: it is for the whole scheduler, so set it in one profile, or the same in all`)
+		`but profile profile-a has {"percent":30,"burst":"150ms"}: the argument applies to the whole scheduler, so set it in one profile, or to the same value in all profiles`)
 	_, err = configured(t, clock, `{"backOff":{"initial":"2s"}}`, `{"allocator":"Upstream","backOff":{}}`)
-	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, and profile profile-a has {"initial":"2s","max":"5m0s"}: `)
+	require.ErrorContains(t, err, `profile profile-b has backOff {"initial":"1s","max":"5m0s"}, but profile profile-a has {"initial":"2s","max":"5m0s"}: `)
 	_, err = configured(t, clock, `{"fragmentationInterval":"2s"}`, `{"fragmentationInterval":"1h"}`)
-	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", and profile profile-a has "2s": `)
+	require.ErrorContains(t, err, `profile profile-b has fragmentationInterval "1h0m0s", but profile profile-a has "2s": `)
 }

@@ -69,9 +69,9 @@ func (pl *DynamicResourcesCEL) Unreserve(ctx context.Context, state fwk.CycleSta
 	bound, err := pl.writes.Bound(ctx, pod, patience)
 	switch {
 	case err != nil:
-		logger.Error(err, "It is not known whether the pod is bound, its devices are taken back", "pod", klog.KObj(pod), "node", node)
+		logger.Error(err, "Could not find out whether the pod is bound; taking its devices back", "pod", klog.KObj(pod), "node", node)
 	case bound != nil:
-		logger.Info("The pod is bound, though the scheduler was not told so: it keeps its devices", "pod", klog.KObj(pod), "node", bound.Spec.NodeName)
+		logger.Info("The pod is bound although the binding request failed; it keeps its devices", "pod", klog.KObj(pod), "node", bound.Spec.NodeName)
 		if isWriting && c.Written && bound.Spec.NodeName == node {
 			return
 		}
@@ -100,7 +100,7 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 	bound, err := pl.writes.Bound(ctx, pod, inCycle)
 	switch {
 	case err != nil:
-		return fmt.Sprintf("it is not known whether the pod is bound, so that nothing is taken back: %v", err)
+		return fmt.Sprintf("the scheduler does not know whether the pod is bound, so the pod keeps its devices: %v", err)
 	case bound != nil:
 		return "the pod is bound to node " + bound.Spec.NodeName + " already, and keeps its devices"
 	default:

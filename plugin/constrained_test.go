@@ -158,7 +158,7 @@ func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 				pl, err := newPlugin(ctx, upstreamArgsOrNone(args), h, features(), true, measured, newShared())
 				require.NoError(t, err)
 				h.Start(ctx, t, class(), objects[0])
-				require.Equal(t, "Warning AmountsOutOfRange Not used, because an amount is beyond those of an int64 in milli- to exa-units: capacity m of device mla-0", <-recorder.Events)
+				require.Equal(t, "Warning AmountsOutOfRange The scheduler ignores amounts outside the range of an int64 in milli- to exa-units. Correct them in the driver. Ignored: capacity m of device mla-0", <-recorder.Events)
 				state := framework.NewCycleState()
 				_, status := pl.PreFilter(ctx, state, pod(), nil)
 				require.True(t, status.IsSuccess(), "%v", status)

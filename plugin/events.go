@@ -89,7 +89,7 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 			if gone, ok := oldObj.(*v1.Pod); ok && !pl.mayHaveFreed(gone) {
 				return fwk.QueueSkip, nil
 			}
-			logger.V(5).Info("pod that could not be bound may have freed devices", "pod", klog.KObj(pod))
+			logger.V(5).Info("a pod that could not be bound may have freed devices", "pod", klog.KObj(pod))
 			return fwk.Queue, nil
 		},
 	}

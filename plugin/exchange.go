@@ -61,7 +61,7 @@ func incompatible(format string, args ...any) error {
 // allocator returns a pointer to the field. data must have the type that was checked.
 func (e *exchange) allocator(data fwk.StateData) (*structured.Allocator, error) {
 	if t := reflect.TypeOf(data); t != e.state {
-		return nil, incompatible("its cycle state is %v, at start it was %v", t, e.state)
+		return nil, incompatible("its cycle state is %v, but at start it was %v", t, e.state)
 	}
 	return (*structured.Allocator)(unsafe.Add(reflect.ValueOf(data).UnsafePointer(), e.offset)), nil
 }

@@ -161,10 +161,10 @@ func TestLostRequest(t *testing.T) {
 	f.ctx, log = plugintest.WithLog(f.ctx)
 	_, status := f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, fwk.Error, status.Code())
-	plugintest.RequireLogged(t, log, "It is not known whether an allocation was stored, its devices are kept until it is")
+	plugintest.RequireLogged(t, log, "It is unknown whether an allocation was stored; its devices stay reserved until that is known")
 	got, status := f.schedule(t, renamed(pod(), "second"))
 	require.Empty(t, got)
-	require.Contains(t, status.Message(), "1 devices are kept until the API server or the watch confirms their allocations")
+	require.Contains(t, status.Message(), "1 devices are reserved until the API server or the watch confirms their allocations")
 	got, _ = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 
@@ -339,7 +339,7 @@ func TestNothingIsTakenFromBoundPods(t *testing.T) {
 	}{
 		"bound":     {node: nodeName, says: "the pod is bound to node " + nodeName + " already, and keeps its devices"},
 		"not bound": {takes: true, says: "deallocation of ResourceClaim completed"},
-		"not known": {failure: errors.New("no answer"), says: "it is not known whether the pod is bound, so that nothing is taken back: no answer"},
+		"not known": {failure: errors.New("no answer"), says: "the scheduler does not know whether the pod is bound, so the pod keeps its devices: no answer"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			user := renamed(pod(), "first")

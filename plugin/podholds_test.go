@@ -133,7 +133,7 @@ func TestHoldsAreRestored(t *testing.T) {
 	client := fake.NewClientset(append(e.objects(), class(), recording(t, held), wanted, low, lows)...)
 	pl := runPreempting(t, client)
 	saysOf(t, client, "low", "3 devices of node-a are held")
-	saysOf(t, client, "job", "preemption: waiting for held devices of node node-a to be given back")
+	saysOf(t, client, "job", "preemption: waiting until the evicted pods free the held devices of node node-a")
 	again, ok := holdingOf(pl).Of("job")
 	require.True(t, ok)
 	require.True(t, held.Until.Equal(again.Until))
@@ -183,7 +183,7 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 				return
 			}
 			require.Equal(t, fwk.UnschedulableAndUnresolvable, again.Code())
-			require.Equal(t, "resourceclaim default/node-a-0 can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", again.Message())
+			require.Equal(t, "resourceclaim default/node-a-0 can't be used: its devices are held for a pod of the same or a higher priority, for which other pods were evicted", again.Message())
 			require.Equal(t, again, pl.PreBind(ctx, state, joins, "node-a"), "it was given its node before")
 		})
 	}
@@ -387,5 +387,5 @@ func TestNodesThatAreNamed(t *testing.T) {
 		"node-a": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "no devices").WithPlugin(Name),
 		"node-b": fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
 	}, nil)
-	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority for which others were evicted", pl.holds.Text(low, &cycle.PodClaims{}, nodes))
+	require.Equal(t, "2 devices of node-a and 1 other nodes are held for pods of the same or a higher priority, for which other pods were evicted", pl.holds.Text(low, &cycle.PodClaims{}, nodes))
 }

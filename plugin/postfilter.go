@@ -60,5 +60,5 @@ func (pl *DynamicResourcesCEL) pendingText(pod *v1.Pod, c *cycle.PodClaims) stri
 	if pending == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d devices are kept until the API server or the watch confirms their allocations", pending)
+	return fmt.Sprintf("%d devices are reserved until the API server or the watch confirms their allocations", pending)
 }

@@ -305,7 +305,7 @@ func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 	require.Eventually(t, func() bool {
 		stored, err := client.CoreV1().Pods("default").Get(t.Context(), wanted.Name, metav1.GetOptions{})
 		require.NoError(t, err)
-		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool { return strings.Contains(c.Message, "to be given back") })
+		return slices.ContainsFunc(stored.Status.Conditions, func(c v1.PodCondition) bool { return strings.Contains(c.Message, "until the evicted pods free") })
 	}, waitFor, tick)
 	require.Equal(t, 1, all[0].gone(t, client)+all[1].gone(t, client))
 }

@@ -18,7 +18,7 @@ import (
 // upstream's PreEnqueue or the guard would refuse. The scheduling queue is locked meanwhile, so PreEnqueue only looks up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.preempter.IsPreempting(pod) {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted for the pod's devices")
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted to free devices for this pod")
 	}
 	status := pl.DynamicResources.PreEnqueue(ctx, pod)
 	if !pl.prepared.IsAhead() {
@@ -56,7 +56,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 // gate keeps a pod out of the scheduling queue if the guard would refuse the pod now.
 func (pl *DynamicResourcesCEL) gate(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if pl.turns.Gate(pl.requestOf(pod, c)) {
-		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first")
+		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the pod waits in the scheduling queue: its claims are in back-off, or other pods of the namespace go first")
 	}
 	return nil
 }

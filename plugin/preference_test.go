@@ -201,7 +201,7 @@ func newPreference(ctx context.Context, t *testing.T, h fwk.Handle) *preference.
 func TestPreferenceTakesNoArguments(t *testing.T) {
 	ctx, h := newHandle(t)
 	_, err := preference.NewFactory(utilfeature.DefaultFeatureGate)(ctx, rawArguments("{}"), h)
-	require.EqualError(t, err, "DynamicResourcesCELPreference: it takes no arguments: remove its pluginConfig")
+	require.EqualError(t, err, "DynamicResourcesCELPreference: the plugin takes no arguments: remove its entry from pluginConfig")
 }
 
 // onNodes publishes devices of the given indices on nodes.

@@ -93,7 +93,7 @@ func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := startPreparing(t, args, class(), slice(0, 2, 3),
 				selecting(constrain(t, claim(2), "unmet", unmet), "device.attributes['mla.example.com'].index >= 0"))
-			require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done",
+			require.Equal(t, "the expressions of claim default/claim are being compiled: the scheduler tries the pod after that",
 				b.PreEnqueue(b.ctx, pod()).Message())
 			b.awaitActivated(t, 1)
 			require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
@@ -117,7 +117,7 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
 	require.Equal(t, fwk.UnschedulableAndUnresolvable, status.Code())
-	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
+	require.Equal(t, "the expressions of claim default/claim are being compiled: the scheduler tries the pod after that", status.Message())
 	require.EqualValues(t, 1, plugintest.MetricValues(t, b.registry)["refused_scheduling_attempts_total preparing"])
 	b.awaitActivated(t, 1)
 	state := framework.NewCycleState()
@@ -138,7 +138,7 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	b.awaitActivated(t, 1)
 	require.True(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
-	require.Equal(t, "the expressions of claim default/claim are being compiled: the pod is tried when that is done", status.Message())
+	require.Equal(t, "the expressions of claim default/claim are being compiled: the scheduler tries the pod after that", status.Message())
 	close(release)
 	require.Eventually(t, func() bool {
 		_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
@@ -274,8 +274,8 @@ func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	require.True(t, status.IsSuccess(), status)
 	require.Equal(t, fwk.Error, b.Filter(b.ctx, state, pod(), node(nodeName)).Code())
 	_, status = b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
-	require.Contains(t, status.Message(), "taking too much of the scheduler's time, 1 times in a row: tried again at ")
-	require.Equal(t, "the pod waits for the scheduler's time: the claims back off, or other pods of the namespace go first",
+	require.Contains(t, status.Message(), "scheduling attempts took too much time 1 times in a row: the next attempt is at ")
+	require.Equal(t, "the pod waits in the scheduling queue: its claims are in back-off, or other pods of the namespace go first",
 		b.PreEnqueue(b.ctx, pod()).Message())
 }
 

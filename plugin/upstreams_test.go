@@ -67,7 +67,7 @@ func TestFieldExchange(t *testing.T) {
 	require.Equal(t, "untouched", state.after)
 
 	_, err = e.allocator(&otherState{})
-	require.ErrorContains(t, err, "its cycle state is *plugin.otherState, at start it was *plugin.rightState")
+	require.ErrorContains(t, err, "its cycle state is *plugin.otherState, but at start it was *plugin.rightState")
 }
 
 func TestFieldExchangeRefusesWhatChanged(t *testing.T) {

@@ -26,7 +26,7 @@ type Info struct {
 func Register(registry prometheus.Registerer, info Info) error {
 	gauge := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "celset_build_info", StabilityLevel: metrics.ALPHA,
-		Help: "Always 1. The labels are the version of celset, that of Kubernetes which the program was built from, and the commit of celset.",
+		Help: "Always 1. The labels are the version of celset, the version of Kubernetes that the program was built from, and the commit of celset.",
 	}, []string{"version", "kubernetes", "commit"})
 	// A Prometheus registry does not create metrics, unlike a Kubernetes registry.
 	gauge.Create(nil)

@@ -18,7 +18,7 @@ func TestRegister(t *testing.T) {
 		require.NoError(t, Register(registry, Info{Version: "v0.37.2", Kubernetes: "v1.37.2", Commit: "abc"}))
 	}
 	require.NoError(t, testutil.GatherAndCompare(registry, strings.NewReader(`
-# HELP celset_build_info [ALPHA] Always 1. The labels are the version of celset, that of Kubernetes which the program was built from, and the commit of celset.
+# HELP celset_build_info [ALPHA] Always 1. The labels are the version of celset, the version of Kubernetes that the program was built from, and the commit of celset.
 # TYPE celset_build_info gauge
 celset_build_info{commit="abc",kubernetes="v1.37.2",version="v0.37.2"} 1
 `)))

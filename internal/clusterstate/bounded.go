@@ -45,7 +45,7 @@ func (b *bounded) Read(into []byte) (int, error) {
 }
 
 func tooLong(name string) error {
-	return fmt.Errorf("%s: more than %d MiB, which is the most that is read: split it, or leave out what the question is not about", name, maxInput>>20)
+	return fmt.Errorf("%s: more than %d MiB, the limit: split the input, or remove objects that are not needed", name, maxInput>>20)
 }
 
 // checkSizes fails if a file, or a file in a directory, is longer than maxInput. It returns pipes and other names without a size

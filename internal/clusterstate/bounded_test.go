@@ -33,7 +33,7 @@ func TestInputIsBounded(t *testing.T) {
 	read := func(stdin io.Reader, names ...string) ([]Document, error) {
 		return ReadDocuments(resource.FilenameOptions{Filenames: names}, stdin)
 	}
-	const want = "more than 1 MiB, which is the most that is read"
+	const want = "more than 1 MiB, the limit"
 	stream := &endless{}
 	_, err := read(stream, "-")
 	require.ErrorContains(t, err, "stdin: "+want)

@@ -107,7 +107,7 @@ func (o *Objects) readClaims(ctx context.Context, dra *draclient.Client, namespa
 	if namespace == metav1.NamespaceAll || !apierrors.IsForbidden(err) {
 		return err
 	}
-	o.Warnings = append(o.Warnings, fmt.Sprintf("claims of other namespaces can't be seen, and the devices that they have look free: %v", err))
+	o.Warnings = append(o.Warnings, fmt.Sprintf("the claims of other namespaces can't be read, so their devices are shown as free: %v", err))
 	return from(namespace)
 }
 

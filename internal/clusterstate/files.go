@@ -147,7 +147,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 // hint returns advice for the unknown field that users are most likely to write.
 func hint(err error) string {
 	if strings.Contains(err.Error(), "constraints[") && strings.Contains(err.Error(), `.cel"`) {
-		return `: this is the form of KEP-5254, which no API server stores: use "kubectl celset convert"`
+		return `: this is the form of KEP-5254, which no API server stores: convert it with "kubectl celset convert"`
 	}
 	return ""
 }

@@ -114,7 +114,7 @@ func TestUnknownFieldsOfWhatUsersWrite(t *testing.T) {
 		},
 		"the form of the KEP": {
 			"{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {constraints: [{cel: {expression: x}}]}}}",
-			`use "kubectl celset convert"`,
+			`convert it with "kubectl celset convert"`,
 		},
 		"no YAML": {"{", "objects.yaml"},
 	} {
@@ -223,7 +223,7 @@ func TestReadClusterWithRightsInANamespace(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []string{"a/c"}, names(objects.Claims))
 	require.Len(t, objects.Warnings, 1)
-	require.Contains(t, objects.Warnings[0], "claims of other namespaces can't be seen, and the devices that they have look free: list ResourceClaims: ")
+	require.Contains(t, objects.Warnings[0], "the claims of other namespaces can't be read, so their devices are shown as free: list ResourceClaims: ")
 	for _, namespace := range []string{"", "b"} {
 		_, err = clusterstate.ReadCluster(t.Context(), client, namespace)
 		require.ErrorContains(t, err, "list ResourceClaims: ", namespace)

@@ -50,6 +50,6 @@ func misspelt(document Document) string {
 	if near.Empty() || near == kind {
 		return ""
 	}
-	return fmt.Sprintf("%s: %s is passed over: no match for kind %q in apiVersion %q; did you mean kind %q in apiVersion %q?", document.Source,
+	return fmt.Sprintf("%s: %s is ignored: no match for kind %q in apiVersion %q; did you mean kind %q in apiVersion %q?", document.Source,
 		document.Object.GetName(), kind.Kind, kind.GroupVersion(), near.Kind, near.GroupVersion())
 }

@@ -60,7 +60,7 @@ func (o *Objects) Asked() *Objects {
 func (o *Objects) LimitQuantities() {
 	for _, slice := range o.Slices {
 		if removed := allocator.LimitQuantities(slice); len(removed) > 0 {
-			o.Warnings = append(o.Warnings, fmt.Sprintf("ResourceSlice %s: not used, because an amount is beyond those of an int64 in milli- to exa-units: %s",
+			o.Warnings = append(o.Warnings, fmt.Sprintf("ResourceSlice %s: ignored, because amounts are outside the range of an int64 in milli- to exa-units: %s",
 				slice.Name, strings.Join(removed, ", ")))
 		}
 	}

@@ -139,7 +139,7 @@ func (s *State) onlySubject() (*Subject, error) {
 		})
 	}
 	if len(found) != 1 {
-		return nil, fmt.Errorf("there are %d pods, pending claims and templates: name the one that you mean, as pod/NAME, claim/NAME or template/NAME", len(found))
+		return nil, fmt.Errorf("there are %d pods, pending claims and templates: name one of them as pod/NAME, claim/NAME or template/NAME", len(found))
 	}
 	return found[0]()
 }

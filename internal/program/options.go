@@ -50,11 +50,11 @@ func NewOptions(qps int, metrics string) Options {
 
 // AddFlags adds the flags, with the current options as their defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path of a kubeconfig. Without it, the service account of the pod is used.")
-	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Requests a second to the API server.")
-	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Requests to the API server in a burst.")
-	flags.StringVar(&o.Health, "health-probe-bind-address", o.Health, "Address of /healthz and /readyz; 0 for none.")
-	flags.StringVar(&o.Metrics, "metrics-bind-address", o.Metrics, "Address of /metrics; 0 for none.")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path of a kubeconfig. The default is the service account of the pod.")
+	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Maximum number of requests per second to the API server.")
+	flags.IntVar(&o.Burst, "kube-api-burst", o.Burst, "Maximum number of requests to the API server in a burst.")
+	flags.StringVar(&o.Health, "health-probe-bind-address", o.Health, "Address of /healthz and /readyz. Use 0 to disable it.")
+	flags.StringVar(&o.Metrics, "metrics-bind-address", o.Metrics, "Address of /metrics. Use 0 to disable it.")
 	logsapi.AddFlags(o.logging, flags)
 }
 
@@ -65,7 +65,7 @@ func (o *Options) Validate() error {
 		{"--health-probe-bind-address", o.Health}, {"--metrics-bind-address", o.Metrics},
 	} {
 		if given.address == "" {
-			errs = append(errs, fmt.Errorf("%s is empty; leave the flag out for its default, or give 0 for none", given.flag))
+			errs = append(errs, fmt.Errorf("%s is empty; remove the flag to use the default, or use 0 to disable it", given.flag))
 		}
 	}
 	return errors.Join(errs...)
@@ -75,7 +75,7 @@ func (o *Options) Validate() error {
 func (o *Options) ClientConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.Kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("configuration of the client: %w; give --kubeconfig, or run in a pod", err)
+		return nil, fmt.Errorf("configuration of the client: %w; set --kubeconfig, or run in a pod", err)
 	}
 	config.QPS, config.Burst = o.QPS, o.Burst
 	return config, nil
@@ -104,7 +104,7 @@ func NewManagerOptions(qps int) ManagerOptions {
 // AddFlags adds the flags, with the current options as their defaults.
 func (o *ManagerOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
-	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, to those whom the API server authenticates and authorizes.")
+	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, only to users that the API server authenticates and authorizes.")
 }
 
 // Checks holds the checks of /healthz and /readyz.

@@ -152,7 +152,7 @@ func TestServers(t *testing.T) {
 
 func TestWhatIsNoAddress(t *testing.T) {
 	o := NewOptions(1, "")
-	const none = " is empty; leave the flag out for its default, or give 0 for none"
+	const none = " is empty; remove the flag to use the default, or use 0 to disable it"
 	require.EqualError(t, o.Validate(), "--metrics-bind-address"+none)
 	o.Health = ""
 	require.EqualError(t, o.Validate(), "--health-probe-bind-address"+none+"\n--metrics-bind-address"+none)
@@ -162,5 +162,5 @@ func TestWhatIsNoAddress(t *testing.T) {
 	o.Kubeconfig = "/does/not/exist"
 	_, err := o.ClientConfig()
 	require.ErrorContains(t, err, "/does/not/exist")
-	require.ErrorContains(t, err, "give --kubeconfig, or run in a pod")
+	require.ErrorContains(t, err, "set --kubeconfig, or run in a pod")
 }

@@ -44,8 +44,8 @@ func NewBodies(handler http.Handler) *Bodies {
 
 var (
 	errTooLarge = errors.New("the request is too large, or has too many objects")
-	errTooMany  = errors.New("the requests at the moment are too large together; try again")
-	errTooSlow  = errors.New("the request did not come in time")
+	errTooMany  = errors.New("the current requests are too large together; try again later")
+	errTooSlow  = errors.New("the request did not arrive in time")
 )
 
 // ServeHTTP implements [http.Handler].

@@ -81,7 +81,7 @@ func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.P
 			continue
 		}
 		stored[one.identity()]--
-		result.Warnings = append(result.Warnings, "was misconfigured before: "+one.line())
+		result.Warnings = append(result.Warnings, "was already misconfigured: "+one.line())
 	}
 	return result, err
 }
@@ -95,16 +95,16 @@ func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement
 	var result []string
 	if !c.all && object.Annotations[clusterv1beta1.PlacementDisableAnnotation] != "true" {
 		result = append(result, fmt.Sprintf(
-			"metadata.annotations: other schedulers on the hub decide this Placement, too; keep them off with %s: \"true\"",
+			"metadata.annotations: another placement controller on the hub may decide this Placement, too; to prevent this, add the annotation %s: \"true\"",
 			clusterv1beta1.PlacementDisableAnnotation))
 	}
 	if n := object.Spec.NumberOfClusters; n != nil && *n == 0 {
-		result = append(result, "spec.numberOfClusters: 0 selects no cluster; leave it out to select all")
+		result = append(result, "spec.numberOfClusters: 0 selects no cluster; to select all clusters, remove the field")
 	}
 	for i := range object.Spec.Predicates {
 		if len(object.Spec.Predicates) > 1 && empty(&object.Spec.Predicates[i].RequiredClusterSelector) {
 			result = append(result, fmt.Sprintf(
-				"spec.predicates[%d].requiredClusterSelector: it is empty and matches every cluster, so the other predicates make no difference", i))
+				"spec.predicates[%d].requiredClusterSelector: the selector is empty and matches every cluster, so the other predicates have no effect; remove the empty predicate, or remove the others", i))
 		}
 	}
 	// An error means that the request was canceled, so the warnings don't matter.

@@ -229,7 +229,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	checker := newChecker(t, false)
 	require.Len(t, judged(checker.Check(t.Context(), object)).Errors, placement.MaxExpressions)
 	_, err := checker.Validator().ValidateCreate(t.Context(), object)
-	require.ErrorContains(t, err, "spec: Invalid value: 44 more fields are wrong")
+	require.ErrorContains(t, err, "spec: Invalid value: 44 more fields are invalid")
 	require.Less(t, len(err.Error()), 100_000)
 
 	long := judged(checker.Check(t.Context(), placed(t, "predicates: ["+expressions(`"`+strings.Repeat("true && ", 30000)+`true"`)+"]"))).Errors

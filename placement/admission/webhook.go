@@ -100,7 +100,7 @@ func (v Verdict) answer(object *clusterv1beta1.Placement) (admission.Warnings, e
 	}
 	errs := v.Errors[:min(maxErrors, len(v.Errors))]
 	if n := len(v.Errors) - len(errs); n > 0 {
-		errs = append(errs[:len(errs):len(errs)], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, fmt.Sprintf("%d more fields are wrong", n)))
+		errs = append(errs[:len(errs):len(errs)], field.Invalid(field.NewPath("spec"), field.OmitValueType{}, fmt.Sprintf("%d more fields are invalid", n)))
 	}
 	kind := schema.GroupKind{Group: clusterv1beta1.GroupName, Kind: "Placement"}
 	return v.Warnings, apierrors.NewInvalid(kind, object.Name, errs)

@@ -141,7 +141,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	profiles, ok := options.Inventory.(inventory.ClusterProfiles)
 	if options.ProfileDecisions && !ok {
-		return errors.New("placement controller: decisions on ClusterProfiles need these as the inventory")
+		return errors.New("placement controller: ProfileDecisions is set, but the inventory is not ClusterProfiles")
 	}
 	r := &reconciler{
 		hub:    hub{client: mgr.GetClient(), reader: mgr.GetAPIReader(), inventory: options.Inventory, ledger: newLedger()},

@@ -132,7 +132,7 @@ func (a *answering) list() error {
 		return err
 	}
 	if begin != json.Delim('{') {
-		return errors.New("the answer is no list")
+		return errors.New("the answer is not a list")
 	}
 	separator := "{"
 	for ; a.from.More(); separator = "," {
@@ -238,7 +238,7 @@ func (a *answering) readable(object json.RawMessage) json.RawMessage {
 		result = nil
 	}
 	if a.logs.TryAccept() {
-		log.FromContext(a.request.Context()).Info("An object can't be decoded: it is read without its status, or left out",
+		log.FromContext(a.request.Context()).Info("An object can't be decoded, so it is used without its status, or ignored",
 			"resource", a.resource, "object", string(identityOf(object)), "leftOut", result == nil, "err", clip(err.Error()))
 	}
 	return result
@@ -277,7 +277,7 @@ func checkAmounts(object []byte) error {
 		for name, amount := range amounts {
 			text := bytes.Trim(amount, `"`)
 			if string(text) != "null" && (len(text) > maxQuantity || !quantities.Match(text)) {
-				return fmt.Errorf("the amount %s of %s is too long, or its exponent is", text[:min(len(text), maxQuantity)], name)
+				return fmt.Errorf("the amount %s of %s is too long, or has a too long exponent", text[:min(len(text), maxQuantity)], name)
 			}
 		}
 	}

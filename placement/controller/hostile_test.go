@@ -357,7 +357,7 @@ func TestWaitingPlacementsObey(t *testing.T) {
 			must(t, err)
 			return len(list[0].Status.Decisions)
 		}
-		require.Equal(t, 10, selected(), "the former decision stands")
+		require.Equal(t, 10, selected(), "the previous decision stays in effect")
 		must(t, m.client.Delete(t.Context(), &clusterv1beta2.ManagedClusterSetBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "global"}}))
 		m.queue(key)
 		require.Less(t, m.until("nothing is left to choose from", func() bool { return selected() == 0 }), time.Second)

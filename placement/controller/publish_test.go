@@ -108,7 +108,7 @@ func TestPublishedObjects(t *testing.T) {
 			err := p.publish(t.Context(), [][]string{{"a"}, nil})
 			if name == "key" {
 				require.True(t, apierrors.IsConflict(err), "it is found with its label, the next time: %v", err)
-				require.Contains(t, <-p.events.Events, "they are listed anew")
+				require.Contains(t, <-p.events.Events, "the controller lists the PlacementDecisions again")
 				err = p.publish(t.Context(), [][]string{{"a"}, nil})
 			}
 			must(t, err)
@@ -121,14 +121,14 @@ func TestPublishedObjects(t *testing.T) {
 		foreign := &profilev1alpha1.PlacementDecision{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p-decision-3", Labels: map[string]string{profilev1alpha1.DecisionKeyLabel: "p"}}}
 		must(t, p.client.Create(t.Context(), foreign))
 		err := p.publish(t.Context(), [][]string{{"a"}, nil, {"b"}})
-		require.ErrorContains(t, err, "PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io is not of Placement p")
-		require.Contains(t, <-p.events.Events, "is not of Placement p")
+		require.ErrorContains(t, err, "PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io does not belong to Placement p")
+		require.Contains(t, <-p.events.Events, "does not belong to Placement p")
 		must(t, p.client.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign))
 		require.Empty(t, foreign.Decisions)
 		require.Len(t, p.result.Conditions, 1, "what is written stands")
 		require.Equal(t, clusterv1beta1.PlacementConditionMisconfigured, p.result.Conditions[0].Type)
 		require.Equal(t, metav1.ConditionTrue, p.result.Conditions[0].Status)
-		require.Contains(t, p.result.Conditions[0].Message, "Selection:metadata.name: PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io is not of Placement p")
+		require.Contains(t, p.result.Conditions[0].Message, "Selection:metadata.name: PlacementDecision ns/p-decision-3 of multicluster.x-k8s.io does not belong to Placement p")
 		require.NotNil(t, p.result.Decision)
 	})
 	t.Run("known to be published", func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestPublishedObjects(t *testing.T) {
 		p := newPublisher(t)
 		p.placement = p.placement.DeepCopy()
 		p.placement.Generation = 2
-		require.ErrorContains(t, p.publish(t.Context(), [][]string{{"a"}}), "it has changed since it was decided")
+		require.ErrorContains(t, p.publish(t.Context(), [][]string{{"a"}}), "the Placement has changed since it was decided")
 		require.Empty(t, p.objects(t))
 	})
 	require.Empty(t, ofPublished(t.Context(), &profilev1alpha1.PlacementDecision{}))

@@ -112,7 +112,7 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 			return
 		}
 		if err := r.scheduler.Prepare(ctx, object); err != nil {
-			log.FromContext(ctx).V(1).Info("Not prepared", "err", err)
+			log.FromContext(ctx).V(1).Info("Could not prepare the expressions", "err", err)
 		}
 		// The Placement may have been deleted during the compilation, and its data removed before.
 		if now, err := r.placement(ctx, request.NamespacedName); apierrors.IsNotFound(err) || err == nil && now.UID != uid {
@@ -261,7 +261,7 @@ func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Pl
 		return fmt.Errorf("read Placement %s/%s: %w", object.Namespace, object.Name, err)
 	}
 	if err != nil || live.UID != object.UID || live.Generation != object.Generation || !placement.Responsible(live, r.all) {
-		return apierrors.NewConflict(clusterv1beta1.Resource("placements"), object.Name, errors.New("it has changed since it was decided"))
+		return apierrors.NewConflict(clusterv1beta1.Resource("placements"), object.Name, errors.New("the Placement has changed since it was decided"))
 	}
 	return nil
 }

@@ -95,7 +95,7 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 }
 
 // errNotListed reports an object that exists but was not listed before the steps were computed.
-var errNotListed = errors.New("it was not there when the others were listed; they are listed anew")
+var errNotListed = errors.New("the PlacementDecision was not listed before; the controller lists the PlacementDecisions again")
 
 // merged returns labels or annotations with others added.
 func merged(into, others map[string]string) map[string]string {
@@ -119,7 +119,7 @@ func (e *foreignError) Error() string {
 	if e.group != "" {
 		of = " of " + e.group
 	}
-	return fmt.Sprintf("PlacementDecision %s/%s%s is not of Placement %s though it has the name of one of its decisions; delete it, or rename the Placement",
+	return fmt.Sprintf("PlacementDecision %s/%s%s does not belong to Placement %s, but has the name of one of its decisions; delete the PlacementDecision, or rename the Placement",
 		e.decision.GetNamespace(), e.decision.GetName(), of, e.placement.Name)
 }
 

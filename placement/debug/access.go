@@ -27,7 +27,7 @@ func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 		return nil, fmt.Errorf("authenticate: %w", err)
 	case err != nil || !ok:
 		klog.FromContext(request.Context()).V(4).Info("Authentication failed", "path", request.URL.Path, "err", err)
-		return nil, refusalOf(apierrors.NewUnauthorized("Unauthorized: give the bearer token of a user or service account of the hub"))
+		return nil, refusalOf(apierrors.NewUnauthorized("Unauthorized: send the bearer token of a user or a service account of the hub"))
 	default:
 		return response.User, nil
 	}

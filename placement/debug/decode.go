@@ -58,19 +58,19 @@ func decode(w http.ResponseWriter, request *http.Request, user string) (*cluster
 		end, err := decodingTurns.Take(request.Context(), user)
 		switch {
 		case errors.Is(err, fairness.ErrTooMany):
-			return nil, refusalOf(apierrors.NewTooManyRequests(fmt.Sprintf("%d Placements of yours wait to be read; ask again later", maxWaiting), 1))
+			return nil, refusalOf(apierrors.NewTooManyRequests(fmt.Sprintf("%d Placements from you are waiting to be read; try again later", maxWaiting), 1))
 		case err != nil:
-			return nil, refusalOf(apierrors.NewTimeoutError("other Placements are being read; ask again later", 1))
+			return nil, refusalOf(apierrors.NewTimeoutError("the server is busy with other requests; try again later", 1))
 		}
 		defer end()
 	}
 	decoded, kind, err := decoder.Decode(body, nil, &clusterv1beta1.Placement{})
 	if err != nil {
-		return nil, refusalOf(apierrors.NewBadRequest("the body is no Placement: " + report.Clip(err.Error(), report.MaxMessage)))
+		return nil, refusalOf(apierrors.NewBadRequest("the body is not a Placement: " + report.Clip(err.Error(), report.MaxMessage)))
 	}
 	object, ok := decoded.(*clusterv1beta1.Placement)
 	if !ok {
-		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; give a Placement of %s", kind, clusterv1beta1.GroupVersion)))
+		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf("the body is a %s; send a Placement of %s", kind, clusterv1beta1.GroupVersion)))
 	}
 	report.SetDefaults(object, body)
 	object.Status, object.ManagedFields = clusterv1beta1.PlacementStatus{}, nil
@@ -80,7 +80,7 @@ func decode(w http.ResponseWriter, request *http.Request, user string) (*cluster
 func decoderOf(header http.Header) (runtime.Decoder, error) {
 	if encoding := header.Get("Content-Encoding"); encoding != "" && encoding != "identity" {
 		return nil, refusal(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
-			fmt.Sprintf("the encoding %q of the body is not supported; send it plain", encoding))
+			fmt.Sprintf("the encoding %q of the body is not supported; send the body without an encoding", encoding))
 	}
 	given := header.Get("Content-Type")
 	media := runtime.ContentTypeJSON

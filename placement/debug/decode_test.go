@@ -28,7 +28,7 @@ func TestReadingTakesTurns(t *testing.T) {
 	require.NoError(t, read(smallBody/2))
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	require.ErrorContains(t, read(smallBody), "other Placements are being read; ask again later")
+	require.ErrorContains(t, read(smallBody), "the server is busy with other requests; try again later")
 	end()
 	ctx = t.Context()
 	require.NoError(t, read(smallBody))
@@ -46,7 +46,7 @@ func TestReadingIsBoundedForAUser(t *testing.T) {
 		synctest.Wait()
 		body := `{"metadata": {"namespace": "ns", "name": "new", "annotations": {"long": "` + strings.Repeat("x", smallBody) + `"}}}`
 		_, err = decode(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, Path, strings.NewReader(body)), "somebody")
-		require.ErrorContains(t, err, "8 Placements of yours wait to be read; ask again later")
+		require.ErrorContains(t, err, "8 Placements from you are waiting to be read; try again later")
 		cancel()
 		synctest.Wait()
 		end()

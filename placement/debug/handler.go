@@ -77,7 +77,7 @@ type handler struct {
 // NewHandler returns a handler for [Path] and everything below it.
 func NewHandler(options Options) (http.Handler, error) {
 	if options.Placements == nil || options.Authenticator == nil || options.Authorizer == nil {
-		return nil, errors.New("debugging of placement: Placements, Authenticator and Authorizer must be given")
+		return nil, errors.New("debugging of placement: the fields Placements, Authenticator and Authorizer must be set")
 	}
 	if options.Timeout <= 0 {
 		options.Timeout = DefaultTimeout
@@ -166,7 +166,7 @@ func timeOf(query url.Values) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, given)
 	if err != nil || at.Year() < 1970 {
 		return time.Time{}, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
-			"the parameter %s is %q; give a time from 1970 on, such as 2026-08-01T12:00:00Z, or 2026-08-01T14:00:00%%2B02:00 with the + of its offset escaped",
+			"the parameter %s is %q; use a time after 1969, such as 2026-08-01T12:00:00Z, or 2026-08-01T14:00:00%%2B02:00 with the + of its offset escaped",
 			nowParameter, report.Clip(given, report.MaxReason))))
 	}
 	return at.UTC(), nil
@@ -187,7 +187,7 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	switch {
 	case errors.Is(err, fairness.ErrTooMany):
 		return nil, refusalOf(apierrors.NewTooManyRequests(
-			fmt.Sprintf("%d others wait for Placements of the namespace %s to be decided; ask again later", maxWaiting, object.Namespace), 1))
+			fmt.Sprintf("%d requests for Placements of the namespace %s are waiting; try again later", maxWaiting, object.Namespace), 1))
 	case err != nil:
 		return nil, refusalOf(apierrors.NewServerTimeout(resource.GroupResource(), "decide", int(h.Timeout.Seconds())))
 	}
@@ -211,7 +211,7 @@ func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta
 	i, err := strconv.Atoi(text)
 	if err != nil || i < 0 || i >= len(predicates) {
 		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
-			"%s=%s names no predicate: the Placement has %d, counted from 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
+			"%s=%s is not the index of a predicate: the Placement has %d predicates, and the first index is 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
 	}
 	changed := object.DeepCopy()
 	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, i, i+1)

@@ -38,7 +38,7 @@ func TestLongRequests(t *testing.T) {
 	}{
 		{"", good + strings.Repeat("#", 128<<10), 413, "the limit is 131072 bytes"},
 		{"", aliases(), 400, "excessive aliasing"},
-		{"?now=" + strings.Repeat("2", 4096), good, 400, "222...\"; give a time"},
+		{"?now=" + strings.Repeat("2", 4096), good, 400, "222...\"; use a time"},
 	} {
 		response := newBench(t).call(t, http.MethodPost, debug.Path+"/"+test.query, "author", "application/yaml", test.body)
 		require.Equal(t, test.code, response.Code)
@@ -106,7 +106,7 @@ func TestTimeout(t *testing.T) {
 
 func TestNewHandlerRefuses(t *testing.T) {
 	_, err := debug.NewHandler(debug.Options{})
-	require.ErrorContains(t, err, "must be given")
+	require.ErrorContains(t, err, "must be set")
 }
 
 // TestPage checks the content and the headers of the page. A browser test checks its script.
@@ -251,7 +251,7 @@ func TestWaitingEnds(t *testing.T) {
 				case strings.Contains(body, string(metav1.StatusReasonServerTimeout)):
 					timeouts++
 				case code == http.StatusTooManyRequests:
-					if !strings.Contains(body, "8 others wait for Placements of the namespace slow to be decided") {
+					if !strings.Contains(body, "8 requests for Placements of the namespace slow are waiting") {
 						t.Error(body)
 					}
 					refusals++

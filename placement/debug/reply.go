@@ -32,7 +32,7 @@ func refusal(code int, reason metav1.StatusReason, message string) error {
 
 func noSuchPath(request *http.Request) error {
 	return refusal(http.StatusNotFound, metav1.StatusReasonNotFound,
-		fmt.Sprintf("there is no path %s; GET %s/<namespace>/<name>, or POST a Placement to %s/", request.URL.Path, Path, Path))
+		fmt.Sprintf("the path %s does not exist; use GET %s/<namespace>/<name>, or POST a Placement to %s/", request.URL.Path, Path, Path))
 }
 
 // allow rejects all methods but one.
@@ -50,7 +50,7 @@ func refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	var known *refused
 	if !errors.As(err, &known) {
 		klog.FromContext(ctx).Error(err, "Debugging a Placement failed")
-		known = &refused{apierrors.NewInternalError(errors.New("the answer could not be made; the log says why")).ErrStatus}
+		known = &refused{apierrors.NewInternalError(errors.New("internal error; the reason is in the log of the server")).ErrStatus}
 	}
 	status := known.status
 	status.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
@@ -71,6 +71,6 @@ func reply(ctx context.Context, w http.ResponseWriter, code int, body any) {
 	// Expressions often contain && and <.
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
-		klog.FromContext(ctx).V(4).Info("An answer did not arrive", "err", err)
+		klog.FromContext(ctx).V(4).Info("Could not send an answer", "err", err)
 	}
 }

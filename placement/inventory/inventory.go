@@ -68,7 +68,7 @@ func (ManagedClusters) Cluster(ctx context.Context, reader client.Reader, name s
 func (ManagedClusters) Of(_ context.Context, _ client.Reader, object client.Object) (*clusterv1.ManagedCluster, error) {
 	cluster, ok := object.(*clusterv1.ManagedCluster)
 	if !ok {
-		return nil, fmt.Errorf("a %T is no ManagedCluster", object)
+		return nil, fmt.Errorf("a %T is not a ManagedCluster", object)
 	}
 	return cluster, nil
 }

@@ -78,7 +78,7 @@ func (p ClusterProfiles) Cluster(ctx context.Context, reader client.Reader, name
 func (p ClusterProfiles) Of(ctx context.Context, reader client.Reader, object client.Object) (*clusterv1.ManagedCluster, error) {
 	profile, ok := object.(*profilev1alpha1.ClusterProfile)
 	if !ok || profile.Namespace != p.Namespace {
-		return nil, fmt.Errorf("the %T %s/%s is no ClusterProfile in namespace %s", object, object.GetNamespace(), object.GetName(), p.Namespace)
+		return nil, fmt.Errorf("the %T %s/%s is not a ClusterProfile in namespace %s", object, object.GetNamespace(), object.GetName(), p.Namespace)
 	}
 	set, err := p.set(ctx, reader)
 	if err != nil {

@@ -49,19 +49,19 @@ func costs() []float64 { return metrics.ExponentialBuckets(1, 4, 12) }
 // define creates the metrics without values.
 func (m *Metrics) define() {
 	m.scheduling = durationsBy("scheduling_duration_seconds",
-		"Time to decide one Placement on a snapshot of the hub, without writing, by result: decided, standing (the former decision stands) or error.", "result")
+		"Time to decide one Placement, without writing the decision, by result: decided, standing (the previous decision stays in effect) or error.", "result")
 	m.plugins = durationsBy("plugin_duration_seconds",
-		"Time that one plugin takes on all clusters of one Placement, by its type (filter, prioritizer or spread) and name. All AddOn prioritizers are named AddOn.", "plugin_type", "plugin_name")
+		"Time that one plugin takes on all clusters of one Placement, by type (filter, prioritizer or spread) and name. All AddOn prioritizers have the name AddOn.", "plugin_type", "plugin_name")
 	m.writing = durationsBy("writing_duration_seconds",
-		"Time to write the PlacementDecisions of one Placement where they differ from what is decided, by result: written, conflict (somebody else changed them, it is tried again) or error.", "result")
+		"Time to write the changed PlacementDecisions of one Placement, by result: written, conflict (another client changed them, so the write is tried again) or error.", "result")
 	m.cached = countBy("cache_requests_total",
-		"Number of times that a cache was asked, by cache and result. The cache has what the predicates of a Placement say about a cluster, until something that it depends on changes, or compiled expressions.", "cache", "result")
+		"Number of cache lookups, by cache and result. A cache contains results of the predicates of a Placement for a cluster, or compiled expressions.", "cache", "result")
 	m.turns = countBy("turns_total",
-		"Number of times that the CEL expressions of a Placement were evaluated, by the queue that it came from (usual, or slow if it is expensive) and the result: done, continued (it goes on when others had their turn), failed (it takes too long, so the former decision stands) or unchanged (the clusters that have changed make no difference to it, and no other cluster was looked at).", "queue", "result")
+		"Number of times that the CEL expressions of a Placement were evaluated, by queue (usual, or slow for expensive Placements) and result: done, continued (the evaluation continues after other Placements), failed (the evaluation takes too long, so the previous decision stays in effect) or unchanged (only changed clusters were evaluated, and the decision is the same).", "queue", "result")
 	m.outOfRange = countBy("values_out_of_range_total",
-		"Number of values, counted each time that they are read, that are not in their range, by the prioritizer that reads them: an amount of a resource that is negative or too large to be true counts as missing, a score as the nearest one in the range.", "plugin_name")
+		"Number of reads of values that are out of range, by prioritizer. An amount of a resource that is negative or implausibly large counts as missing. A score is replaced with the nearest score in the range.", "plugin_name")
 	m.undecodable = countBy("undecodable_objects_total",
-		"Number of times that the API server answered with an object that can't be decoded, by its resource: it is read without its status, or left out.", "resource")
+		"Number of objects from the API server that can't be decoded, by resource. Such an object is used without its status, or ignored.", "resource")
 	m.evaluationTime = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_evaluation_duration_seconds", Buckets: durations(), StabilityLevel: metrics.ALPHA,
 		Help: "Time to evaluate one CEL expression on one cluster.",
@@ -71,9 +71,9 @@ func (m *Metrics) define() {
 		Help: "Cost of one evaluation of one CEL expression on one cluster, in CEL cost units. Evaluations end at the limit of one million.",
 	})
 	m.failures = countBy("cel_evaluation_failures_total",
-		"Number of evaluations of CEL expressions that failed, so that the cluster is not selected by that predicate, by reason: Runtime, Type, CostLimit, Budget, Interrupted or Unknown.", "reason")
+		"Number of failed evaluations of CEL expressions, by reason. The predicate does not select the cluster then. The reasons are Runtime, Type, CostLimit, Budget, Interrupted or Unknown.", "reason")
 	m.compilations = countBy("cel_compilations_total",
-		"Number of CEL expressions that were compiled, by result: compiled, or refused because the expression is wrong.", "result")
+		"Number of CEL expressions that were compiled, by result: compiled, or refused because the expression is invalid.", "result")
 }
 
 func durationsBy(name, help string, labels ...string) *metrics.HistogramVec {

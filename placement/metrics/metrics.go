@@ -50,7 +50,7 @@ var (
 // New registers metrics. It returns an error if they are registered already.
 func New(options Options) (*Metrics, error) {
 	if options.Registerer == nil {
-		return nil, errors.New("metrics of placement: there is no registry")
+		return nil, errors.New("metrics of placement: the registry is missing")
 	}
 	if options.Now == nil {
 		options.Now = time.Now

@@ -198,7 +198,7 @@ func TestConventions(t *testing.T) {
 
 func TestNewRefuses(t *testing.T) {
 	_, err := metrics.New(metrics.Options{})
-	require.ErrorContains(t, err, "there is no registry")
+	require.ErrorContains(t, err, "the registry is missing")
 	b := newBench(t)
 	_, err = metrics.New(metrics.Options{Registerer: b.registry.Registerer()})
 	require.ErrorContains(t, err, "register metric celset_placement_scheduling_duration_seconds: duplicate")

@@ -76,7 +76,7 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 	placement := &clusterv1beta1.Placement{}
 	if err := r.cache.Get(ctx, types.NamespacedName{Namespace: w.Namespace, Name: name}, placement); err != nil {
 		if apierrors.IsNotFound(err) {
-			why := fmt.Sprintf("Placement %s/%s is not found; create it, or change the label %s of the job", w.Namespace, name, clusterv1beta1.PlacementLabel)
+			why := fmt.Sprintf("Placement %s/%s does not exist; create it, or correct the label %s of the job", w.Namespace, name, clusterv1beta1.PlacementLabel)
 			return &nomination{reason: wellknown.ReasonPlacementNotFound, why: why}, nil
 		}
 		return nil, err
@@ -86,7 +86,7 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 		return nil, err
 	}
 	if len(groups) == 0 {
-		why := fmt.Sprintf("Placement %s/%s decides none of the worker clusters %v", w.Namespace, name, workers)
+		why := fmt.Sprintf("Placement %s/%s selects none of the worker clusters %v", w.Namespace, name, workers)
 		return &nomination{reason: wellknown.ReasonNoWorkerDecided, why: why}, nil
 	}
 	taken, next := rounds(time.Since(w.reserved().LastTransitionTime.Time), r.round, len(groups))

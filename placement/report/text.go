@@ -34,7 +34,7 @@ func (r *Report) Text() string {
 	}
 	fmt.Fprintf(d, "\nsets %s: %d clusters\n", strings.Join(r.Available.Eligible, ", "), r.Available.Clusters)
 	for _, name := range r.Available.Missing {
-		fmt.Fprintf(d, "  %s is in none of these sets, or there is no such cluster\n", name)
+		fmt.Fprintf(d, "  %s does not exist, or is not in these sets\n", name)
 	}
 	for _, filter := range r.Filters {
 		d.filter(filter)

@@ -73,7 +73,7 @@ func (s *stated[T]) add(profile, name string, value *T) error {
 	case reflect.DeepEqual(s.value, value):
 		return nil
 	}
-	return fmt.Errorf("profile %s has %s %s, and profile %s has %s: it is for the whole scheduler, so set it in one profile, or the same in all",
+	return fmt.Errorf("profile %s has %s %s, but profile %s has %s: the argument applies to the whole scheduler, so set it in one profile, or to the same value in all profiles",
 		profile, name, written(value), s.profile, written(s.value))
 }
 

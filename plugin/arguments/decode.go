@@ -93,7 +93,7 @@ func BindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature
 
 func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature, gates featuregate.FeatureGate) field.ErrorList {
 	for _, gate := range off {
-		errs = append(errs, field.Forbidden(path, fmt.Sprintf("needs the feature gate %s; leave it out, or enable the gate in the API server and the scheduler",
+		errs = append(errs, field.Forbidden(path, fmt.Sprintf("needs the feature gate %s: remove this argument, or enable the gate in the API server and the scheduler",
 			describeGate(gates, gate))))
 	}
 	return errs
@@ -111,7 +111,7 @@ func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) strin
 	if since == nil || this.AtLeast(since) {
 		return off
 	}
-	return fmt.Sprintf("%s, on by default since Kubernetes %s, but this is %s", gate, since, this)
+	return fmt.Sprintf("%s, which is on by default since Kubernetes %s, but the version is %s", gate, since, this)
 }
 
 // defaultSince returns the version that turns a gate on by default, or nil.

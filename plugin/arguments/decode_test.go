@@ -49,10 +49,10 @@ func TestArgumentsOfWhatIsOff(t *testing.T) {
 	require.NoError(t, validation.ValidateDynamicResourcesArgs(nil, ForUpstream(defaults, off), off))
 
 	_, err = Decode(&runtime.Unknown{Raw: []byte(`{"filterTimeout": "3s", "bindingTimeout": "1m"}`)}, off, utilfeature.DefaultFeatureGate)
-	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off; leave it out, or enable the gate in the API server and the scheduler")
-	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off; ")
+	require.ErrorContains(t, err, "args.filterTimeout: Forbidden: needs the feature gate DRASchedulerFilterTimeout, which is off: remove this argument, or enable the gate in the API server and the scheduler")
+	require.ErrorContains(t, err, "args.bindingTimeout: Forbidden: needs the feature gate DRADeviceBindingConditions, which is off: ")
 
 	older := featuregate.NewVersionedFeatureGate(version.MustParse("1.35"))
 	require.NoError(t, older.AddVersioned(utilfeature.DefaultMutableFeatureGate.GetAllVersioned()))
-	require.Equal(t, "DRADeviceBindingConditions, on by default since Kubernetes 1.36, but this is 1.35", describeGate(older, kubefeatures.DRADeviceBindingConditions))
+	require.Equal(t, "DRADeviceBindingConditions, which is on by default since Kubernetes 1.36, but the version is 1.35", describeGate(older, kubefeatures.DRADeviceBindingConditions))
 }

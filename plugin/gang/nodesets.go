@@ -101,7 +101,7 @@ type Config struct {
 // New returns the plugin of one profile.
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Config) (*NodeSets, error) {
 	if args != nil {
-		return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)
+		return nil, fmt.Errorf("%s: the plugin takes no arguments: remove its entry from pluginConfig", Name)
 	}
 	upstream, err := topologyaware.New(ctx, nil, handle, config.Features)
 	if err != nil {
@@ -203,7 +203,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	s := groupSearchIn(state)
 	if s == nil {
 		return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable,
-			"the pod's group has a node set constraint, and no nodes were chosen for it: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint")
+			"the pod's group has a node set constraint, but the scheduler chose no nodes for the group: enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint")
 	}
 	placement := state.GetPlacementCycleState()
 	if s.tried.of == nil {
@@ -215,7 +215,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	case hasFailed && s.tried.most >= s.least:
 		// The scheduler has already accepted the group. Only an error makes it give up the placement.
 		pl.onlyLeast.Add(s.uid, nil)
-		return nil, fwk.AsStatus(fmt.Errorf("not all of %d pods of the group have fitted on the nodes that were chosen for them: nodes are chosen for %d", s.tried.wanted, s.least))
+		return nil, fwk.AsStatus(fmt.Errorf("the %d pods of the group do not all fit on the nodes that were chosen for them: the next attempt chooses nodes for %d pods", s.tried.wanted, s.least))
 	case hasFailed && !isNew:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")
 	case isNew && !hasFailed:
@@ -232,7 +232,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	}
 	node, ok := s.tried.ask(pod)
 	if !ok {
-		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the nodes that were chosen for the group are for %d of its %d pods: the pod is tried again when these run", s.tried.wanted, len(s.pods)))
+		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("the scheduler chose nodes for %d of the %d pods of the group: it tries this pod again when those pods run", s.tried.wanted, len(s.pods)))
 	}
 	return &fwk.PreFilterResult{NodeNames: sets.New(node)}, nil
 }
@@ -270,7 +270,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 		for _, topology := range composite.Spec.SchedulingConstraints.Topology {
 			if strings.HasPrefix(topology.Key, v1alpha1.AttributeDomain+"/") {
 				return nil, refused(fwk.UnschedulableAndUnresolvable, parent.Nodes, fmt.Sprintf(
-					"CompositePodGroup %s has the topology key %s, but a node set constraint is over the nodes of one PodGroup: make it the topology key of PodGroups", klog.KObj(composite), topology.Key))
+					"CompositePodGroup %s has the topology key %s, but a node set constraint applies to one PodGroup: set the key in the PodGroups instead", klog.KObj(composite), topology.Key))
 			}
 		}
 	}

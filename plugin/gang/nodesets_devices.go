@@ -72,7 +72,7 @@ func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1
 func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
 	if listed := l.on[node]; listed != nil || unallocated {
 		if listed == nil {
-			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "what devices the pod may get is not known: the plugin "+cycle.PluginName+" is not enabled")
+			return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "the devices that the pod may get are not known: enable the plugin "+cycle.PluginName)
 		}
 		return listed, nil
 	}

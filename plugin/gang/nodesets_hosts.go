@@ -372,7 +372,7 @@ func (c *chosenResults) Allocate(_ context.Context, a *allocator.Allocator, _ *v
 		}
 	}
 	if len(results) != len(claims) || len(own) > 0 || !a.IsFree(results) {
-		return nil, fmt.Errorf("no devices are chosen for the pod on the node, or they are in use since%w", structured.ErrFailedAllocationOnNode)
+		return nil, fmt.Errorf("the devices that were chosen for the pod on the node are missing or in use%w", structured.ErrFailedAllocationOnNode)
 	}
 	return results, nil
 }

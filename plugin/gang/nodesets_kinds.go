@@ -70,7 +70,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	for _, pod := range scheduled {
 		running[pod.Spec.NodeName]++
 		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
-			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which can't be in a set", pod.Name, pod.Spec.NodeName))
+			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName))
 		}
 	}
 	s.Nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))

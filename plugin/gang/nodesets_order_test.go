@@ -167,7 +167,7 @@ func TestPodsOfAGroupAreTold(t *testing.T) {
 		_, status := c.pl.PreFilter(t.Context(), state, c.pods[pod], nil)
 		return status.Message()
 	}
-	require.Equal(t, "the pod's group has a node set constraint, and no nodes were chosen for it: "+
+	require.Equal(t, "the pod's group has a node set constraint, but the scheduler chose no nodes for the group: "+
 		"enable the feature gates GenericWorkload, TopologyAwareWorkloadScheduling and CelsetNodeSetConstraint", told(framework.NewCycleState(), 0))
 
 	later := c.pods[0].DeepCopy()
@@ -186,7 +186,7 @@ func TestPodsOfAGroupAreTold(t *testing.T) {
 		return state
 	}
 	state := in()
-	require.Equal(t, "the nodes that were chosen for the group are for 2 of its 3 pods: the pod is tried again when these run", told(state, 2))
+	require.Equal(t, "the scheduler chose nodes for 2 of the 3 pods of the group: it tries this pod again when those pods run", told(state, 2))
 	require.Empty(t, told(state, 0))
 	require.Equal(t, "another pod of the group does not fit on the nodes that were chosen for it", told(state, 1))
 	for placements < 5 {

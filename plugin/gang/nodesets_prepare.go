@@ -166,5 +166,5 @@ func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 }
 
 func groupNotCompiled(group *schedulingapi.PodGroup) string {
-	return fmt.Sprintf("the expressions of PodGroup %s/%s are being compiled: the group is tried when that is done", group.Namespace, group.Name)
+	return fmt.Sprintf("the expressions of PodGroup %s/%s are being compiled: the scheduler tries the group after that", group.Namespace, group.Name)
 }

@@ -99,7 +99,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 		return unresolvable(err)
 	}
 	if len(pods) > maxGroupPods {
-		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, at most %d are placed together", group.Namespace, group.Name, len(pods), maxGroupPods))
+		return unresolvable(fmt.Errorf("PodGroup %s/%s has %d pods to place, but at most %d can be placed together: split the group", group.Namespace, group.Name, len(pods), maxGroupPods))
 	}
 	known, ok := pl.groups.own.Get(wantOf(group))
 	if !ok {
@@ -133,10 +133,10 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	s.ReadsDevices = s.reads.Devices()
 	switch shared := s.hosts.shared; {
 	case s.ReadsDevices && len(shared) > 0:
-		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, and constraint %s/%s reads what devices each of them gets: use a ResourceClaimTemplate",
+		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, but constraint %s/%s reads the devices of each pod: use a ResourceClaimTemplate",
 			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
 	case s.ReadsDevices && constraint.PodsPerNode > 1:
-		return invalid(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
+		return invalid(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which contains the devices of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
 	}
 	return s, nil
 }

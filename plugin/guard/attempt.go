@@ -21,8 +21,8 @@ type OvertimeError struct {
 
 // Error returns a message in the style of the scheduler's messages about nodes.
 func (e *OvertimeError) Error() string {
-	return fmt.Sprintf("not looked at, for the attempt to schedule the pod took longer than %v, and others wait: "+
-		"raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs if it needs more", e.Timeout)
+	return fmt.Sprintf("not checked, because the attempt to schedule the pod took longer than %v while other pods wait: "+
+		"to allow more time, raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs", e.Timeout)
 }
 
 // Is makes the error match [context.DeadlineExceeded].

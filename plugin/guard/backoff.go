@@ -29,7 +29,7 @@ type backOff struct {
 
 // message returns a message with the time of the next attempt. A remaining time would change the message with each refusal.
 func (b backOff) message() string {
-	return fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: %s",
+	return fmt.Sprintf("scheduling attempts took too much time %d times in a row: the next attempt is at %s; the last error was: %s",
 		b.failures, b.until.UTC().Round(time.Second).Format(time.RFC3339), b.last)
 }
 

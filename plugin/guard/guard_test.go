@@ -92,7 +92,7 @@ func TestBackOffDoubles(t *testing.T) {
 			refusal := b.try(p, 0, nil)
 			require.NotNil(t, refusal)
 			require.Equal(t, ReasonBackOff, refusal.Reason)
-			require.Equal(t, fmt.Sprintf("taking too much of the scheduler's time, %d times in a row: tried again at %s; the last time: over budget",
+			require.Equal(t, fmt.Sprintf("scheduling attempts took too much time %d times in a row: the next attempt is at %s; the last error was: over budget",
 				i+1, b.clock.Now().Add(want).Format(time.RFC3339)), refusal.Message, "the message is the same each time")
 		}
 		wait, any := b.Look()
@@ -162,8 +162,8 @@ func TestOthersGoFirst(t *testing.T) {
 			for ; ; tries++ {
 				if refusal := b.try(pod("hostile", fmt.Sprint(tries)), takes, nil); refusal != nil {
 					require.Equal(t, ReasonShare, refusal.Reason)
-					require.Equal(t, "pods of namespace hostile took more than 20 percent of the scheduler's time, and pods of other namespaces wait: "+
-						"tried again when these had their turn", refusal.Message)
+					require.Equal(t, "pods of namespace hostile took more than 20 percent of the scheduler's time while pods of other namespaces wait: "+
+						"the scheduler tries the pods of other namespaces first", refusal.Message)
 					break
 				}
 			}
@@ -265,8 +265,8 @@ func TestAttemptEndsWhenOthersWait(t *testing.T) {
 
 	b.wait(pod("other", "waits"))
 	b.Look()
-	require.EqualError(t, attempt.Over(), "not looked at, for the attempt to schedule the pod took longer than 500ms, and others wait: "+
-		"raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs if it needs more")
+	require.EqualError(t, attempt.Over(), "not checked, because the attempt to schedule the pod took longer than 500ms while other pods wait: "+
+		"to allow more time, raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs")
 	attempt.OnOver(func(err error) { told = append(told, err) })
 	require.Len(t, told, 2)
 	require.Equal(t, attempt.Over(), told[0])

@@ -34,6 +34,6 @@ func (l *Limits) backOff(failures int) time.Duration {
 
 // message returns the reason for refusing a pod of the namespace.
 func (l *Limits) message(namespace string) string {
-	return fmt.Sprintf("pods of namespace %s took more than %d percent of the scheduler's time, and pods of other namespaces wait: "+
-		"tried again when these had their turn", namespace, l.SharePercent)
+	return fmt.Sprintf("pods of namespace %s took more than %d percent of the scheduler's time while pods of other namespaces wait: "+
+		"the scheduler tries the pods of other namespaces first", namespace, l.SharePercent)
 }

@@ -89,7 +89,7 @@ func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
 		return nil, fmt.Errorf("record the devices that are held for the pod: %w", err)
 	}
 	if len(message) > maxRecord {
-		return nil, fmt.Errorf("the devices that are held for the pod take %d bytes in its condition %s, at most %d are possible: ask for fewer devices", len(message), wellknown.ConditionDevicesHeld, maxRecord)
+		return nil, fmt.Errorf("the record of the devices held for the pod takes %d bytes in its condition %s, but at most %d are allowed: ask for fewer devices", len(message), wellknown.ConditionDevicesHeld, maxRecord)
 	}
 	return newCondition(v1.ConditionTrue, wellknown.ReasonPreemptionStarted, string(message), now), nil
 }
@@ -121,14 +121,14 @@ func ConditionOf(pod *v1.Pod) *v1.PodCondition {
 func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 	holds = condition.Status == v1.ConditionTrue
 	if len(condition.Message) > maxRecord {
-		return r, holds, fmt.Errorf("the message has %d bytes, at most %d are read", len(condition.Message), maxRecord)
+		return r, holds, fmt.Errorf("the message has %d bytes, but the limit is %d", len(condition.Message), maxRecord)
 	}
 	if err := json.Unmarshal([]byte(condition.Message), &r); err != nil {
 		return r, holds, err
 	}
 	switch {
 	case r.Version != recordVersion:
-		return r, holds, fmt.Errorf("version is %d, only %d is read", r.Version, recordVersion)
+		return r, holds, fmt.Errorf("version is %d, but only version %d is supported", r.Version, recordVersion)
 	case r.Try < 0 || holds && r.Try == 0:
 		return r, holds, fmt.Errorf("try is %d, it must be at least 1", r.Try)
 	case holds && (r.Node == "" || len(r.Claims) == 0):

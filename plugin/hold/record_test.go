@@ -143,7 +143,7 @@ func TestWhatIsNotRestored(t *testing.T) {
 		"another type":   {change: func(_ *v1.Pod, c *v1.PodCondition) { c.Type = "example.com/other" }},
 		"empty":          {change: func(_ *v1.Pod, c *v1.PodCondition) { c.Message = "" }, err: "unexpected end"},
 		"no JSON":        {change: func(_ *v1.Pod, c *v1.PodCondition) { c.Message = "soon" }, err: "invalid character"},
-		"too long":       {change: func(_ *v1.Pod, c *v1.PodCondition) { c.Message = strings.Repeat(" ", maxRecord) + c.Message }, err: "at most 65536 are read"},
+		"too long":       {change: func(_ *v1.Pod, c *v1.PodCondition) { c.Message = strings.Repeat(" ", maxRecord) + c.Message }, err: "but the limit is 65536"},
 		"newer": {change: func(_ *v1.Pod, c *v1.PodCondition) {
 			c.Message = strings.Replace(c.Message, `"version":1`, `"version":2`, 1)
 		}, err: "version is 2"},

@@ -15,7 +15,7 @@ type ListClaims func() ([]*resourceapi.ResourceClaim, error)
 
 // newClaims counts the existing claims at each scrape. A counter of tried claims would count a claim once per attempt.
 func newClaims() *collector[ListClaims] {
-	desc := newDesc(claimsName, "Number of ResourceClaims in the cluster, by the most demanding kind of constraint that they have and by state.",
+	desc := newDesc(claimsName, "Number of ResourceClaims in the cluster, by the most expensive kind of constraint in the claim and by state.",
 		"constraint", "state")
 	return &collector[ListClaims]{descs: []*metrics.Desc{desc}, show: func(list ListClaims, value func(*metrics.Desc, float64, ...string)) {
 		all, err := list()

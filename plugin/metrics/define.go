@@ -27,63 +27,63 @@ var (
 // define creates the metrics without values.
 func (m *Metrics) define() {
 	m.durations = histograms("allocation_duration_seconds",
-		"Time to search for the devices of one pod on one node, by the kind of constraints that its claims have and by result.",
+		"Time to search for the devices of one pod on one node, by kind of constraint and by result.",
 		durations, "constraint", "result")
 	m.steps = histograms("allocation_steps",
-		"Number of steps that the search for the devices of one pod on one node took, by the kind of constraints that its claims have and by result. It is 0 if the answer was known.",
+		"Number of steps of the search for the devices of one pod on one node, by kind of constraint and by result. It is 0 if the answer was cached.",
 		steps, "constraint", "result")
 	m.spending = histograms("allocation_cost",
-		"Cost, in CEL cost units, that was charged to the budgets of the search for the devices of one pod with a CEL device constraint, or with devices that preferences chose, on one node, by result. It is 0 if the answer was known.",
+		"Cost of the search for the devices of one pod on one node, in CEL cost units, by result. Only searches with CEL device constraints or preferences count. It is 0 if the answer was cached.",
 		spending, "result")
 	m.nodeSets = histograms("node_set_duration_seconds",
-		"Time to choose the nodes of a PodGroup with a node set constraint, with finding out which nodes can take its pods, by result.",
+		"Time to choose the nodes of a PodGroup with a node set constraint, by result. It includes the time to find the nodes that can take its pods.",
 		groupDurations, "result")
 	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
-		Help: "Actual cost, in CEL cost units, of one evaluation of a CEL device constraint on a complete set of devices.",
+		Help: "Actual cost of one evaluation of a CEL device constraint on a complete set of devices, in CEL cost units.",
 	})
 	m.evaluations = counters("constraint_evaluations_total",
-		"Number of evaluations of CEL device constraints, by scope: of whole expressions on complete sets of devices, or of parts of them on one or two devices, which tell the search early what can't be.", "scope")
+		"Number of evaluations of CEL device constraints, by scope: a whole expression on a complete set of devices, or a part of an expression on one or two devices. The search uses parts to exclude devices early.", "scope")
 	m.failures = counters("constraint_evaluation_failures_total",
 		"Number of evaluations of CEL device constraints on complete sets of devices that failed and aborted the search, by reason.", "reason")
 	m.compilations = counters("constraint_compilations_total",
 		"Number of expressions of CEL device constraints that were compiled, by result.", "result")
 	m.cuts = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "search_cuts_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of devices that the search did not try, or gave up at once, because no set with them could satisfy a CEL device constraint.",
+		Help: "Number of devices that the search skipped because no set with them can satisfy a CEL device constraint.",
 	})
 	m.outOfRange = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "resource_slices_out_of_range_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of ResourceSlices that were seen with amounts that can't be computed with. What has them is not used.",
+		Help: "Number of ResourceSlices with amounts that are out of range. Capacities, counters and devices with such amounts are ignored.",
 	})
 	m.cached = counters("cache_requests_total",
-		"Number of times that a cache was asked, by cache and result. The cache has answers to all claims of a pod on such a node, verdicts of a CEL device constraint on such a set, or compiled expressions.", "cache", "result")
+		"Number of cache lookups, by cache and result. A cache contains results for all claims of a pod on a node, results of a CEL device constraint on a set of devices, or compiled expressions.", "cache", "result")
 	m.preferences = counters("preference_searches_total",
-		"Number of searches whose devices preferences chose, by result: no set of devices is better, or the best one that was found before a budget was used up.", "result")
+		"Number of searches in which preferences chose the devices, by result: the best set of devices, or the best set that was found before a budget was exceeded.", "result")
 	m.counts = counters("device_sets_counts_total",
-		"Number of times that the sets of devices which fit were counted, by result: of all shapes, of some only, again without a change, or not at all.", "result")
+		"Number of times that the scheduler counted the sets of devices that fit, by result: all shapes were counted, only some were counted, nothing had changed, or counting failed.", "result")
 	m.publications = counters("device_sets_publications_total",
-		"Number of times that the numbers in celset_scheduler_device_sets were written on a hub, by result. Nothing is written unless a number changed or their time is half over.", "result")
+		"Number of times that the values of celset_scheduler_device_sets were written to a hub, by result. They are written when a value changes, and when half of their validity period is over.", "result")
 	m.exhaustions = counters("budget_exhaustions_total",
-		"Number of searches that used up a budget and aborted the scheduling of a pod, by budget.", "budget")
+		"Number of searches that exceeded a budget and ended the attempt to schedule a pod, by budget.", "budget")
 	m.unfit = counters("nodes_unfit_by_failure_total",
 		"Number of times that a node did not fit a pod because a CEL device constraint with failurePolicy NodeDoesNotFit failed on devices of the node, by reason.", "reason")
 	m.preemptions = counters("device_preemption_attempts_total",
-		"Number of times that it was looked for pods to evict for the devices of a pod, by result.", "result")
+		"Number of searches for pods to evict for the devices of a pod, by result.", "result")
 	m.victims = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "device_preemption_victims_total", StabilityLevel: metrics.ALPHA,
 		Help: "Number of pods that were chosen to be evicted for the devices of a pod.",
 	})
 	m.wasted = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem: subsystem, Name: "device_preemption_victims_without_bind_total", StabilityLevel: metrics.ALPHA,
-		Help: "Number of pods that were chosen to be evicted for the devices of a pod that was not bound as long as these were held for it, unless another pod goes before it.",
+		Help: "Number of pods that were chosen to be evicted for the devices of a pod that was not bound while the devices were held for it. Holds that ended in favour of another pod do not count.",
 	})
 	m.holdsEnded = counters("device_holds_ended_total",
-		"Number of times that devices were not held any longer for a pod for which others were evicted, by how that ended.", "end")
+		"Number of holds of devices that ended, by reason. Devices are held for a pod for which other pods were evicted.", "end")
 	m.pendingWrites = counters("allocation_writes_in_doubt_total",
-		"Number of allocations that were written without being told what became of it, by what was found out.", "result")
+		"Number of writes of allocations that the API server did not answer, by the result that the scheduler found out later.", "result")
 	m.refusals = counters("refused_scheduling_attempts_total",
-		"Number of times that the scheduling of a pod was refused because of its claims before any node was looked at, by reason.", "reason")
+		"Number of scheduling attempts that were refused because of the claims of the pod before any node was checked, by reason.", "reason")
 }
 
 func histograms(name, help string, buckets []float64, labels ...string) *metrics.HistogramVec {

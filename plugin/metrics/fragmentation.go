@@ -49,14 +49,13 @@ type Fragmentation struct {
 // series ends.
 func newDeviceSets() *collector[*Fragmentation] {
 	d := deviceSets{
-		sets: newDesc(setsName, "Number of further claims that would get devices at the same time, each of them so many devices of the class with the constraint: "+
-			"now, if the claims that have devices were packed better, and if all devices were idle.", "class", "constraint", "devices", "state"),
-		incomplete: newDesc(incompleteName, "Whether not everything was looked at for the number in celset_scheduler_device_sets, so that there may be more: 1, else 0.",
+		sets: newDesc(setsName, "Number of additional claims of this shape that can get devices at the same time. The states are now, packed (if allocated claims were packed better) and idle (if all devices were free).", "class", "constraint", "devices", "state"),
+		incomplete: newDesc(incompleteName, "1 if the value of celset_scheduler_device_sets is only a lower bound because counting was incomplete, otherwise 0.",
 			"class", "constraint", "devices", "state"),
-		asked: newDesc(askedName, "Number of claims that ask for so many devices of the class with the constraint, with devices or without.",
+		asked: newDesc(askedName, "Number of claims that ask for this number of devices of the class with the constraint. Allocated and unallocated claims count.",
 			"class", "constraint", "devices"),
-		at:   newDesc(countedAtName, "When the numbers in celset_scheduler_device_sets were last known to be so, in seconds since the epoch."),
-		took: newDesc(countDurationName, "How long it took to count what is in celset_scheduler_device_sets."),
+		at:   newDesc(countedAtName, "Time at which the values of celset_scheduler_device_sets were last confirmed, in seconds since the epoch."),
+		took: newDesc(countDurationName, "Time to count the values of celset_scheduler_device_sets."),
 	}
 	return &collector[*Fragmentation]{descs: []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took}, show: d.show}
 }

@@ -46,7 +46,7 @@ const holdsName = subsystem + "_device_holds"
 
 // newHolds shows the number of pods with held devices, if preemption for devices is enabled.
 func newHolds() *collector[func() int] {
-	desc := newDesc(holdsName, "Number of pods for which devices are held because others were evicted for them.")
+	desc := newDesc(holdsName, "Number of pods for which devices are held because other pods were evicted for them.")
 	return &collector[func() int]{descs: []*metrics.Desc{desc}, show: func(count func() int, value func(*metrics.Desc, float64, ...string)) {
 		value(desc, float64(count()))
 	}}

@@ -98,7 +98,7 @@ func (m *fragmentationMonitor) sleep(ctx context.Context, wait time.Duration) bo
 // look counts once and shows the result. After an error it shows nothing, because the old numbers may be wrong by now.
 func (m *fragmentationMonitor) look(ctx context.Context) {
 	began := m.clock.Now()
-	ctx, cancel := context.WithTimeoutCause(ctx, fragmentationTimeout, fmt.Errorf("it took longer than %s", fragmentationTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, fragmentationTimeout, fmt.Errorf("the work took longer than %s", fragmentationTimeout))
 	defer cancel()
 	state, err := m.read(ctx)
 	if err == nil && m.shown != nil && state.equal(m.last) {
@@ -122,7 +122,7 @@ func (m *fragmentationMonitor) look(ctx context.Context) {
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		klog.FromContext(ctx).Error(err, "The sets of devices that fit could not be counted, and are not among the metrics")
+		klog.FromContext(ctx).Error(err, "Could not count the sets of devices that fit; the metrics don't contain them")
 		return
 	}
 	m.last = state

@@ -430,7 +430,7 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, expire := context.WithDeadline(ctx, time.Now())
 	defer expire()
 	m.look(ctx)
-	plugintest.RequireLogged(t, log, "The sets of devices that fit could not be counted, and are not among the metrics")
+	plugintest.RequireLogged(t, log, "Could not count the sets of devices that fit; the metrics don't contain them")
 }
 
 // never turns off the monitor's timer. The test calls look itself.

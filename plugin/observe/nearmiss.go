@@ -69,7 +69,7 @@ func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 	miss, err := m.nearestMiss(ctx, pod, c, nodes)
 	if err != nil {
 		// An explanation that was interrupted may be wrong.
-		klog.FromContext(ctx).V(4).Info("No explanation for the pod", "pod", klog.KObj(pod), "err", err)
+		klog.FromContext(ctx).V(4).Info("Could not explain why the pod does not fit", "pod", klog.KObj(pod), "err", err)
 		return ""
 	}
 	if miss == nil || miss.Fits || miss.Failed {

@@ -75,6 +75,6 @@ func reportOutOfRange(object any, recorder events.EventRecorderLogger, measured 
 	measured.ObserveOutOfRange()
 	if recorder != nil {
 		recorder.Eventf(object.(*resourceapi.ResourceSlice), nil, v1.EventTypeWarning, wellknown.ReasonAmountsOutOfRange, wellknown.ActionReading,
-			"Not used, because an amount is beyond those of an int64 in milli- to exa-units: %s", removed)
+			"The scheduler ignores amounts outside the range of an int64 in milli- to exa-units. Correct them in the driver. Ignored: %s", removed)
 	}
 }

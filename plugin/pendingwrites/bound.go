@@ -63,7 +63,7 @@ func Protecting(ctx context.Context, bound *v1.Pod) context.Context {
 // refuseProtected returns an error if the claim must not change.
 func refuseProtected(ctx context.Context, name string) error {
 	if names, _ := ctx.Value(protectedKey{}).(sets.Set[string]); names.Has(name) {
-		return fmt.Errorf("claim %s is kept: the pod that it is for is bound", name)
+		return fmt.Errorf("claim %s keeps its allocation, because its pod is bound", name)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // errNotSent is wrapped by errors of requests that were not sent.
-var errNotSent = errors.New("nothing is written by a scheduler that may not lead any more")
+var errNotSent = errors.New("the scheduler wrote nothing, because it may no longer be the leader: the leader tries again")
 
 // errChanged is the cause of a conflict error for a claim if the scheduler already has a newer version of the claim.
 var errChanged = errors.New("the claim was changed in the meantime")
@@ -111,7 +111,7 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 		// Earlier requests had an older version and will be rejected now.
 		c.writes.end(sent.UID, number, func(write) Outcome { return NotStored })
 	case mayBeStored(err):
-		klog.FromContext(ctx).Info("It is not known whether an allocation was stored, its devices are kept until it is", "resourceclaim", klog.KObj(sent), "err", err)
+		klog.FromContext(ctx).Info("It is unknown whether an allocation was stored; its devices stay reserved until that is known", "resourceclaim", klog.KObj(sent), "err", err)
 		c.writes.add(sent, false)
 	}
 	return got, err

@@ -102,7 +102,7 @@ func TestKeeping(t *testing.T) {
 			require.NoError(t, err)
 			for _, err := range []error{updated, patched, written, deleted} {
 				if kept {
-					require.EqualError(t, err, "claim kept is kept: the pod that it is for is bound")
+					require.EqualError(t, err, "claim kept keeps its allocation, because its pod is bound")
 				} else {
 					require.NoError(t, err)
 				}

@@ -64,7 +64,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	// Without a resource version, the list is read from etcd.
 	claims, err := w.config.Client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("read all ResourceClaims to begin with: %w", err)
+		return fmt.Errorf("read all ResourceClaims at start: %w", err)
 	}
 	for i := range claims.Items {
 		if claims.Items[i].Status.Allocation != nil {
@@ -102,7 +102,7 @@ func (w *Writes) Run(ctx context.Context) {
 		}
 		settled, err := w.settle(ctx, uid)
 		if err != nil {
-			klog.FromContext(ctx).V(2).Info("It is still not known what became of the allocation of a claim", "uid", uid, "err", err)
+			klog.FromContext(ctx).V(2).Info("It is still unknown whether the allocation of a claim was stored", "uid", uid, "err", err)
 		}
 		if settled {
 			w.queue.Forget(uid)
@@ -158,7 +158,7 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	changed.Finalizers = slices.DeleteFunc(changed.Finalizers, func(name string) bool { return name == resourceapi.Finalizer })
 	fenced, err := w.config.Client.ResourceV1().ResourceClaims(claim.Namespace).Update(ctx, changed, metav1.UpdateOptions{})
 	if err != nil {
-		return claim.ResourceVersion, fmt.Errorf("change claim %s so that its allocation can't be stored any more: %w", klog.KObj(claim), err)
+		return claim.ResourceVersion, fmt.Errorf("update claim %s so that a late write of its allocation is rejected: %w", klog.KObj(claim), err)
 	}
 	// The next attempt starts from the claim in the scheduler's list, which now has this version or a later one.
 	w.list(fenced)

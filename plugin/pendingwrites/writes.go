@@ -100,7 +100,7 @@ func New(config Config) (*Writes, error) {
 	}
 	var err error
 	if config.Client, err = leaderClient(&config); err != nil {
-		return nil, fmt.Errorf("make the client that allocates: %w", err)
+		return nil, fmt.Errorf("create the client for allocations: %w", err)
 	}
 	return &Writes{
 		config: config,
@@ -160,7 +160,7 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 		}
 		if owner := w.owner(key, claim.UID); owner != "" {
 			w.contested[key] = result
-			return fmt.Errorf("device %s was about to go to claim %s, but claim %s has it: it is tried again with another one", key, klog.KObj(claim), owner)
+			return fmt.Errorf("device %s was chosen for claim %s, but claim %s has it: the scheduler tries again with other devices", key, klog.KObj(claim), owner)
 		}
 	}
 	return nil
@@ -253,7 +253,7 @@ func (w *Writes) checkLimit(claim *resourceapi.ResourceClaim) (begun uint64, err
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if pending := w.claims[claim.UID]; pending != nil && len(pending.writes) >= maxUnconfirmed {
-		err = fmt.Errorf("it is not known what became of %d earlier allocations of claim %s: it is written again when the API server has answered", maxUnconfirmed, klog.KObj(claim))
+		err = fmt.Errorf("the API server has not answered %d earlier writes of claim %s: the scheduler writes the allocation again after the answers", maxUnconfirmed, klog.KObj(claim))
 	}
 	return w.lastNumber, err
 }

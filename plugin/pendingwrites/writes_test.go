@@ -235,7 +235,7 @@ func TestOneClaimHasABound(t *testing.T) {
 	}
 	writes := d.writes
 	_, err := d.writeAs(t.Context(), told, with(claim, "one more"))
-	require.EqualError(t, err, "it is not known what became of 64 earlier allocations of claim default/claim: it is written again when the API server has answered")
+	require.EqualError(t, err, "the API server has not answered 64 earlier writes of claim default/claim: the scheduler writes the allocation again after the answers")
 	require.Equal(t, writes, d.writes, "nothing was sent")
 	require.Len(t, d.from(""), maxUnconfirmed)
 
@@ -254,7 +254,7 @@ func TestIndexIsMadeOnce(t *testing.T) {
 	_, err := New(Config{Client: d.client(), Delivered: d.known.told})
 	require.ErrorContains(t, err, "look up ResourceClaims by their devices: ")
 	_, err = New(Config{Client: fake.NewClientset(), KubeConfig: &rest.Config{TLSClientConfig: rest.TLSClientConfig{CAFile: "missing"}}, Delivered: newKnown().told})
-	require.ErrorContains(t, err, "make the client that allocates: ")
+	require.ErrorContains(t, err, "create the client for allocations: ")
 }
 
 // TestRun checks that pending writes are read until they are settled.

@@ -30,11 +30,11 @@ import (
 //  4. The victim is evicted only if it still has its UID, see evictingclient.go.
 
 var (
-	errPreemptorGone    = errors.New("the pod for which others are evicted is gone")
-	errPreemptorBound   = errors.New("the pod for which others are evicted is bound")
-	errPreemptorChanged = errors.New("the pod for which others are evicted was changed")
-	errHoldEnded        = errors.New("devices are no longer held for the pod for which others are evicted")
-	errFitsAlready      = errors.New("the pod for which others are evicted fits without that")
+	errPreemptorGone    = errors.New("the pod that needs the devices is gone")
+	errPreemptorBound   = errors.New("the pod that needs the devices is already bound")
+	errPreemptorChanged = errors.New("the pod that needs the devices was changed")
+	errHoldEnded        = errors.New("devices are no longer held for the pod that needs them")
+	errFitsAlready      = errors.New("the pod that needs the devices fits without evictions")
 )
 
 // eviction is one attempt to evict pods for a preemptor.
@@ -206,11 +206,11 @@ func (p *Preempter) recordEvents(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.held.Devices())
 	recorder := p.Handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
-		fmt.Sprintf("%d pods are evicted for devices %s of node %s, which are held for the pod until then", len(victims), devices, node))
+		fmt.Sprintf("%d pods are evicted to free devices %s of node %s. The devices are held for this pod", len(victims), devices, node))
 	for _, victim := range victims {
 		// The event does not name the preemptor, as in upstream's event: it may belong to another tenant.
 		recorder.Eventf(victim, nil, v1.EventTypeNormal, wellknown.ReasonDevicesPreempted, wellknown.ActionPreempting, "%s",
-			fmt.Sprintf("evicted for devices of node %s, which a pod of a higher priority wants as a set of %d: %s", node, len(e.held.Devices()), devices))
+			fmt.Sprintf("evicted to free devices of node %s for a pod of a higher priority, which needs a set of %d: %s", node, len(e.held.Devices()), devices))
 	}
 }
 

@@ -35,10 +35,10 @@ func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 			defer cancel()
 			if _, err := p.Handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
 				// The deallocation is retried when the scheduler tries the pod with the hold again.
-				logger.V(4).Info("A claim without users was not deallocated", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
+				logger.V(4).Info("Could not deallocate a claim without users", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
 				return
 			}
-			logger.Info("A claim without users was deallocated for a pod for which its devices are held", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod))
+			logger.Info("Deallocated a claim without users, because its devices are held for a pod", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod))
 		}()
 	}
 }

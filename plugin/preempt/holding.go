@@ -151,7 +151,7 @@ func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusRe
 	if devices == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority for which others were evicted", devices, nodeNames(named, len(others)))
+	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority, for which other pods were evicted", devices, nodeNames(named, len(others)))
 }
 
 // nodeNames names some nodes and counts the others.
@@ -179,7 +179,7 @@ func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	}
 	if claim := h.Refuses(pod, c.Allocated, h.Activate); claim != nil {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, fmt.Sprintf(
-			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority for which others were evicted", klog.KObj(claim)))
+			"resourceclaim %s can't be used: its devices are held for a pod of the same or a higher priority, for which other pods were evicted", klog.KObj(claim)))
 	}
 	return nil
 }
@@ -260,9 +260,9 @@ func (h *Holding) useOf(held *hold.Hold) (of use) {
 func (u *use) user() string {
 	switch {
 	case u.other != "":
-		return u.other + " has some of them"
+		return u.other + " uses some of the devices"
 	case len(u.pods) > 0:
-		return fmt.Sprintf("pod %s has some of them", klog.KObj(u.pods[0]))
+		return fmt.Sprintf("pod %s uses some of the devices", klog.KObj(u.pods[0]))
 	default:
 		return ""
 	}

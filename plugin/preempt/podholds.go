@@ -117,7 +117,7 @@ func (h *PodHolds) TakeOver() {
 	h.restored.Do(func() {
 		pods, err := h.pods.List(labels.Everything())
 		if err != nil {
-			h.logger.Error(err, "It is not known for which pods devices were held")
+			h.logger.Error(err, "Could not find out for which pods devices were held")
 			return
 		}
 		for _, pod := range pods {
@@ -143,7 +143,7 @@ func (h *PodHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	restored, err := h.Restore(pod, foreign, func() { h.activate(pod) })
 	switch {
 	case err != nil:
-		h.logger.Error(err, "The condition of a pod that records what is held for it can't be read, nothing is held", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
+		h.logger.Error(err, "The condition of a pod that records its held devices can't be read; no devices are held for the pod", "pod", klog.KObj(pod), "condition", wellknown.ConditionDevicesHeld)
 	case restored:
 		h.logger.Info("Devices are held again for a pod", "pod", klog.KObj(pod), "foreign", foreign)
 	}

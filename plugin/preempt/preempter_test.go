@@ -62,36 +62,36 @@ func TestOutlook(t *testing.T) {
 		"the node has got a taint":        {change: ends, refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"), want: waits, again: waits},
 		"nobody is evicted from a node with a taint": {
 			refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
-			want:    lost, again: lost, why: "the node refuses it for another reason: taint",
+			want:    lost, again: lost, why: "the node refuses the pod for another reason: taint",
 		},
 		"the claim is to be freed":                 {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "gone", UID: "gone"}), want: waits, again: waits},
 		"the user is another pod by now":           {change: reserve(resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: "node-a-0", UID: "before"}), want: waits, again: waits},
 		"a pod of a lower priority uses the claim": {change: reserve(joiner), want: joins, again: joins},
 		"it does while the node has a taint": {
 			change: reserve(joiner), refused: fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "taint").WithPlugin("TaintToleration"),
-			want: lost, again: lost, why: "pod default/node-a-0 has some of them",
+			want: lost, again: lost, why: "pod default/node-a-0 uses some of the devices",
 		},
 		"too many pods do": {change: func(e *occupied, held *hold.Hold) {
 			reserve(joiner)(e, held)
 			held.Joined = hold.MaxJoined
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		}, want: lost, again: lost, why: "pod default/node-a-0 uses some of the devices"},
 		"it runs on another node": {change: func(e *occupied, held *hold.Hold) {
 			reserve(joiner)(e, held)
 			e.pods[0].Spec.NodeName = "node-b"
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		}, want: lost, again: lost, why: "pod default/node-a-0 uses some of the devices"},
 		"it has the same priority": {change: func(e *occupied, held *hold.Hold) {
 			reserve(joiner)(e, held)
 			e.pods[0].Spec.Priority = held.Pod.Spec.Priority
-		}, want: lost, again: lost, why: "pod default/node-a-0 has some of them"},
+		}, want: lost, again: lost, why: "pod default/node-a-0 uses some of the devices"},
 		"it has a higher priority": {change: func(e *occupied, held *hold.Hold) {
 			reserve(joiner)(e, held)
 			e.pods[0].Spec.Priority = ptr.To(*held.Pod.Spec.Priority + 1)
-		}, want: broken, again: broken, why: "pod default/node-a-0 has some of them"},
-		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x has some of them"},
+		}, want: broken, again: broken, why: "pod default/node-a-0 uses some of the devices"},
+		"somebody uses it who is no pod": {change: reserve(resourceapi.ResourceClaimConsumerReference{APIGroup: "example.com", Resource: "jobs", Name: "x", UID: "x"}), want: lost, again: lost, why: "jobs default/x uses some of the devices"},
 		"what was held has other names":  {change: func(e *occupied, held *hold.Hold) { ends(e, held); held.Claims[0].Devices[0].Device = "partition" }, want: waits, again: waits},
 		"all is free": {change: func(e *occupied, held *hold.Hold) {
 			held.Victims, e.claims[0].Status = []types.UID{"gone"}, resourceapi.ResourceClaimStatus{}
-		}, want: free, again: lost, whyAtLast: "they are free, and the node refuses it: refused"},
+		}, want: free, again: lost, whyAtLast: "the devices are free, but the node refuses the pod: refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := occupiedNode("node-a", []int{0})
@@ -118,7 +118,7 @@ func TestOutlook(t *testing.T) {
 			if test.again == joins {
 				ctx, log := plugintest.WithLog(t.Context())
 				require.NotNil(t, p.join(ctx, &held))
-				plugintest.RequireLogged(t, log, "Pods use claims that are to be freed for a pod, and are evicted for it, too")
+				plugintest.RequireLogged(t, log, "Evicting pods that started to use claims which are being freed for another pod")
 			}
 		})
 	}
@@ -132,7 +132,7 @@ func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	ctx, log := plugintest.WithLog(t.Context())
 	p.Holding.logger = klog.FromContext(ctx)
 	p.Holding.restoreFor(job, false)
-	plugintest.RequireLogged(t, log, "The condition of a pod that records what is held for it can't be read, nothing is held")
+	plugintest.RequireLogged(t, log, "The condition of a pod that records its held devices can't be read; no devices are held for the pod")
 }
 
 // TestTriesEnd checks that nothing is evicted for a pod after hold.MaxTries tries.
@@ -151,16 +151,16 @@ func TestTriesEnd(t *testing.T) {
 	held.Try = 0
 	p.Holding.Begin(held)
 	p.Holding.End("job", hold.Broken)
-	says("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off")
+	says("preemption: the hold of devices for the pod ended before any pod was evicted: the next try is after a back-off")
 	p.Holding.Begin(held)
 	p.Holding.Evicted("job", "victim", false)
 	p.Holding.End("job", hold.Broken)
-	says("pods were evicted for the pod 1 times without success, more only after a back-off")
+	says("pods were evicted for the pod 1 times without success: the next eviction is after a back-off")
 	held.Try = hold.MaxTries
 	p.Holding.Begin(held)
 	p.Holding.Evicted("job", "victim", false)
 	p.Holding.End("job", hold.Broken)
-	says("pods were evicted for the pod 6 times without success, nothing more is evicted for it")
+	says("pods were evicted for the pod 6 times without success, and no more pods are evicted for it: create the pod again to allow evictions")
 }
 
 // chosenNode is a candidate node of the executor.
@@ -261,7 +261,7 @@ func TestServedByAnotherPod(t *testing.T) {
 	for range 3 {
 		result, status, _ := p.wait(t.Context(), job, &cycle.PodClaims{Unallocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 		require.Equal(t, "node-a", result.NominatedNodeName)
-		require.Contains(t, status.Message(), "waiting for held devices")
+		require.Contains(t, status.Message(), "waiting until the evicted pods free the held devices")
 	}
 	_, status, resumed := p.wait(t.Context(), job, &cycle.PodClaims{Allocated: []*resourceapi.ResourceClaim{wanted}}, statuses)
 	require.Nil(t, status, "others may be evicted for CPU")
@@ -316,7 +316,7 @@ func TestTrialEndsWithItsAttempt(t *testing.T) {
 	budget.End(&guard.OvertimeError{})
 	err := simulateNever(t, "job", budget)
 	require.ErrorIs(t, err, structured.ErrFailedAllocationOnNode)
-	require.ErrorContains(t, err, "not looked at")
+	require.ErrorContains(t, err, "not checked")
 	require.LessOrEqual(t, budget.Steps(), int64(1))
 }
 

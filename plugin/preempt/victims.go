@@ -222,7 +222,7 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 }
 
 // errFitsNoLonger is returned if devices or the node have changed while victims were chosen.
-var errFitsNoLonger = errors.New("the node fits no longer")
+var errFitsNoLonger = errors.New("the pod no longer fits on the node")
 
 // store stores the victims for a node together with the last allocation there.
 func (t *preemptionTrial) store(node string, found *foundVictims) {

@@ -70,7 +70,7 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	case ending:
 		return waits, ""
 	case len(alive) > 0:
-		return lost, "the node refuses it for another reason: " + refused.Message()
+		return lost, "the node refuses the pod for another reason: " + refused.Message()
 	}
 	switch user := used.user(); {
 	case user != "":
@@ -78,11 +78,11 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	case used.freeing, p.arePending(held):
 		return waits, ""
 	case elsewhere:
-		return lost, "the node refuses it for another reason: " + refused.Message()
+		return lost, "the node refuses the pod for another reason: " + refused.Message()
 	case !p.Holding.NoteFree(held.Pod.UID):
 		return free, ""
 	default:
-		return lost, "they are free, and the node refuses it: " + refused.Message()
+		return lost, "the devices are free, but the node refuses the pod: " + refused.Message()
 	}
 }
 
@@ -144,15 +144,15 @@ func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, s
 		unallocated = append(unallocated, claim.UID)
 	}
 	if _, ok := p.Holding.For(pod, unallocated, p.Holding.Activate); ok {
-		return nil, unresolvable("preemption: pods were evicted for another pod that uses the same resourceclaim"), nil
+		return nil, unresolvable("preemption: pods were evicted for another pod that uses the same resourceclaim, so none are evicted for this pod"), nil
 	}
 	switch tries, left := p.Holding.Tries(pod.UID); {
 	case tries >= hold.MaxTries:
-		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, nothing more is evicted for it", tries)), nil
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, and no more pods are evicted for it: create the pod again to allow evictions", tries)), nil
 	case left > 0 && tries == 0:
-		return nominated(""), unresolvable("preemption: the hold of the pod ended before anybody was evicted for it, more only after a back-off"), nil
+		return nominated(""), unresolvable("preemption: the hold of devices for the pod ended before any pod was evicted: the next try is after a back-off"), nil
 	case left > 0:
-		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success, more only after a back-off", tries)), nil
+		return nominated(""), unresolvable(fmt.Sprintf("preemption: pods were evicted for the pod %d times without success: the next eviction is after a back-off", tries)), nil
 	}
 	return nil, nil, nil
 }
@@ -191,7 +191,7 @@ func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 			return nil, true
 		}
 	}
-	klog.FromContext(ctx).Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node), "why", why)
+	klog.FromContext(ctx).Info("A pod stopped waiting for the devices that are held for it", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node), "why", why)
 	p.Holding.End(held.Pod.UID, end)
 	return nil, false
 }
@@ -204,13 +204,13 @@ func (p *Preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
 	if !ok || len(joined) == 0 {
 		return nil
 	}
-	klog.FromContext(ctx).Info("Pods use claims that are to be freed for a pod, and are evicted for it, too", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node),
+	klog.FromContext(ctx).Info("Evicting pods that started to use claims which are being freed for another pod", "pod", klog.KObj(held.Pod), "node", klog.KRef("", held.Node),
 		"victims", klog.KObjSlice(used.pods))
 	return &changed
 }
 
 func waitingFor(held *hold.Hold) *fwk.Status {
-	return unresolvable(fmt.Sprintf("preemption: waiting for held devices of node %s to be given back", held.Node))
+	return unresolvable(fmt.Sprintf("preemption: waiting until the evicted pods free the held devices of node %s", held.Node))
 }
 
 // isServed reports whether every claim that devices are held for has an allocation.

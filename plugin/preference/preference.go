@@ -41,7 +41,7 @@ var (
 func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return func(_ context.Context, args runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 		if args != nil {
-			return nil, fmt.Errorf("%s: it takes no arguments: remove its pluginConfig", Name)
+			return nil, fmt.Errorf("%s: the plugin takes no arguments: remove its entry from pluginConfig", Name)
 		}
 		features := plfeature.NewSchedulerFeaturesFromGates(gates)
 		return &Scorer{
@@ -73,7 +73,7 @@ func (p *Scorer) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod
 	if scores == nil {
 		return fwk.NewStatus(fwk.Skip)
 	}
-	klog.FromContext(ctx).V(5).Info("Nodes differ by what preferences say of their devices", "pod", klog.KObj(pod), "nodes", len(nodes))
+	klog.FromContext(ctx).V(5).Info("Preferences give nodes different scores", "pod", klog.KObj(pod), "nodes", len(nodes))
 	state.Write(nodeScoresKey, nodeScores(scores))
 	return nil
 }
@@ -99,7 +99,7 @@ func (p *Scorer) ScoreExtensions() fwk.ScoreExtensions { return nil }
 // with claims, too.
 func (p *Scorer) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if len(pod.Spec.ResourceClaims) > 0 || p.extended && len(extended.Resources(pod, p.classes().GetDeviceClass)) > 0 {
-		return nil, fwk.NewStatus(fwk.Unschedulable, "scores of pods with devices don't hold for the next pod")
+		return nil, fwk.NewStatus(fwk.Unschedulable, "the scores of a pod with devices are not valid for other pods")
 	}
 	return nil, nil
 }

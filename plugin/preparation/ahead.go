@@ -131,7 +131,7 @@ func (v View) prepareWanted(ctx context.Context, namespace, name string, uid typ
 		return
 	}
 	if _, err := v.Keep(ctx, claim); err != nil {
-		klog.FromContext(ctx).V(4).Info("Not prepared", "err", err)
+		klog.FromContext(ctx).V(4).Info("Could not prepare the expressions", "err", err)
 	}
 }
 
@@ -161,7 +161,7 @@ var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 // Message returns the reason why a pod waits for missing claims.
 func Message(missing []*resourceapi.ResourceClaim) string {
 	if more := len(missing) - 1; more > 0 {
-		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the pod is tried when that is done", klog.KObj(missing[0]), more)
+		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the scheduler tries the pod after that", klog.KObj(missing[0]), more)
 	}
-	return fmt.Sprintf("the expressions of claim %s are being compiled: the pod is tried when that is done", klog.KObj(missing[0]))
+	return fmt.Sprintf("the expressions of claim %s are being compiled: the scheduler tries the pod after that", klog.KObj(missing[0]))
 }

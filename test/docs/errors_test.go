@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"text/tabwriter"
 
 	"github.com/stretchr/testify/require"
 )
@@ -30,19 +31,43 @@ var (
 	wordPattern = regexp.MustCompile(`\p{L}{2,}`)
 )
 
-// TestMessagesAreProvoked looks for each message of docs/errors.md in the expectations of tests.
+// TestMessagesAreProvoked looks for each message of docs/errors.md in the expectations of tests. With -v it prints a table of all
+// messages, each with the first test that expects it.
 func TestMessagesAreProvoked(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "errors.md"))
 	require.NoError(t, err)
 	expected, err := expectations()
 	require.NoError(t, err)
-	for _, mistake := range mistakesIn(string(page), expected) {
+	found, mistakes := provoked(string(page), expected)
+	for _, mistake := range mistakes {
 		t.Error(mistake)
 	}
+	table := tabwriter.NewWriter(t.Output(), 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "MESSAGE\tTEST\tTEXT")
+	for _, m := range found {
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\n", m.name, m.test, m.text)
+	}
+	require.NoError(t, table.Flush())
 }
 
-// mistakesIn returns the mistakes in a page of messages. expected contains the tests' expectations as lines.
-func mistakesIn(page, expected string) (mistakes []string) {
+// expectation is a text that a test expects.
+type expectation struct {
+	// test is the place of the text, as path:line.
+	test string
+	// text has one line or more.
+	text string
+}
+
+// message is a text of the page.
+type message struct {
+	// name is the anchor of the entry.
+	name, text string
+	// test is the place of the first expectation with the text.
+	test string
+}
+
+// provoked returns the messages of a page that the tests expect, and the mistakes in the page.
+func provoked(page string, expected []expectation) (found []message, mistakes []string) {
 	report := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
 	all := anchors(page)
 	for i, anchor := range all {
@@ -75,16 +100,21 @@ func mistakesIn(page, expected string) (mistakes []string) {
 			report("%s: has no text", name)
 		}
 		for _, text := range texts {
-			message := text[1] + text[2]
-			switch {
-			case len(wordPattern.FindAllString(message, -1)) < 2:
-				report("%s: %q has too few words to be looked for", name, message)
-			case !like(message).MatchString(expected):
-				report("%s: no test expects %q", name, message)
+			text := text[1] + text[2]
+			if len(wordPattern.FindAllString(text, -1)) < 2 {
+				report("%s: %q has too few words to be looked for", name, text)
+				continue
 			}
+			pattern := like(text)
+			i := slices.IndexFunc(expected, func(e expectation) bool { return pattern.MatchString(e.text) })
+			if i < 0 {
+				report("%s: no test expects %q", name, text)
+				continue
+			}
+			found = append(found, message{name, text, expected[i].test})
 		}
 	}
-	return mistakes
+	return found, mistakes
 }
 
 // like returns a pattern for lines that contain a message. A gap matches at least one character.
@@ -98,9 +128,8 @@ func like(message string) *regexp.Regexp {
 
 // expectations returns the lines of all tests' transcripts, and the string literals of their code. It skips the tests of this
 // package, which contain texts of the pages.
-func expectations() (string, error) {
-	var lines strings.Builder
-	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+func expectations() (expected []expectation, err error) {
+	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -113,22 +142,33 @@ func expectations() (string, error) {
 			return nil
 		}
 		if strings.HasSuffix(path, "_test.go") {
-			return addLiterals(&lines, path)
+			literals, err := literalsOf(path)
+			expected = append(expected, literals...)
+			return err
 		}
 		if strings.Contains(slashed, "/testdata/") && slices.Contains([]string{".txt", ".txtar", ".yaml"}, filepath.Ext(path)) {
 			content, err := os.ReadFile(path)
-			lines.Write(append(content, '\n'))
+			for i, line := range strings.Split(string(content), "\n") {
+				expected = append(expected, expectation{place(path, i+1), line})
+			}
 			return err
 		}
 		return nil
 	})
-	return lines.String(), err
+	return expected, err
 }
 
-func addLiterals(lines *strings.Builder, path string) error {
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+// place returns a position in the repository.
+func place(path string, line int) string {
+	return fmt.Sprintf("%s:%d", strings.TrimPrefix(filepath.ToSlash(path), root+"/"), line)
+}
+
+// literalsOf returns the string literals of a Go file.
+func literalsOf(path string) (literals []expectation, err error) {
+	files := token.NewFileSet()
+	file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		e, ok := n.(ast.Expr)
@@ -137,11 +177,11 @@ func addLiterals(lines *strings.Builder, path string) error {
 		}
 		text, ok := literal(e)
 		if ok {
-			lines.WriteString(text + "\n")
+			literals = append(literals, expectation{place(path, files.Position(e.Pos()).Line), text})
 		}
 		return !ok
 	})
-	return nil
+	return literals, nil
 }
 
 // literal returns a string literal, or a sum with at least one literal. Other operands become gaps.
@@ -172,11 +212,12 @@ func literal(e ast.Expr) (string, bool) {
 
 // TestMistakesInMessages checks pages with one mistake each.
 func TestMistakesInMessages(t *testing.T) {
-	const (
-		right    = "## Pods\n\n- <a id=\"few\"></a>**few**: `request …: … of … devices`; `` over `devices` that ``<br>Few are free. *Fix:* Wait.\n"
-		expected = "other\nthe request a: 1 of 2 devices are free\nan expression over `devices` that is long\n"
-	)
-	require.Empty(t, mistakesIn(right, expected))
+	const right = "## Pods\n\n- <a id=\"few\"></a>**few**: `request …: … of … devices`; `` over `devices` that ``<br>Few are free. *Fix:* Wait.\n"
+	expected := []expectation{{"a_test.go:1", "other"}, {"a_test.go:2", "the request a: 1 of 2 devices are free\nan expression"},
+		{"b_test.go:3", "an expression over `devices` that is long"}, {"b_test.go:4", "over `devices` that is long"}}
+	found, mistakes := provoked(right, expected)
+	require.Empty(t, mistakes)
+	require.Equal(t, []message{{"few", "request …: … of … devices", "a_test.go:2"}, {"few", "over `devices` that", "b_test.go:3"}}, found)
 	for name, test := range map[string]struct{ old, replacement, want string }{
 		"other text":      {"devices`;", "nodes`;", `few: no test expects "request …: … of … nodes"`},
 		"nothing in gap":  {"request …:", "request… a:", `few: no test expects "request… a: … of … devices"`},
@@ -193,7 +234,8 @@ func TestMistakesInMessages(t *testing.T) {
 		"cause not there": {"<br>Few are free.", "", "few: has no cause that is a sentence"},
 	} {
 		require.Contains(t, right, test.old, name)
-		require.Equal(t, []string{test.want}, mistakesIn(strings.Replace(right, test.old, test.replacement, 1), expected), name)
+		_, mistakes := provoked(strings.Replace(right, test.old, test.replacement, 1), expected)
+		require.Equal(t, []string{test.want}, mistakes, name)
 	}
 }
 
@@ -201,8 +243,9 @@ func TestMistakesInMessages(t *testing.T) {
 func TestExpectationsOfTests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "code_test.go")
 	require.NoError(t, os.WriteFile(path, []byte("package code\n\nvar a, b = \"one\" + name + (` two` + \" three\"), 4 + five\n"), 0o600))
-	var lines strings.Builder
-	require.NoError(t, addLiterals(&lines, path))
-	require.Equal(t, "one… two three\n", lines.String())
-	require.Error(t, addLiterals(&lines, path+"x"))
+	literals, err := literalsOf(path)
+	require.NoError(t, err)
+	require.Equal(t, []expectation{{place(path, 3), "one… two three"}}, literals)
+	_, err = literalsOf(path + "x")
+	require.Error(t, err)
 }

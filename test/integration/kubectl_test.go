@@ -78,7 +78,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 
 	l.CreatePod(t, "elsewhere", "other-scheduler", "ring")
 	explained = l.celset(t, cli.ExitNegative, nil, "explain", "pod/elsewhere")
-	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so constraints are not served: use celset-`)
+	require.Contains(t, explained, `no: spec.schedulerName: no celset-scheduler has a profile "other-scheduler", so constraints are not supported: use celset-`)
 	require.Contains(t, explained, "node "+l.Nodes[1]+": yes")
 
 	l.CreatePod(t, "ring", env.CelsetProfile, "ring")
@@ -87,7 +87,7 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.Equal(t, predicted, l.DevicesOf(t, "ring"))
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "claim/ring"), "["+predicted[0]+" *]")
 	require.Contains(t, l.celset(t, cli.ExitOK, nil, "draw", "node/"+l.Nodes[1], "-o", "svg"), l.Namespace+"/ring")
-	require.Contains(t, l.celset(t, cli.ExitOK, nil, "simulate", "pod/ring"), "has been allocated: mla: "+predicted[0])
+	require.Contains(t, l.celset(t, cli.ExitOK, nil, "simulate", "pod/ring"), "is allocated: mla: "+predicted[0])
 	require.NotContains(t, l.celset(t, cli.ExitOK, nil, "explain", "pod/ring"), "not checked")
 }
 
@@ -182,7 +182,7 @@ func TestCommandLineAsksClusters(t *testing.T) {
 	text := ask(cli.ExitOK, 4, "simulate", "--contexts=west,east")
 	require.Regexp(t, `^cluster west\n  error: .*127.0.0.1:1.*\ncluster east: ResourceClaim .*/new\n  node .*: yes.*\n    claim .*\n  1 more node: yes\n$`, text)
 	require.Contains(t, ask(cli.ExitNegative, 9, "simulate", "--contexts=east"), "2 nodes: no: request mla: too few matching devices are free (8 of 9 requested)")
-	require.Contains(t, ask(cli.ExitFailure, 9, "simulate", "--contexts=east,west"), "the claims fit in no cluster that answered, and west did not")
+	require.Contains(t, ask(cli.ExitFailure, 9, "simulate", "--contexts=east,west"), "the claims fit in none of the clusters that answered, and cluster west did not answer")
 	require.Contains(t, ask(cli.ExitNegative, 9, "explain", "--contexts=east,east"), "9 requested, 8 match")
 	decoder := utilyaml.NewYAMLToJSONDecoder(strings.NewReader(ask(cli.ExitOK, 4, "simulate", "--contexts=east,west", "-o", "yaml")))
 	for _, name := range []string{"east", "west"} {

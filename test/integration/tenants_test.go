@@ -119,7 +119,7 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 		streams := genericiooptions.IOStreams{In: nil, Out: &stdout, ErrOut: &stderr}
 		require.Equal(t, cli.ExitNegative, cli.Run(t.Context(), args, streams), "%s%s", &stdout, &stderr)
 		require.Contains(t, stdout.String(), want)
-		require.Contains(t, stderr.String(), "warning: claims of other namespaces can't be seen, and the devices that they have look free: ")
+		require.Contains(t, stderr.String(), "warning: the claims of other namespaces can't be read, so their devices are shown as free: ")
 		require.NotContains(t, stdout.String()+stderr.String(), neighbour.Namespace)
 	}
 }
@@ -164,7 +164,7 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 		for _, pod := range pods.Items {
 			require.Empty(t, pod.Spec.NodeName)
 			if env.IsRefused(&pod, "pods of namespace "+bad.Namespace+" took more than 20 percent of the scheduler's time") ||
-				env.IsRefused(&pod, "taking too much of the scheduler's time, ", "tried again at ") {
+				env.IsRefused(&pod, "scheduling attempts took too much time ", "the next attempt is at ") {
 				putOff++
 			}
 		}
@@ -187,7 +187,7 @@ func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 		env.Constrained("unread", fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%q].index).size() == 2", driver)))
 	const budget = "the evaluations together exceed the cost budget of "
 	l.EventuallyPod(t, "again", "over budget", func(_ context.Context, pod *corev1.Pod) (bool, error) { return env.IsRefused(pod, budget), nil })
-	tried := regexp.MustCompile(`taking too much of the scheduler's time, (\d+) times in a row: tried again at .*` + budget)
+	tried := regexp.MustCompile(`scheduling attempts took too much time (\d+) times in a row: the next attempt is at .*` + budget)
 	for late, times := 0, 0; times < 5; late++ {
 		require.Less(t, late, 20, "tried %d times", times)
 		name := fmt.Sprintf("late-%d", late)

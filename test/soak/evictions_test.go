@@ -45,7 +45,7 @@ var (
 	// A line of klog: I1125 04:05:06.123456   4711 file.go:12] "Message" key="value" …
 	stampPattern  = regexp.MustCompile(`^[IWE](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) `)
 	choicePattern = regexp.MustCompile(`"Devices are held for a pod for which others are evicted" pod="[^"/]*/([^"]*)" node="([^"]*)" .*victims=\[([^\]]*)\]`)
-	noWaitPattern = regexp.MustCompile(`"A pod does not wait for the devices that are held for it" pod="[^"/]*/([^"]*)" .*why="([^"]*)"`)
+	noWaitPattern = regexp.MustCompile(`"A pod stopped waiting for the devices that are held for it" pod="[^"/]*/([^"]*)" .*why="([^"]*)"`)
 	endPattern    = regexp.MustCompile(`"Devices are no longer held for a pod" pod="[^"/]*/([^"]*)" .*end="([^"]*)"`)
 )
 
@@ -282,7 +282,7 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	}
 	logger.Info("Devices are held for a pod for which others are evicted", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"),
 		"devices", "mesh-1, mesh-2", "victims", klog.KObjSlice([]*corev1.Pod{pod("a"), pod("b")}), "cost", "any", "exact", true)
-	logger.Info("A pod does not wait for the devices that are held for it", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "why", "pod soak/low-1 has some of them")
+	logger.Info("A pod stopped waiting for the devices that are held for it", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "why", "pod soak/low-1 uses some of the devices")
 	logger.Info("Something else", "pod", klog.KObj(pod("high")))
 	logger.Info("Devices are no longer held for a pod", "pod", klog.KObj(pod("high")), "node", klog.KRef("", "node-1"), "end", "bound", "victims", 2)
 	var d decisions
@@ -294,7 +294,7 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	d.choices[0].at = time.Time{}
 	require.Equal(t, choice{preemptor: "high", node: "node-1", victims: []string{"a", "b"}}, d.choices[0])
 	require.Len(t, d.ends, 2)
-	require.Equal(t, []string{"high", "not waited for: pod has some of them"}, []string{d.ends[0].pod, d.ends[0].how})
+	require.Equal(t, []string{"high", "not waited for: pod uses some of the devices"}, []string{d.ends[0].pod, d.ends[0].how})
 	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
 }
 

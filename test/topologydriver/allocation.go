@@ -23,7 +23,7 @@ func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Devic
 	allocation := claim.Status.Allocation.Devices
 	for i, config := range allocation.Config {
 		if config.Opaque != nil && config.Opaque.Driver == d.name {
-			return nil, fmt.Errorf("status.allocation.devices.config[%d] (%s) is for this driver, which has no parameters: remove it from the claim or the device class",
+			return nil, fmt.Errorf("status.allocation.devices.config[%d] (%s) has parameters for this driver, which supports no parameters: remove them from the claim or the DeviceClass",
 				i, config.Source)
 		}
 	}
@@ -52,7 +52,7 @@ func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device
 	for i, device := range devices {
 		published, ok := known[device.Name]
 		if !ok {
-			return nil, fmt.Errorf("device %s of pool %s is none of the %d that this driver has: has the topology changed since it was allocated? Delete the pods that use the claim, to have it allocated again",
+			return nil, fmt.Errorf("device %s of pool %s is not one of the %d devices of this driver. The topology may have changed since the allocation. Delete the pods that use the claim, so that the claim is allocated again",
 				device.Name, device.Pool, len(known))
 		}
 		device.Attributes = attributesOf(published)

@@ -175,7 +175,7 @@ func testKubelet(t *testing.T, client kubernetes.Interface) {
 	drivers := f.start(t)
 	kubelet := newKubelet(t, drivers.all[0])
 
-	require.ErrorContains(t, drivers.Ready(httpRequest(t)), "the kubelet has not registered it")
+	require.ErrorContains(t, drivers.Ready(httpRequest(t)), "the kubelet has not registered the driver")
 	kubelet.register(t, true)
 	require.NoError(t, drivers.Ready(httpRequest(t)))
 	kubelet.register(t, false)

@@ -35,7 +35,7 @@ func (e *DoubleAllocationError) Error() string {
 			e.Device, e.Pool, e.Driver, e.Claim, e.ClaimUID)
 	}
 	return fmt.Sprintf("double allocation: device %s of pool %s, driver %s, is allocated to claim %s (UID %s), but is prepared for claim %s (UID %s): "+
-		"delete the pods of one of the two; if the latter does not exist any more, the kubelet has forgotten it: drain the node, delete %s and restart the driver",
+		"delete the pods of one of the two claims; if the second claim no longer exists, drain the node, delete %s and restart the driver",
 		e.Device, e.Pool, e.Driver, e.Claim, e.ClaimUID, e.Holder, e.HolderUID, e.Checkpoint)
 }
 

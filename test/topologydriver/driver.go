@@ -145,7 +145,7 @@ func (o Options) start(ctx context.Context, name string, fail func(error)) (*Dri
 // newDriver creates a driver that does not serve yet, and its directories. It fails if an existing checkpoint can't be used.
 func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	if name == constraintDriver {
-		return nil, errors.New("the name is that of CEL device constraints; choose another")
+		return nil, errors.New("the name is reserved for CEL device constraints; choose another name")
 	}
 	d := &Driver{name: name, node: o.NodeName, metrics: o.Metrics, fail: fail, healthEvery: defaultHealthInterval}
 	if _, err := resources(o.Topology, name, o.NodeName); err != nil {
@@ -195,7 +195,7 @@ func newSockets(kubeletDir, driver string, pod types.UID) (sockets, error) {
 	s.service, s.registration = filepath.Join(s.dataDir, service), filepath.Join(s.registryDir, registration)
 	for _, path := range []string{s.service, s.registration} {
 		if len(path) > maxSocketPath {
-			return sockets{}, fmt.Errorf("socket %s: the path has %d bytes, more than the %d that the system allows: use a kubelet directory or a driver name that is shorter",
+			return sockets{}, fmt.Errorf("socket %s: the path has %d bytes, but the system allows at most %d: use a shorter kubelet directory or driver name",
 				path, len(path), maxSocketPath)
 		}
 	}

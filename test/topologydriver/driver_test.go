@@ -88,13 +88,13 @@ func TestSockets(t *testing.T) {
 	require.True(t, filepath.IsAbs(s.service))
 
 	_, err = newSockets("/"+strings.Repeat("k", 80), "mla.example.com", "")
-	require.ErrorContains(t, err, "the path has 114 bytes, more than the 107 that the system allows: use a kubelet directory")
+	require.ErrorContains(t, err, "the path has 114 bytes, but the system allows at most 107: use a shorter kubelet directory")
 	require.NotErrorIs(t, err, os.ErrNotExist)
 }
 
 func TestNoStart(t *testing.T) {
 	for name, change := range map[string]func(*Options){
-		"driver celset.dev: the name is that of CEL device constraints": func(o *Options) {
+		"driver celset.dev: the name is reserved for CEL device constraints": func(o *Options) {
 			o.Topology, _ = topology.NewRing(topology.Family{Driver: "celset.dev", Prefix: "mla"}, 3)
 		},
 		`driver 1.test: driver name "1.test": must begin with a letter`: func(o *Options) {
@@ -102,7 +102,7 @@ func TestNoStart(t *testing.T) {
 		},
 		`node name "Node"`:                        func(o *Options) { o.NodeName = "Node" },
 		"driver mla.example.com: mkdir /dev/null": func(o *Options) { o.KubeletDir = "/dev/null" },
-		"more than the 107":                       func(o *Options) { o.KubeletDir += strings.Repeat("/directory", 10) },
+		"the system allows at most 107":           func(o *Options) { o.KubeletDir += strings.Repeat("/directory", 10) },
 	} {
 		f := newFixture(t, ring(t, 8))
 		change(&f.options)
@@ -160,7 +160,7 @@ func TestErrorsInTheBackground(t *testing.T) {
 		require.ErrorContains(t, failed[0], "driver mla.example.com: publishing: ")
 	}
 	f.measured(t, `
-		# HELP celset_topology_driver_publishing_failures_total [ALPHA] Number of times that writing ResourceSlices failed.
+		# HELP celset_topology_driver_publishing_failures_total [ALPHA] Number of failed writes of ResourceSlices.
 		# TYPE celset_topology_driver_publishing_failures_total counter
 		celset_topology_driver_publishing_failures_total{driver="mla.example.com"} 4
 	`, "publishing_failures_total")

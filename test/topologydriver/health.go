@@ -64,7 +64,7 @@ func (d *Driver) noteRegistration(ctx context.Context, request any, _ *grpc.Unar
 func (d *Drivers) Ready(*http.Request) error {
 	for _, driver := range d.all {
 		if !driver.registered.Load() {
-			return fmt.Errorf("driver %s: the kubelet has not registered it: does it watch %s?", driver.name, driver.sockets.registryDir)
+			return fmt.Errorf("driver %s: the kubelet has not registered the driver: check that the kubelet watches %s", driver.name, driver.sockets.registryDir)
 		}
 	}
 	return nil

@@ -42,8 +42,8 @@ var durations = []float64{1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10}
 // increment. It fails if such metrics are already registered.
 func NewMetrics(registry Registry, drivers ...string) (*Metrics, error) {
 	m := &Metrics{
-		claims:  gauges("prepared_claims", "Number of claims that are prepared on the node."),
-		devices: gauges("prepared_devices", "Number of devices that are prepared for a claim on the node, without administrators' access."),
+		claims:  gauges("prepared_claims", "Number of prepared claims on the node."),
+		devices: gauges("prepared_devices", "Number of devices that are prepared for a claim on the node. Devices prepared with admin access do not count."),
 		publishedDevices: gauges("published_devices",
 			"Number of devices that the driver publishes for the node."),
 		durations: metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -51,9 +51,9 @@ func NewMetrics(registry Registry, drivers ...string) (*Metrics, error) {
 			Help: "Time to prepare or unprepare one claim, by operation and result.",
 		}, []string{"driver", "operation", "result"}),
 		doubles: counters("double_allocations_total",
-			"Number of times that a device was refused to a claim because it is prepared for another one."),
+			"Number of times that the driver refused to prepare a device for a claim because the device is prepared for another claim."),
 		publishingFailures: counters("publishing_failures_total",
-			"Number of times that writing ResourceSlices failed."),
+			"Number of failed writes of ResourceSlices."),
 	}
 	for _, one := range []metrics.Registerable{m.claims, m.devices, m.publishedDevices, m.durations, m.doubles, m.publishingFailures} {
 		if err := registry.Register(one); err != nil {

@@ -64,7 +64,7 @@ func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *res
 	}
 	prepared, known := state.Claims[claim.UID]
 	if known && !slices.EqualFunc(prepared.Devices, wanted, sameDevice) {
-		return state, nil, fmt.Errorf("is prepared with %s, but its allocation now has %s: it must be unprepared first, which the kubelet does when the pods that use it end",
+		return state, nil, fmt.Errorf("is prepared with %s, but its allocation now has %s: end the pods that use the claim, so that the kubelet unprepares it",
 			names(prepared.Devices), names(wanted))
 	}
 	if !known {

@@ -133,7 +133,7 @@ func TestWhatIsNotOurs(t *testing.T) {
 
 	allocation.Config = append(allocation.Config, opaque(driver))
 	_, err = prepareOne(t, d, claim)
-	require.ErrorContains(t, err, "driver mla.example.com: claim default/a: status.allocation.devices.config[3] (FromClaim) is for this driver, which has no parameters")
+	require.ErrorContains(t, err, "driver mla.example.com: claim default/a: status.allocation.devices.config[3] (FromClaim) has parameters for this driver, which supports no parameters")
 
 	devices, err = prepareOne(t, d, allocatedClaim("none"))
 	require.NoError(t, err)
@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 		claim *resourceapi.ResourceClaim
 		err   string
 	}{
-		"a device that is not there": {allocatedClaim("a", "mla-1", "mla-8"), "claim default/a: device mla-8 of pool node-1 is none of the 8 that this driver has"},
+		"a device that is not there": {allocatedClaim("a", "mla-1", "mla-8"), "claim default/a: device mla-8 of pool node-1 is not one of the 8 devices of this driver"},
 		"a pool of another node":     {elsewhere, `results[0]: device mla-0 is of pool "node-2", but the pool of this node is "node-1"`},
 		"no allocation":              {unallocated, "is not allocated"},
 		"a device twice":             {allocatedClaim("a", "mla-1", "mla-1"), "is allocated to claim default/a (UID uid-a) twice"},
@@ -181,7 +181,7 @@ func TestDoubleAllocation(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, results["uid-b"].Err)
 	require.NoError(t, results["uid-d"].Err)
-	const then = "delete the pods of one of the two; if the latter does not exist any more, the kubelet has forgotten it: drain the node, delete "
+	const then = "delete the pods of one of the two claims; if the second claim no longer exists, drain the node, delete "
 	checkpointPath := f.driver(t).checkpoint.Path()
 	require.EqualError(t, results["uid-c"].Err, "driver mla.example.com: claim default/c: "+
 		"double allocation: device mla-2 of pool node-1, driver mla.example.com, is allocated to claim default/c (UID uid-c), but is prepared for claim default/a (UID uid-a): "+then+checkpointPath+" and restart the driver\n"+
@@ -191,13 +191,13 @@ func TestDoubleAllocation(t *testing.T) {
 	require.Equal(t, types.UID("uid-a"), double.HolderUID)
 	require.NoFileExists(t, f.driver(t).specs.Path("uid-c"))
 	f.measured(t, `
-		# HELP celset_topology_driver_double_allocations_total [ALPHA] Number of times that a device was refused to a claim because it is prepared for another one.
+		# HELP celset_topology_driver_double_allocations_total [ALPHA] Number of times that the driver refused to prepare a device for a claim because the device is prepared for another claim.
 		# TYPE celset_topology_driver_double_allocations_total counter
 		celset_topology_driver_double_allocations_total{driver="mla.example.com"} 2
-		# HELP celset_topology_driver_prepared_claims [ALPHA] Number of claims that are prepared on the node.
+		# HELP celset_topology_driver_prepared_claims [ALPHA] Number of prepared claims on the node.
 		# TYPE celset_topology_driver_prepared_claims gauge
 		celset_topology_driver_prepared_claims{driver="mla.example.com"} 3
-		# HELP celset_topology_driver_prepared_devices [ALPHA] Number of devices that are prepared for a claim on the node, without administrators' access.
+		# HELP celset_topology_driver_prepared_devices [ALPHA] Number of devices that are prepared for a claim on the node. Devices prepared with admin access do not count.
 		# TYPE celset_topology_driver_prepared_devices gauge
 		celset_topology_driver_prepared_devices{driver="mla.example.com"} 5
 	`, "double_allocations_total", "prepared_claims", "prepared_devices")

@@ -90,7 +90,7 @@ func (m *model) prepare(t *rapid.T) {
 	earlier, again := m.prepared[claim.UID]
 	switch {
 	case again && devicesOfClaim(earlier) != devicesOfClaim(claim):
-		require.ErrorContains(t, err, "must be unprepared first")
+		require.ErrorContains(t, err, "so that the kubelet unprepares it")
 	case !again && m.conflicts(claim):
 		require.ErrorContains(t, err, "double allocation")
 	default:

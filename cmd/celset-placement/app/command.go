@@ -16,6 +16,6 @@ import (
 func NewCommand() *cobra.Command { return newCommand(newOptions()) }
 
 func newCommand(o *options) *cobra.Command {
-	return program.NewCommand("celset-placement", "Choose ManagedClusters for Placements and keep their PlacementDecisions", o,
+	return program.NewCommand("celset-placement", "Select clusters for Placements and write their PlacementDecisions", o,
 		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
 }

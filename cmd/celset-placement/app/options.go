@@ -77,19 +77,19 @@ func newOptions() *options {
 
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
-	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled, not only those with the annotation celset.dev/placement. No other placement controller may run on the hub.")
-	flags.BoolVar(&o.bindings, "manage-bindings", o.bindings, "Also keep a ManagedClusterSetBinding for every set that the ServiceAccount placement of a namespace may bind.")
-	flags.BoolVar(&o.multikueue, "multikueue", o.multikueue, "Also nominate the clusters of a Placement for the Workloads of Kueue's MultiKueue that name it, as an external dispatcher.")
-	flags.DurationVar(&o.round, "multikueue-round-duration", o.round, "How long the clusters of a decision group have to admit a Workload before those of the next one are nominated, too.")
-	flags.IntVar(&o.workers, "concurrent-placement-syncs", o.workers, "How many Placements are decided at a time, besides an expensive one.")
-	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "How long the CEL expressions of one predicate of a Placement may take on one cluster.")
-	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "How long the CEL expressions of a Placement are evaluated before others are. What takes longer goes on in a queue with one worker.")
-	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "How long the CEL expressions of a Placement may take on all clusters. What takes longer is tried again after a while, from where it ended.")
-	flags.DurationVar(&o.tick, "now-resolution", o.tick, "How far apart two values of now() in CEL expressions are, in whole seconds. A Placement that reads it is decided again at each.")
-	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which tells over TLS why a Placement selects what it selects, to those who may get it; 0 for none.")
-	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. Without it, a self-signed certificate is made.")
-	flags.StringVar(&o.inventory, "inventory", o.inventory, "The kind of object that stands for a cluster: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
-	flags.StringVar(&o.inventoryNamespace, "inventory-namespace", o.inventoryNamespace, "The namespace of the ClusterProfiles. Others are not read: a decision has the name of a cluster, which is unique in one namespace only.")
+	flags.BoolVar(&o.all, "all-placements", o.all, "Decide all Placements that are not disabled. By default, only Placements with the annotation celset.dev/placement are decided. With this flag, no other placement controller may run on the hub.")
+	flags.BoolVar(&o.bindings, "manage-bindings", o.bindings, "Also create a ManagedClusterSetBinding in a namespace for each ManagedClusterSet that its ServiceAccount named placement may bind.")
+	flags.BoolVar(&o.multikueue, "multikueue", o.multikueue, "Also act as an external dispatcher of Kueue's MultiKueue: nominate the clusters of a Placement for the Workloads that name the Placement.")
+	flags.DurationVar(&o.round, "multikueue-round-duration", o.round, "Time that the clusters of a decision group have to admit a Workload. After that, the clusters of the next decision group are nominated, too.")
+	flags.IntVar(&o.workers, "concurrent-placement-syncs", o.workers, "Number of Placements that are decided at the same time, in addition to one expensive Placement.")
+	flags.DurationVar(&o.timeouts.Evaluation, "evaluation-timeout", o.timeouts.Evaluation, "Time limit for the CEL expressions of one predicate of a Placement on one cluster.")
+	flags.DurationVar(&o.timeouts.Turn, "evaluation-turn", o.timeouts.Turn, "Time for which the CEL expressions of a Placement are evaluated before other Placements get their turn. An evaluation that takes longer continues in a queue with one worker.")
+	flags.DurationVar(&o.timeouts.Total, "placement-timeout", o.timeouts.Total, "Time limit for the CEL expressions of a Placement on all clusters. An evaluation that takes longer continues after a pause.")
+	flags.DurationVar(&o.tick, "now-resolution", o.tick, "Resolution of now() in CEL expressions, in whole seconds. A Placement that uses now() is decided again after each such period.")
+	flags.StringVar(&o.debug, "debug-bind-address", o.debug, "Address of /debug/placements, which explains the decision of a Placement over TLS. Callers must have the right to get the Placement. Use 0 to disable it.")
+	flags.StringVar(&o.debugCerts, "debug-cert-dir", o.debugCerts, "Directory with tls.crt and tls.key for the debug address. By default, a self-signed certificate is created.")
+	flags.StringVar(&o.inventory, "inventory", o.inventory, "Kind of the objects that represent clusters: ManagedCluster of Open Cluster Management, or ClusterProfile of SIG Multicluster.")
+	flags.StringVar(&o.inventoryNamespace, "inventory-namespace", o.inventoryNamespace, "Namespace of the ClusterProfiles. ClusterProfiles of other namespaces are ignored, because decisions contain only the names of clusters.")
 	flags.BoolVar(&o.profileDecisions, "write-profile-decisions", o.profileDecisions, "Also write PlacementDecisions of multicluster.x-k8s.io, which refer to the ClusterProfiles.")
 	configoptions.BindLeaderElectionFlags(&o.election, flags)
 }
@@ -98,24 +98,24 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.workers < 1 {
-		errs = append(errs, fmt.Errorf("--concurrent-placement-syncs: %d is not positive; give at least 1", o.workers))
+		errs = append(errs, fmt.Errorf("--concurrent-placement-syncs: %d is not positive; use at least 1", o.workers))
 	}
 	if o.round <= 0 {
-		errs = append(errs, fmt.Errorf("--multikueue-round-duration: %s is not positive; give a duration such as %s", o.round, multikueue.DefaultRound))
+		errs = append(errs, fmt.Errorf("--multikueue-round-duration: %s is not positive; use a duration such as %s", o.round, multikueue.DefaultRound))
 	}
 	if t := o.timeouts; t.Evaluation <= 0 || t.Turn < t.Evaluation || t.Total < t.Turn {
-		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, and that at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
+		errs = append(errs, fmt.Errorf("--evaluation-timeout %s must be positive and at most --evaluation-turn %s, which must be at most --placement-timeout %s", t.Evaluation, t.Turn, t.Total))
 	}
 	if o.tick < time.Second || o.tick%time.Second != 0 {
 		errs = append(errs, fmt.Errorf("--now-resolution: %s must be whole seconds, at least 1s", o.tick))
 	}
 	if e := o.election; e.LeaderElect && (e.RetryPeriod.Duration <= 0 || e.RenewDeadline.Duration <= e.RetryPeriod.Duration || e.LeaseDuration.Duration <= e.RenewDeadline.Duration) {
-		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, and that longer than --leader-elect-retry-period %s",
+		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration %s must be longer than --leader-elect-renew-deadline %s, which must be longer than --leader-elect-retry-period %s",
 			e.LeaseDuration.Duration, e.RenewDeadline.Duration, e.RetryPeriod.Duration))
 	}
 	errs = append(errs, o.validateInventory())
 	if o.debug == "" {
-		errs = append(errs, errors.New("--debug-bind-address is empty; give an address such as :8444, or 0 for none"))
+		errs = append(errs, errors.New("--debug-bind-address is empty; use an address such as :8444, or 0 to disable it"))
 	}
 	return errors.Join(errs...)
 }
@@ -123,13 +123,13 @@ func (o *options) validate() error {
 func (o *options) validateInventory() error {
 	switch {
 	case o.inventory != managedClusters && o.inventory != clusterProfiles:
-		return fmt.Errorf("--inventory: %q is unknown; give %s or %s", o.inventory, managedClusters, clusterProfiles)
+		return fmt.Errorf("--inventory: %q is unknown; use %s or %s", o.inventory, managedClusters, clusterProfiles)
 	case o.inventory == clusterProfiles && o.inventoryNamespace == "":
-		return fmt.Errorf("--inventory=%s needs --inventory-namespace; give the namespace that has the ClusterProfiles", clusterProfiles)
+		return fmt.Errorf("--inventory=%s needs --inventory-namespace; set it to the namespace of the ClusterProfiles", clusterProfiles)
 	case o.inventory == managedClusters && o.inventoryNamespace != "":
-		return fmt.Errorf("--inventory-namespace=%s needs --inventory=%s: ManagedClusters have no namespace", o.inventoryNamespace, clusterProfiles)
+		return fmt.Errorf("--inventory-namespace=%s needs --inventory=%s, because ManagedClusters have no namespace; remove --inventory-namespace or set --inventory", o.inventoryNamespace, clusterProfiles)
 	case o.inventory == managedClusters && o.profileDecisions:
-		return fmt.Errorf("--write-profile-decisions needs --inventory=%s: these decisions refer to ClusterProfiles", clusterProfiles)
+		return fmt.Errorf("--write-profile-decisions needs --inventory=%s, because these decisions refer to ClusterProfiles", clusterProfiles)
 	default:
 		return nil
 	}
@@ -171,7 +171,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if o.multikueue && meta.IsNoMatchError(err) {
-		return nil, fmt.Errorf("--multikueue: install Kueue 0.15 or later on the hub, or leave the flag out; until then no Placement is decided: %w", err)
+		return nil, fmt.Errorf("--multikueue: install Kueue 0.15 or later on the hub, or remove the flag; until then, no Placement is decided: %w", err)
 	}
 	if err != nil {
 		return nil, err

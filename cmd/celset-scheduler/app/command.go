@@ -49,9 +49,11 @@ func NewCommand(plugins ...kubeapp.Option) *cobra.Command {
 	o := &options{Options: kubeoptions.NewOptions(), plugins: plugins}
 	cmd := &cobra.Command{
 		Use: "celset-scheduler",
-		Long: `kube-scheduler with the plugin DynamicResourcesCEL, which does something in profiles
-that enable it in place of DynamicResources, and the plugin DynamicResourcesCELPreference, which
-scores nodes for it. It takes kube-scheduler's flags, --hub-kubeconfig and --cluster-name.`,
+		Long: `Run kube-scheduler with the plugins of celset.
+
+DynamicResourcesCEL allocates devices in the profiles that enable it instead of DynamicResources.
+DynamicResourcesCELPreference scores nodes by preferences. The command has kube-scheduler's flags,
+and the flags --hub-kubeconfig and --cluster-name.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// --version=raw prints the full version of Kubernetes.

@@ -62,7 +62,7 @@ func (o *options) adapt(ctx context.Context) (say func(klog.Logger), err error) 
 	}
 	offered, err := skew.Await(ctx, client)
 	if err != nil {
-		return nil, fmt.Errorf("%w; --%s says it without asking", err, emulatedVersionFlag)
+		return nil, fmt.Errorf("%w; or set the version with --%s", err, emulatedVersionFlag)
 	}
 	if err := skew.Check(offered); err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (o *options) emulate(offered, own *version.Version) (say func(klog.Logger),
 	switch ownMinor := version.MajorMinor(own.Major(), own.Minor()); {
 	case offered.LessThan(ownMinor):
 		say = func(logger klog.Logger) {
-			logger.Info("Emulating the version of the API server, which is older", "emulated", offered, "binary", own)
+			logger.Info("Emulating the older version of the API server", "emulated", offered, "binary", own)
 		}
 		if err := o.Flags.FlagSet("feature gate").Set(emulatedVersionFlag, basecompatibility.DefaultKubeComponent+"="+offered.String()); err != nil {
 			return nil, err

@@ -25,13 +25,13 @@ type hubOptions struct{ kubeconfig, cluster string }
 
 func (h *hubOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&h.kubeconfig, "hub-kubeconfig", "",
-		"Kubeconfig of the hub on which it is published, as AddOnPlacementScore "+setscores.Name+", how many sets of devices fit in this cluster. Empty publishes nothing.")
+		"Kubeconfig of the hub to which the scheduler publishes the AddOnPlacementScore "+setscores.Name+", which contains the number of sets of devices that fit in this cluster. By default, nothing is published.")
 	flags.StringVar(&h.cluster, "cluster-name", "", "Name of this cluster on the hub.")
 }
 
 func (h *hubOptions) validate() error {
 	if (h.kubeconfig == "") != (h.cluster == "") {
-		return errors.New("--hub-kubeconfig and --cluster-name: give both or neither")
+		return errors.New("--hub-kubeconfig and --cluster-name: set both flags or neither")
 	}
 	if h.cluster == "" {
 		return nil
@@ -64,7 +64,7 @@ func (h *hubOptions) publisher(profiles []config.KubeSchedulerProfile, measured 
 		}
 	}
 	if !allocates || p.Interval == 0 {
-		return nil, fmt.Errorf("--hub-kubeconfig: sets of devices are not counted: a profile must have %s with an allocator other than Upstream, and fragmentationInterval must not be 0", plugin.Name)
+		return nil, fmt.Errorf("--hub-kubeconfig: sets of devices are not counted: use a profile that has %s with an allocator other than Upstream, and a fragmentationInterval other than 0", plugin.Name)
 	}
 	return p, nil
 }

@@ -18,7 +18,7 @@ import (
 
 func TestHubOptions(t *testing.T) {
 	for want, o := range map[string]hubOptions{
-		"": {}, "give both or neither": {kubeconfig: "hub"}, "neither": {cluster: "east"}, "--cluster-name=East: a lowercase": {kubeconfig: "hub", cluster: "East"},
+		"": {}, "set both flags or neither": {kubeconfig: "hub"}, "neither": {cluster: "east"}, "--cluster-name=East: a lowercase": {kubeconfig: "hub", cluster: "East"},
 	} {
 		if err := o.validate(); want == "" {
 			require.NoError(t, err)

@@ -68,7 +68,7 @@ func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedC
 }
 
 func unpublished(ctx context.Context, err error, namespace, name string) {
-	klog.FromContext(ctx).Error(err, "The scheduler's Lease does not say which profiles it serves: kubectl celset can't check it", "lease", klog.KRef(namespace, name))
+	klog.FromContext(ctx).Error(err, "Could not write the profiles to the scheduler's Lease, so kubectl celset can't check them", "lease", klog.KRef(namespace, name))
 }
 
 // serves returns the annotation with the version, the feature gate and the profiles that enable the plugin.

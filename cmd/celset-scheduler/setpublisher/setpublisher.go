@@ -74,7 +74,7 @@ func (p *Publisher) Run(ctx context.Context) {
 		defer cancel()
 		if err := p.Publish(ctx); err != nil && !errors.Is(ctx.Err(), context.Canceled) {
 			p.Observe(metrics.PublicationFailed)
-			klog.FromContext(ctx).Error(printable.Error(err, maxLogged), "How many sets of devices fit could not be published on the hub, and what was published expires", "cluster", p.Cluster, "validUntil", p.validUntil)
+			klog.FromContext(ctx).Error(printable.Error(err, maxLogged), "Could not publish the number of sets of devices to the hub; the published values expire", "cluster", p.Cluster, "validUntil", p.validUntil)
 		}
 	}, look)
 }

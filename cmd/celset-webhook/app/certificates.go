@@ -46,11 +46,11 @@ func newCertificateOptions() certificateOptions {
 }
 
 func (o *certificateOptions) addFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.from, "certificate-source", o.from, "Where the certificate of the webhooks comes from. self: the program makes and rotates it, and writes what API servers are to trust into the ValidatingWebhookConfiguration "+configurationName+". files: it is in --cert-dir.")
-	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificate-source=files, directory of the certificate and its key. They are read again when they change.")
+	flags.StringVar(&o.from, "certificate-source", o.from, "Source of the certificate of the webhooks. With self, the program creates and rotates the certificate, and writes the CA bundle into the ValidatingWebhookConfiguration "+configurationName+". With files, the program reads the certificate from --cert-dir.")
+	flags.StringVar(&o.dir, "cert-dir", o.dir, "With --certificate-source=files, the directory of the certificate and its key. The program reads the files again when they change.")
 	flags.StringVar(&o.name, "cert-name", o.name, "File name of the certificate.")
 	flags.StringVar(&o.keyName, "key-name", o.keyName, "File name of the key.")
-	flags.DurationVar(&o.lifetime, lifetimeFlag, o.lifetime, "With --certificate-source=self, how long a certificate is valid. It is replaced after two thirds of that.")
+	flags.DurationVar(&o.lifetime, lifetimeFlag, o.lifetime, "With --certificate-source=self, the period for which a certificate is valid. The certificate is replaced after two thirds of the period.")
 	// Only tests use this flag, to follow certificates for several lifetimes.
 	_ = flags.MarkHidden(lifetimeFlag)
 }
@@ -62,10 +62,10 @@ const (
 
 func (o *certificateOptions) validate() error {
 	if o.from != fromSelf && o.from != fromFiles {
-		return fmt.Errorf("--certificate-source: %q is unknown; give self or files", o.from)
+		return fmt.Errorf("--certificate-source: %q is unknown; use self or files", o.from)
 	}
 	if o.lifetime < minLifetime {
-		return fmt.Errorf("--%s: %s is too short; give at least %s", lifetimeFlag, o.lifetime, minLifetime)
+		return fmt.Errorf("--%s: %s is too short; use at least %s", lifetimeFlag, o.lifetime, minLifetime)
 	}
 	return nil
 }

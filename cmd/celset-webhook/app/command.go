@@ -16,6 +16,6 @@ import (
 func NewCommand() *cobra.Command { return newCommand(newOptions()) }
 
 func newCommand(o *options) *cobra.Command {
-	return program.NewCommand("celset-webhook", "Check CEL device constraints, and Placements, before they are stored", o,
+	return program.NewCommand("celset-webhook", "Check CEL device constraints and Placements before they are stored", o,
 		func(ctx context.Context) error { return o.Run(ctx, o.manager) })
 }

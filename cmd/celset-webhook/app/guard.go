@@ -33,12 +33,12 @@ func newGuardOptions() guardOptions {
 }
 
 func (o *guardOptions) addFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&o.enabled, "guard-allocations", o.enabled, "Also refuse allocations of devices that another claim has, or was just admitted to have, whoever allocates.")
-	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. It gets the label "+wellknown.LabelGuard+"="+wellknown.GuardActive+", which the Service of the guard selects, while this replica is the leader. Without it no label is written.")
-	flags.DurationVar(&o.grace, "guard-grace", o.grace, "How long after the guard has admitted it an allocation may still be stored. So long the guard waits when it takes over.")
-	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "How long the other replicas wait for the leader to renew the lease celset-guard.")
-	flags.DurationVar(&o.election.RenewDeadline, "guard-renew-deadline", o.election.RenewDeadline, "How long the active replica judges without renewing the lease.")
-	flags.DurationVar(&o.election.RetryPeriod, "guard-retry-period", o.election.RetryPeriod, "How often replicas try to get or to renew the lease.")
+	flags.BoolVar(&o.enabled, "guard-allocations", o.enabled, "Also reject allocations of devices that are in use by another claim, or that were just admitted for another claim. This applies to all schedulers.")
+	flags.StringVar(&o.pod, "guard-pod", o.pod, "Name of the pod of this replica. While the replica is the leader, the pod has the label "+wellknown.LabelGuard+"="+wellknown.GuardActive+", which the Service of the guard selects. By default, no label is written.")
+	flags.DurationVar(&o.grace, "guard-grace", o.grace, "Longest time between the admission of an allocation and its storage. A new leader waits for this time before it admits allocations.")
+	flags.DurationVar(&o.election.LeaseDuration, "guard-lease-duration", o.election.LeaseDuration, "Time that the other replicas wait for the leader to renew the lease celset-guard.")
+	flags.DurationVar(&o.election.RenewDeadline, "guard-renew-deadline", o.election.RenewDeadline, "Time for which the leader admits allocations without renewing the lease.")
+	flags.DurationVar(&o.election.RetryPeriod, "guard-retry-period", o.election.RetryPeriod, "Period after which replicas try to acquire or renew the lease.")
 }
 
 // validate returns an error for each invalid flag.
@@ -48,7 +48,7 @@ func (o *guardOptions) validate() error {
 	}
 	errs := []error{o.election.Validate()}
 	if o.grace <= 0 {
-		errs = append(errs, fmt.Errorf("--guard-grace: %s is too short; API servers end what they store after 34s", o.grace))
+		errs = append(errs, fmt.Errorf("--guard-grace: %s is too short, because an API server may take 34s to store an object; use a longer time", o.grace))
 	}
 	return errors.Join(errs...)
 }

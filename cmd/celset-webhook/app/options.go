@@ -55,12 +55,12 @@ func newOptions() *options {
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.ManagerOptions.AddFlags(flags)
 	flags.StringVar(&o.address, "webhook-bind-address", o.address, "Address of the webhooks.")
-	flags.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the webhook's Services, of the Secret with the certificates that it makes, and of the lease of the guard.")
+	flags.StringVar(&o.namespace, "namespace", o.namespace, "Namespace of the webhook's Services, of the Secret with its certificates, and of the lease of the guard.")
 	o.certificates.addFlags(flags)
-	flags.StringSliceVar(&o.schedulers, "scheduler-names", o.schedulers, "Names of the scheduler profiles that know CEL device constraints. Pods with such constraints under other names are warned of, and told to use the first.")
-	flags.IntVar(&o.devices, "devices-per-node", o.devices, "How many devices a node is taken to have for a request when sets are counted for a warning.")
-	flags.BoolVar(&o.placements, "check-placements", o.placements, "Also check Placements of Open Cluster Management, those that celset-placement decides.")
-	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled, as celset-placement with the same flag decides them.")
+	flags.StringSliceVar(&o.schedulers, "scheduler-names", o.schedulers, "Names of the scheduler profiles that support CEL device constraints. The webhook warns about pods that have such constraints and another scheduler name, and recommends the first name.")
+	flags.IntVar(&o.devices, "devices-per-node", o.devices, "Number of matching devices per node and request that warnings about the number of sets assume.")
+	flags.BoolVar(&o.placements, "check-placements", o.placements, "Also check the Placements that celset-placement decides.")
+	flags.BoolVar(&o.allPlacements, "all-placements", o.allPlacements, "Check all Placements that are not disabled. Set this flag if it is set for celset-placement.")
 	o.guard.addFlags(flags)
 }
 
@@ -68,17 +68,17 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.devices < 1 {
-		errs = append(errs, fmt.Errorf("--devices-per-node: %d is not positive; give at least 1", o.devices))
+		errs = append(errs, fmt.Errorf("--devices-per-node: %d is not positive; use at least 1", o.devices))
 	}
 	if len(o.schedulers) == 0 || slices.Contains(o.schedulers, "") {
-		errs = append(errs, errors.New("--scheduler-names: give the names of the scheduler profiles, separated by commas"))
+		errs = append(errs, errors.New("--scheduler-names: the list is empty; use names of scheduler profiles, separated by commas"))
 	}
 	_, port, err := net.SplitHostPort(o.address)
 	if number, _ := strconv.Atoi(port); err != nil || len(validation.IsValidPortNum(number)) > 0 {
-		errs = append(errs, fmt.Errorf("--webhook-bind-address: %q is no address with a port; give one such as :9443", o.address))
+		errs = append(errs, fmt.Errorf("--webhook-bind-address: %q is not an address with a port; use an address such as :9443", o.address))
 	}
 	if o.allPlacements && !o.placements {
-		errs = append(errs, errors.New("--all-placements: nothing checks Placements; give --check-placements, too"))
+		errs = append(errs, errors.New("--all-placements: has no effect without --check-placements; set both flags"))
 	}
 	errs = append(errs, o.certificates.validate(), o.guard.validate())
 	return errors.Join(errs...)
@@ -140,7 +140,7 @@ func (o *options) register(mgr manager.Manager, certificate healthz.Checker) err
 			"certificate": certificate,
 			"classes": func(*http.Request) error {
 				if !classes.HasSynced() {
-					return errors.New("the device classes were not listed yet")
+					return errors.New("the device classes have not been listed yet")
 				}
 				return nil
 			},

@@ -80,7 +80,7 @@ func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) 
 	return nil, errNone
 }
 
-var errNone = errors.New("there is no certificate yet")
+var errNone = errors.New("the certificate does not exist yet")
 
 // Check is a probe that fails until there is a certificate that the configuration trusts.
 func (k *Keeper) Check(*http.Request) error {
@@ -125,7 +125,7 @@ func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 	secrets := k.options.Client.CoreV1().Secrets(k.options.Namespace)
 	secret, err := secrets.Get(ctx, k.options.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("%w; apply the manifests again, which have it without data", err)
+		return nil, fmt.Errorf("%w; apply the manifests again to create an empty Secret", err)
 	}
 	if err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (k *Keeper) rotated(ctx context.Context) (*contents, error) {
 		return stored, err
 	}
 	if unusable != nil {
-		klog.FromContext(ctx).Info("A certificate of the webhook can't be shown and is made anew", "secret", klog.KObj(secret), "why", unusable.Error())
+		klog.FromContext(ctx).Info("A certificate of the webhook can't be used, so a new one is created", "secret", klog.KObj(secret), "why", unusable.Error())
 	}
 	secret.Data = stored.write()
 	if _, err := secrets.Update(ctx, secret, metav1.UpdateOptions{}); err != nil {

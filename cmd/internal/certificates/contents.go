@@ -39,7 +39,7 @@ func read(data map[string][]byte, names []string, now time.Time) (*contents, err
 	return &contents{current: current, next: next, bundle: parse(data[bundleKey])}, errors.Join(err, nextErr)
 }
 
-// readPair returns nil without an error if there is no certificate yet.
+// readPair returns nil without an error if the certificate does not exist yet.
 func readPair(data map[string][]byte, certificate, key string, names []string, now time.Time) (*pair, error) {
 	if len(data[certificate]) == 0 && len(data[key]) == 0 {
 		return nil, nil

@@ -47,7 +47,7 @@ func TestVersion(t *testing.T) {
 		require.Equal(t, want, got.String())
 	}
 	_, err := Version(t.Context(), serveVersion(t, apimachineryversion.Info{GitVersion: "new"}))
-	require.ErrorContains(t, err, `the API server calls its version "new"`)
+	require.ErrorContains(t, err, `the API server has an invalid version "new"`)
 }
 
 func TestCheck(t *testing.T) {

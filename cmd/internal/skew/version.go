@@ -61,7 +61,7 @@ func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithConte
 		}
 		if time.Since(said) >= sayInterval {
 			said = time.Now()
-			klog.FromContext(ctx).Info("Waiting for the API server, to learn its version", "err", err)
+			klog.FromContext(ctx).Info("Waiting for the version of the API server", "err", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -77,7 +77,7 @@ type unreadableError struct {
 }
 
 func (e *unreadableError) Error() string {
-	return fmt.Sprintf("the API server calls its version %q: %v", e.text, e.err)
+	return fmt.Sprintf("the API server has an invalid version %q: %v", e.text, e.err)
 }
 
 func (e *unreadableError) Unwrap() error { return e.err }
@@ -85,7 +85,7 @@ func (e *unreadableError) Unwrap() error { return e.err }
 // Check returns an error if the version that an API server offers is too old.
 func Check(offered *version.Version) error {
 	if offered.LessThan(Oldest) {
-		return fmt.Errorf("the API server offers Kubernetes %s: celset needs %s or newer, where resource.k8s.io/v1 began", offered, Oldest)
+		return fmt.Errorf("the API server offers Kubernetes %s: update the cluster to %s or newer, because celset needs resource.k8s.io/v1", offered, Oldest)
 	}
 	return nil
 }

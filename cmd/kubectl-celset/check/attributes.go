@@ -218,7 +218,7 @@ func (a *attributes) list(expr ast.Expr) {
 			continue
 		}
 		a.lists[name] = true
-		a.report(expr, a.stored, fmt.Sprintf("%q is a list, and the API server refuses lists while the feature gate DRAListTypeAttributes is off: set --feature-gates DRAListTypeAttributes=true if the cluster has it on",
+		a.report(expr, a.stored, fmt.Sprintf("%q is a list, but the API server rejects lists while the feature gate DRAListTypeAttributes is off: if the gate is on in the cluster, set --feature-gates DRAListTypeAttributes=true",
 			name.Domain+"/"+name.ID))
 		return
 	}
@@ -237,7 +237,7 @@ func (a *attributes) driver(expr ast.Expr) {
 			continue
 		}
 		if near := nearest.DidYouMean("", string(name), slices.Values(a.drivers)); near != "" {
-			a.report(expr, true, fmt.Sprintf("no device is of the driver %q%s", string(name), near))
+			a.report(expr, true, fmt.Sprintf("no device has the driver %q%s", string(name), near))
 		}
 	}
 }

@@ -81,10 +81,10 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 	report := &Report{Meta: output.NewMeta(output.CheckReport), Objects: []Object{}}
 	for i, passed := range state.Ignored {
 		if i == maxPassedOver {
-			report.Warnings = append(report.Warnings, Finding{Message: fmt.Sprintf("%d more documents of kinds that check does not know", len(state.Ignored)-i)})
+			report.Warnings = append(report.Warnings, Finding{Message: fmt.Sprintf("%d more documents of kinds that check does not support", len(state.Ignored)-i)})
 			break
 		}
-		report.Warnings = append(report.Warnings, Finding{Message: passed + ": check does not know this kind"})
+		report.Warnings = append(report.Warnings, Finding{Message: passed + ": check does not support this kind"})
 	}
 	add := func(object Object, err error) error {
 		if len(object.Errors)+len(object.Warnings)+len(object.Constraints)+len(object.Preferences)+len(object.NodeSetConstraints) > 0 {

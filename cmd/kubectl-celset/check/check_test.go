@@ -205,7 +205,7 @@ func TestPreferences(t *testing.T) {
 	require.True(t, class.Preferences[0].Assumed)
 	var text strings.Builder
 	require.NoError(t, (&check.Report{Objects: []check.Object{class, claim}}).Print(&text))
-	require.Contains(t, text.String(), "search     evaluates one set after the other, as many as the budget allows for\n")
+	require.Contains(t, text.String(), "search     evaluates one set after the other until the budget is used up\n")
 }
 
 // TestPlainClaims checks that a claim without constraints may name a missing class, even with findings on device selectors.

@@ -62,7 +62,7 @@ func (c *checker) constant(object *Object, result *Constraint, where string, alo
 		negated.Expression = "!(" + conjunct.Text + ")"
 		if c.hasNone(constrained(alone.DeepCopy(), negated)) {
 			object.Warnings = append(object.Warnings, Finding{Line: conjunct.Line, Column: conjunct.Column, Message: fmt.Sprintf(
-				"%s: %s, line %d, column %d: the condition is true for every set of the devices that match, so that it leaves none out: %s",
+				"%s: %s, line %d, column %d: the condition is true for every set of matching devices, so it excludes no set: %s",
 				where, result.Name, conjunct.Line, conjunct.Column, shortened(conjunct.Text))})
 		}
 	}

@@ -59,7 +59,7 @@ func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier, conce
 			return
 		}
 		err := field.NotFound(path.Child("deviceClassName"), name)
-		err.Detail = "there is no DeviceClass of that name: create it, or correct the name" + near
+		err.Detail = "no DeviceClass has this name: create the class, or correct the name" + near
 		object.Errors = append(object.Errors, Finding{Field: err.Field, Message: err.Error()})
 	}
 	for i := range carrier.Spec.Devices.Requests {

@@ -117,7 +117,7 @@ type Attribute struct {
 // Understanding is how far the search understands a conjunct.
 type Understanding string
 
-// A conjunct that is not understood is evaluated for complete sets only.
+// A conjunct that is not understood is evaluated only for complete sets.
 const (
 	Understood       Understanding = "understood"
 	PartlyUnderstood Understanding = "partly understood"

@@ -72,7 +72,7 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 				result.nodes++
 			}
 		case c.searching.Err() != nil:
-			result.outcome, result.unknown = NotKnown, "there was no time left: set --timeout"
+			result.outcome, result.unknown = NotKnown, "the time limit was exceeded: set a higher --timeout"
 			return result
 		default:
 			result.unknown = cmp.Or(result.unknown, err.Error())

@@ -131,9 +131,9 @@ func (p *printer) preference(of Preference) {
 
 func (of Preference) search() string {
 	if of.Read {
-		return "leaves out sets that can't be better"
+		return "skips sets that can't be better"
 	}
-	return "evaluates one set after the other, as many as the budget allows for"
+	return "evaluates one set after the other until the budget is used up"
 }
 
 func (p *printer) sizes(c *Facts) {
@@ -142,7 +142,7 @@ func (p *printer) sizes(c *Facts) {
 	case c.Assumed && c.counted:
 		assumed = " (by --count)"
 	case c.Assumed:
-		assumed = " (assumed: set --count)"
+		assumed = " (assumed: to change it, set --count)"
 	}
 	p.entry("devices", "%s%s", joinInts(c.Devices), assumed)
 }
@@ -154,13 +154,13 @@ func (p *printer) facts(c *Facts) {
 		p.entry(labelOf("reads", i), "%s/%s%s", attribute.Domain, attribute.Name, attribute.published())
 	}
 	if c.ReadsAll {
-		p.entry(labelOf("reads", len(c.Reads)), "attributes whose names are not written in full: it may be any of them")
+		p.entry(labelOf("reads", len(c.Reads)), "any attribute, because the expression computes the name")
 	}
 	estimate := "at most " + number(c.Cost) + " CEL cost units"
 	if c.Cost == math.MaxUint64 {
 		estimate = "any number of CEL cost units"
 	}
-	p.entry("cost", "%s for one evaluation, by estimate; one that takes more than %s fails", estimate, number(c.CostLimit))
+	p.entry("cost", "%s for one evaluation, estimated; the limit is %s", estimate, number(c.CostLimit))
 }
 
 // labelOf returns the label for the first of several entries, and "" for the others.
@@ -191,9 +191,9 @@ func (p *printer) conjuncts(c Constraint) {
 	}
 	switch {
 	case c.TooExpensive:
-		p.entry("search", "evaluates one set after the other: one evaluation might cost more than the limit")
+		p.entry("search", "evaluates one set after the other, because one evaluation might exceed the cost limit")
 	case !c.Pruned:
-		p.entry("search", "evaluates one set after the other: the expression rules out no set early")
+		p.entry("search", "evaluates one set after the other, because it can't use the expression to rule out sets early")
 	}
 }
 
@@ -205,7 +205,7 @@ func (u Understanding) effect() string {
 	case PartlyUnderstood:
 		return "rules out some sets early"
 	default:
-		return "is evaluated for complete sets only"
+		return "is evaluated only for complete sets"
 	}
 }
 
@@ -221,12 +221,12 @@ func (p *printer) nodes(of []NodeSets) {
 	slices.SortStableFunc(most, func(a, b NodeSets) int { return b.Sets.Cmp(a.Sets) })
 	for i, on := range most {
 		if i == maxNodes {
-			p.entry("", "and %d more nodes with at most as many", len(most)-i)
+			p.entry("", "and %d more nodes with no more sets", len(most)-i)
 			return
 		}
 		unusable := ""
 		if on.Unusable > 0 {
-			unusable = fmt.Sprintf("; %d more can't be used, because of taints or features", on.Unusable)
+			unusable = fmt.Sprintf("; %d more can't be used because of taints or feature gates", on.Unusable)
 		}
 		p.entry(labelOf("sets", i), "%s: %s from the %d matching devices, %s from the %d that are free%s", on.Node, bigNumber(on.Sets), on.Candidates, bigNumber(on.FreeSets), on.Free, unusable)
 	}

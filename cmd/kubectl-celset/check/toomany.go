@@ -41,8 +41,8 @@ func (c *checker) tooManyDevices(ctx context.Context, object *Object, carrier v1
 	switch len(c.passed) {
 	case 0:
 	case len(candidates):
-		object.fail("%s (nodes with too many: all %d with matching devices): narrow them with selectors, or ask for a count", message, len(candidates))
+		object.fail("%s (nodes with too many: all %d nodes with matching devices): use selectors to match fewer devices, or ask for a count", message, len(candidates))
 	default:
-		object.warn("%s (nodes with too many: %d of %d with matching devices): the claim fits on the others only", message, len(c.passed), len(candidates))
+		object.warn("%s (nodes with too many: %d of %d nodes with matching devices): the claim fits only on the other nodes", message, len(c.passed), len(candidates))
 	}
 }

@@ -35,7 +35,7 @@ func (k *clusterInfo) admit(ctx context.Context, s *fit.Scheduling, subject *clu
 		if err == nil {
 			continue
 		}
-		text := fmt.Sprintf("claim %s: the API server refuses the claim that its template describes: %v", claim.Name, err)
+		text := fmt.Sprintf("claim %s: the API server rejects a claim from the template: %v", claim.Name, err)
 		if refuses, asking := k.refuses(ctx, claim.Namespace, err); refuses {
 			s.Refused = append(s.Refused, text)
 		} else if asking != nil {

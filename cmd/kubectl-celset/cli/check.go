@@ -21,41 +21,50 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplates and DeviceClasses:
+const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplates and DeviceClasses.
 
-- what the webhook says of them: whether references are defined and expressions compile, with
-  line, column and caret;
-- whether there is a set of devices, as if all were free, that satisfies each constraint;
-- which attributes expressions read, with the types that devices publish: one that no device
-  has, and a comparison of types that are never equal, are mistakes;
-- what an evaluation may cost for as many devices as the claim asks for, by estimate;
-- how many sets of devices there are on each node, of all that match and of the free ones;
-- what the search understands of each conjunct, so that it need not try all sets.
+Without arguments, the command checks all these objects in the namespace or in the files, and the
+Placements in the files. It reports:
 
-Of PodGroups in files, and of those that arguments name, whether their node set constraints compile and are
-defined. Of Placements, what the webhook refuses and warns of, and which of the clusters at hand they select.
+- mistakes that the webhook reports, such as undefined references and expressions that don't
+  compile, with line and column
+- constraints that no set of devices satisfies, even if all devices are free
+- attributes that no device publishes, and comparisons of types that are never equal
+- the estimated cost of one evaluation
+- the number of sets of devices on each node, for all matching devices and for the free devices
+- the conditions of an expression that the search can use to rule out sets early
 
-Without arguments everything that was read is checked, Placements if they are in files. Nodes and their devices are known if
-ResourceSlices are.
+The facts about devices need ResourceSlices, from the cluster or from files.
 
-Exit codes: 0 there are no errors, 1 there are some, 2 there is no answer (wrong usage,
-unreadable input, nothing to check, no connection). With --strict warnings count as errors.`
+For a PodGroup, the command checks that its node set constraint is defined and compiles. It checks
+PodGroups in files and PodGroups that you name. For a Placement, it reports the errors and warnings
+of the webhook, and the clusters that the Placement selects.
 
-const checkExample = `  # Everything in the namespace, with the devices of the cluster
+Exit codes:
+  0  there are no errors
+  1  there are errors or, with --strict, warnings
+  2  there is no answer: wrong usage, unreadable input, nothing to check, or no connection`
+
+const checkExample = `  # Check everything in the namespace, with the devices of the cluster
   kubectl celset check
-  # Files in a pipeline
+
+  # Check files in a pipeline
   kubectl celset check -f manifests/ -R --strict
-  # Placements of the hub, or of files with the clusters in them
+
+  # Check the Placements of the hub
   kubectl celset check placements
+
+  # Check Placements in a file, with the clusters in the file
   kubectl celset check -f hub.yaml
-  # A file before it is applied, with the classes and devices of the cluster
+
+  # Check a file before you apply it, with the classes and devices of the cluster
   kubectl celset check -f claim.yaml --with-cluster template/4-connected-devices`
 
 func newCheckCommand(o *options) *cobra.Command {
 	settings, strict := check.Options{Timeout: time.Minute}, false
 	command := &cobra.Command{
 		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME | podgroup/NAME]... | placements | placement/NAME...",
-		Short:   "Check constraints: compile, types, cost, number of sets, what the search understands",
+		Short:   "Check constraints and their expressions",
 		Long:    checkLong,
 		Example: checkExample,
 		RunE: func(command *cobra.Command, args []string) error {
@@ -70,9 +79,9 @@ func newCheckCommand(o *options) *cobra.Command {
 	}
 	o.addFlags(command, "json", "yaml")
 	o.gates.addFlag(command.Flags(), o.ErrOut)
-	command.Flags().IntVar(&settings.Count, "count", 0, "Number of devices to assume for definitions that no claim refers to. Without it facts are those of 4, and a set may have any number.")
-	command.Flags().BoolVar(&strict, "strict", false, "End with exit code 1 if there are warnings, too.")
-	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time to look for sets.")
+	command.Flags().IntVar(&settings.Count, "count", 0, "Number of devices in a set, for definitions that no claim refers to. By default, a set may have any number of devices, and the report assumes 4.")
+	command.Flags().BoolVar(&strict, "strict", false, "Exit with code 1 if there are warnings.")
+	command.Flags().DurationVar(&settings.Timeout, "timeout", settings.Timeout, "Time limit for the search for sets.")
 	o.addSelector(command.Flags(), "Label selector of the objects to check.")
 	command.Flags().BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Check the claims and templates of all namespaces.")
 	return command
@@ -112,7 +121,7 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 		return err
 	}
 	if len(report.Objects) == 0 && !havePlacements {
-		_, _ = fmt.Fprintln(o.ErrOut, "no constraints and no preferences to check in the objects that were read")
+		_, _ = fmt.Fprintln(o.ErrOut, "nothing to check: the objects that were read have no constraints and no preferences")
 	}
 	err = written(o.data(report, report.Print), o.Out, report.Valid(strict))
 	if !havePlacements || err != nil && !errors.Is(err, errNegative) {
@@ -141,7 +150,7 @@ func nothingToCheck(state *clusterstate.State) error {
 	if more := len(state.Ignored) - 5; more > 0 {
 		read = append(read, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("nothing to check: there is no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; read: %s", cmp.Or(strings.Join(read, ", "), "nothing"))
+	return fmt.Errorf("nothing to check: the input has no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; it has %s", cmp.Or(strings.Join(read, ", "), "no objects"))
 }
 
 // wanted returns a filter for the objects that the arguments name. Without arguments it accepts all objects of the namespace.
@@ -200,4 +209,4 @@ func argumentsWanted(state *clusterstate.State, args []string, selected func(any
 	return func(object any) bool { return chosen[object] }, nil
 }
 
-var errNotFound = errors.New("there is no such claim, template, class or group")
+var errNotFound = errors.New("no claim, template, class or group has this name")

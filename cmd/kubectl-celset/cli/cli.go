@@ -67,14 +67,16 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams)
 }
 
 const exitCodes = `
-Exit codes: 0 the answer is positive, 1 it is negative (a constraint is not valid, a claim
-does not fit), 2 there is no answer (wrong usage, unreadable input, no connection).`
+Exit codes:
+  0  the answer is positive
+  1  the answer is negative, for example a claim does not fit
+  2  there is no answer: wrong usage, unreadable input, or no connection`
 
 func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command := &cobra.Command{
 		Use:           "kubectl-celset",
-		Short:         "Look at CEL device constraints, and at what they do",
-		Long:          "kubectl celset looks at CEL device constraints in a cluster or in files. It changes nothing.\n" + exitCodes,
+		Short:         "Check CEL device constraints and explain their effects",
+		Long:          "Check CEL device constraints in a cluster or in files, and explain their effects.\n\nThe commands only read. They don't change any object.\n" + exitCodes,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Version:       version.Text(),

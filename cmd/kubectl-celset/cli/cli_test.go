@@ -42,7 +42,7 @@ func TestGatesFollowTheAPIServer(t *testing.T) {
 
 	server.FakedServerVersion = &apiversion.Info{GitVersion: "v1.37.2", EmulationMajor: "1", EmulationMinor: "33"}
 	require.EqualError(t, newGates().follow(t.Context(), server),
-		"the API server offers Kubernetes 1.33: celset needs 1.34 or newer, where resource.k8s.io/v1 began")
+		"the API server offers Kubernetes 1.33: update the cluster to 1.34 or newer, because celset needs resource.k8s.io/v1")
 
 	g = newGates()
 	require.NoError(t, g.Set("DRADerivedAttributes=true"))

@@ -22,11 +22,11 @@ import (
 // can't be asked, it is unknown whether the claims fit there.
 func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args []string) error {
 	if isAboutGroup(args) || isAboutPlacements(args) {
-		return errors.New("--contexts: is for pods and claims")
+		return errors.New("--contexts: applies only to pods and claims: use --context for one cluster")
 	}
 	if len(f.clusters) == 0 || slices.Contains(f.clusters, "") {
 		// An empty name would be the current context.
-		return errors.New("--contexts: a name is empty: give contexts of the kubeconfig")
+		return errors.New("--contexts: a name is empty: use the names of contexts of the kubeconfig")
 	}
 	if err := f.checkFormat(); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 		}
 	}
 	if !fits && unknown != "" {
-		return fmt.Errorf("the claims fit in no cluster that answered, and %s did not", unknown)
+		return fmt.Errorf("the claims fit in none of the clusters that answered, and cluster %s did not answer", unknown)
 	}
 	return ended(nil, "", fits)
 }

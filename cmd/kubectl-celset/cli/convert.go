@@ -14,20 +14,24 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const convertLong = `Convert constraints from the form of KEP-5254,
+const convertLong = `Convert constraints from the form of KEP-5254 to the form of celset.dev.
+
+No released API server stores constraints in the form of KEP-5254:
 
   constraints:
   - requests: [mla]
     cel:
       expression: size(devices) == 4
 
-which no released API server stores, to the form of celset.dev, which every API server since
-1.34 stores: a reference and a definition. The name of a definition is the value of --name and
-a number. All objects in the files are written to the standard output. Objects without
-constraints, and unknown fields, stay as they are. Comments and the order of fields are lost.
+Every API server since 1.34 stores the form of celset.dev, a reference and a definition. The
+names of definitions consist of the value of --name and a number.
+
+The command writes all objects in the files to the standard output. It does not change objects
+without constraints and unknown fields. Comments and the order of fields are lost.
 ` + exitCodes
 
-const convertExample = `  kubectl celset convert -f kep.yaml | kubectl apply -f -`
+const convertExample = `  # Convert a file and apply the result
+  kubectl celset convert -f kep.yaml | kubectl apply -f -`
 
 func newConvertCommand(o *options) *cobra.Command {
 	var name string
@@ -42,13 +46,13 @@ func newConvertCommand(o *options) *cobra.Command {
 				return err
 			}
 			if !o.readsFiles() {
-				return errors.New("convert: nothing to read: use -f FILE, or -f - for the standard input")
+				return errors.New("convert: there is no input: use -f FILE, or -f - for the standard input")
 			}
 			return o.convert(name)
 		},
 	}
 	o.addFlags(command, "yaml", "json")
-	command.Flags().StringVar(&name, "name", "constraint", "The beginning of the names of definitions.")
+	command.Flags().StringVar(&name, "name", "constraint", "Prefix for the names of definitions.")
 	return command
 }
 
@@ -66,7 +70,7 @@ func (o *options) convert(name string) error {
 		converted += n
 	}
 	if converted == 0 {
-		_, _ = fmt.Fprintln(o.ErrOut, "warning: there were no constraints to convert")
+		_, _ = fmt.Fprintln(o.ErrOut, "warning: the input has no constraints to convert")
 	}
 	return o.print(documents)
 }

@@ -18,29 +18,48 @@ import (
 	"github.com/celset/celset/internal/printable"
 )
 
-const drawLong = `Draw the devices of a node, or of the node where a claim has its devices, and who has them; or the
-nodes, and those that the pods of a PodGroup with a node set constraint have and would get.
+const drawLong = `Draw the devices of a node, or the nodes of a PodGroup.
 
-Devices stand at their coordinates: the attributes row and col, or x, y and z, or
-topology_x, topology_y and topology_z, or index, of any domain, or those of --row and --column.
-The attributes peers, peerList and neighbors name devices that they are linked to. Devices
-without any of these are drawn in their NUMA nodes and below their PCIe roots, those of all
-drivers together, or else in order. Nodes stand at the coordinates that the constraint has for a
-box, or are grouped by what it counts different values of.
+The argument is one of the following:
 
-The output is text; svg is for documents, json and yaml are the same as data.
+- a node: the picture shows its devices, and the claims that use them
+- a claim: the picture shows the node on which the claim has its devices
+- a PodGroup with a node set constraint: the picture shows all nodes, and marks the nodes on which
+  pods of the group run or would run
+
+The position of a device comes from the first of these attributes that it has, in any domain:
+
+- the attributes of --row and --column
+- row and col
+- x, y and z, or topology_x, topology_y and topology_z
+- index
+
+The attributes peers, peerList and neighbors are drawn as links. Devices without any of these
+attributes are grouped by NUMA node and PCIe root. All other devices are drawn in order.
+
+The position of a node comes from the coordinates that the constraint passes to nodes.box. If the
+constraint counts distinct values of an attribute instead, nodes with the same value are grouped.
+
+The default output is text. Use svg for documents, and json or yaml for the same data.
 ` + exitCodes
 
-const drawExample = `  kubectl celset draw node/node-1
+const drawExample = `  # Draw the devices of a node
+  kubectl celset draw node/node-1
+
+  # Draw the node of a claim as a picture for a document
   kubectl celset draw claim/ring -o svg > ring.svg
+
+  # Draw the nodes of a group of pods
   kubectl celset draw podgroup/train
+
+  # Use other attributes as coordinates
   kubectl celset draw node-1 --row rack.example.com/slot --column index`
 
 func newDrawCommand(o *options) *cobra.Command {
 	settings := draw.Options{}
 	command := &cobra.Command{
 		Use:     "draw NAME | node/NAME | claim/NAME | podgroup/NAME",
-		Short:   "Draw devices, where they are and who has them",
+		Short:   "Draw devices and the claims that use them",
 		Long:    drawLong,
 		Example: drawExample,
 		Args:    cobra.ExactArgs(1),
@@ -57,8 +76,8 @@ func newDrawCommand(o *options) *cobra.Command {
 	}
 	o.addFlags(command, "svg", "json", "yaml")
 	o.gates.addFlag(command.Flags(), o.ErrOut)
-	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, NAME or DOMAIN/NAME.")
-	command.Flags().StringVar(&settings.Col, "column", "", "Attribute with the column of a device, NAME or DOMAIN/NAME.")
+	command.Flags().StringVar(&settings.Row, "row", "", "Attribute with the row of a device, as NAME or DOMAIN/NAME.")
+	command.Flags().StringVar(&settings.Col, "column", "", "Attribute with the column of a device, as NAME or DOMAIN/NAME.")
 	return command
 }
 
@@ -99,7 +118,7 @@ func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argumen
 	case kind == clusterstate.NodeKind || claim == nil:
 		return nil, fmt.Errorf("there is no node %q and no claim of that name in namespace %q", name, namespace)
 	case claim.Status.Allocation == nil:
-		_, _ = fmt.Fprintf(o.ErrOut, "claim %s/%s has no devices yet: \"kubectl celset simulate\" and \"explain\" tell more\n", namespace, name)
+		_, _ = fmt.Fprintf(o.ErrOut, "claim %s/%s has no devices yet: use \"kubectl celset explain\" to find out why\n", namespace, name)
 		return nil, errNegative
 	}
 	settings.Claim = claim

@@ -26,53 +26,73 @@ import (
 )
 
 const fitLong = `
-The allocator of the scheduler is asked for each node, with the slices, classes and allocations
-that were read, and with the budgets that the scheduler publishes in its Lease. A template stands
-for a claim made from it. Nothing is created.
+The command runs the scheduler's allocator for each node, with the current ResourceSlices,
+DeviceClasses and allocations, and with the budgets that the scheduler publishes in its Lease. For a
+template, it assumes a claim that was created from the template. It creates no objects.
 
-Of a pod its claims, the claim that the scheduler makes for extended resources, node selector,
-node affinity, tolerations, CPU, memory, other resources, host ports, scheduling gates, group and
-scheduler name count. Fields that limit its nodes and are not evaluated, such as volumes, are named
-as not checked. What the scheduler has said in the condition PodScheduled and in events is quoted.
-The API server is asked by a dry run whether it admits claims from templates.
+For a pod, the command also checks:
 
-Of a PodGroup with a node set constraint, the nodes are shown that would be chosen for its pods, or why
-there are none. Without an argument it is the one in the files, if all pods there are its own.
+- the claims, including the claim that the scheduler creates for extended resources
+- the node selector, the node affinity and the tolerations
+- CPU, memory, other resources and host ports
+- the scheduling gates, the group and the scheduler name
+- with a dry run, whether the API server admits the claims from templates
 
-Of a Placement, on a hub or in files, it is decided as celset-placement would now.
+The output lists other fields that limit the nodes of the pod, such as volumes, as not checked. It
+quotes the condition PodScheduled and the latest events of the pod.
+
+For a PodGroup with a node set constraint, the output contains the nodes that would be chosen for the
+pods, or the reason why no nodes would be chosen. If you name no object, and all pods in the files
+belong to one PodGroup, the command is about this PodGroup.
+
+For a Placement, on a hub or in files, the command makes the decision that celset-placement would
+make now.
 `
 
-const simulateLong = `Show on which nodes the claims of a pod, or a claim, would get devices now, and which.
+const simulateLong = `Show the nodes on which a pod or a claim would get devices now, and the devices.
 ` + fitLong + `
-Where a preference is about the devices, its value is shown, and whether no set of the node is
-better or the search ended before it was through.
+For devices with a preference, the output contains the value of the preference. It also shows
+whether the set of devices is the best on the node, or only the best that the search found.
 ` + exitCodes
 
-const simulateExample = `  # A pod that waits
+const simulateExample = `  # Simulate a pending pod
   kubectl celset simulate pod/train
-  # A template that is not in the cluster yet, on its devices
+
+  # Simulate a template that is not in the cluster, with the devices of the cluster
   kubectl celset simulate -f template.yaml --with-cluster
-  # The same in several clusters, by the contexts of the kubeconfig
+
+  # Simulate the template in several clusters, by the contexts of the kubeconfig
   kubectl celset simulate -f template.yaml --contexts east,west
-  # Everything from files
+
+  # Simulate a claim with files only
   kubectl celset simulate -f claims.yaml -f slices.yaml -f classes.yaml claim/mine`
 
-const explainLong = `Show on which nodes a pod or a claim gets devices, and why on the others it does not: how many
-devices match and are free, the first condition that no set of them satisfies, and the claims that
-are in the way. The conditions are the constraints of the claims in their order, and of a CEL
-constraint its conjuncts. Nodes without any device for the claims are counted.
+const explainLong = `Show why a pod or a claim gets devices on some nodes, and not on others.
+
+For each node that does not fit, the output contains:
+
+- the number of devices that match, and the number of matching devices that are free
+- the first condition that no set of these devices satisfies: a constraint, or a condition of a CEL
+  constraint
+- the claims that are in the way
+
+Nodes without any device for the claims are only counted.
 ` + fitLong + `
-Of a claim that has its devices, show the values of its preferences for them, for the best set
-among the free devices and its own, and for the best if no device of the node were in use.
+For a claim that already has devices, the output contains the values of its preferences for three
+sets of devices: its own set, the best set among its own and the free devices, and the best set if
+all devices of the node were free.
 ` + exitCodes
 
-const explainExample = `  kubectl celset explain pod/train
+const explainExample = `  # Explain why a pod is pending
+  kubectl celset explain pod/train
+
+  # Explain why a claim does not fit on a node, as YAML
   kubectl celset explain claim/mine --node node-1 -o yaml`
 
 func newSimulateCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
 		Use:     "simulate [NAME | pod/NAME | claim/NAME | template/NAME | podgroup/NAME | placement/NAME]",
-		Short:   "Show where a claim or a pod would get devices, and which",
+		Short:   "Show the nodes and devices that a pod or a claim would get",
 		Long:    simulateLong,
 		Example: simulateExample,
 	}, false)
@@ -81,7 +101,7 @@ func newSimulateCommand(o *options) *cobra.Command {
 func newExplainCommand(o *options) *cobra.Command {
 	return newFitCommand(o, &cobra.Command{
 		Use:     "explain [NAME | pod/NAME | claim/NAME | template/NAME | podgroup/NAME | placement/NAME]",
-		Short:   "Show why a pod or a claim gets no devices, node by node",
+		Short:   "Explain why a pod or a claim gets no devices",
 		Long:    explainLong,
 		Example: explainExample,
 	}, true)
@@ -119,15 +139,15 @@ func (f *fitOptions) addFlags(command *cobra.Command) {
 	f.options.addFlags(command, "json", "yaml")
 	flags := command.Flags()
 	f.gates.addFlag(flags, f.ErrOut)
-	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Ask for these nodes only.")
-	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time for all nodes together; with --contexts, for reading and asking one.")
-	flags.StringSliceVar(&f.clusters, "contexts", nil, "Contexts of the kubeconfig: ask in each of these clusters. What is in files is asked for there.")
-	flags.StringSliceVar(&f.managedClusters, "managed-clusters", nil, "Of a Placement, show these ManagedClusters only.")
-	f.addSelector(flags, "Label selector of pods in the namespace, in place of a name: each of them is shown.")
-	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which schedulers publish what they serve.")
-	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time for one node; what the scheduler has, unless it is given.")
-	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "budget.cost of the plugin's arguments, in CEL cost units. The default is the scheduler's value, if it is known.")
-	flags.Int64Var(f.args.Budget.Steps, "step-budget", *f.args.Budget.Steps, "budget.steps of the plugin's arguments. The default is the scheduler's value, if it is known.")
+	flags.StringSliceVar(&f.asked.Nodes, "node", nil, "Check only these nodes.")
+	flags.DurationVar(&f.timeout, "timeout", f.timeout, "Time limit for all nodes together. With --contexts, the limit applies to each cluster, including the time to read it.")
+	flags.StringSliceVar(&f.clusters, "contexts", nil, "Contexts of the kubeconfig. The command checks the objects in each of these clusters.")
+	flags.StringSliceVar(&f.managedClusters, "managed-clusters", nil, "For a Placement, show only these ManagedClusters.")
+	f.addSelector(flags, "Label selector of pods in the namespace, instead of a name. The command shows each of these pods.")
+	flags.StringVar(&f.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which celset-schedulers publish their profiles.")
+	flags.DurationVar(&f.args.FilterTimeout.Duration, "filter-timeout", f.args.FilterTimeout.Duration, "Time limit for one node. The default is the scheduler's value, if it is known.")
+	flags.Int64Var(f.args.Budget.Cost, "cost-budget", *f.args.Budget.Cost, "Value for budget.cost of the plugin's arguments, in CEL cost units. The default is the scheduler's value, if it is known.")
+	flags.Int64Var(f.args.Budget.Steps, "step-budget", *f.args.Budget.Steps, "Value for budget.steps of the plugin's arguments. The default is the scheduler's value, if it is known.")
 	flags.StringVar((*string)(&f.args.DefaultPreference), "default-preference", "", policiesHelp())
 }
 
@@ -157,7 +177,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 		return err
 	}
 	if f.selector != "" && (len(args) > 0 || flags.Changed("contexts")) {
-		return errors.New("--selector: selects pods of one cluster, and can't be used together with a name or --contexts")
+		return errors.New("--selector: can't be used with a name or --contexts, because it selects pods of one cluster: remove one of them")
 	}
 	if flags.Changed("contexts") {
 		return f.inClusters(ctx, flags, args)
@@ -166,7 +186,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 		return f.decide(ctx, args)
 	}
 	if flags.Changed("managed-clusters") {
-		return errors.New("--managed-clusters: is for Placements; to ask another cluster, use --context or --contexts")
+		return errors.New("--managed-clusters: applies only to Placements: to check another cluster, use --context or --contexts")
 	}
 	f.needsDevices, f.withoutCluster = true, flags.Changed("with-cluster") && !f.withCluster
 	f.groups, f.running = isAboutGroup(args), true
@@ -189,7 +209,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 
 // report reads the objects and answers for a pod or a claim.
 func (f *fitOptions) report(ctx context.Context, flags *pflag.FlagSet, args []string) (*fit.Report, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout: the time limit of %s was exceeded: set a higher limit", f.timeout))
 	defer cancel()
 	f.running = true
 	state, err := f.state(ctx)
@@ -209,7 +229,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 		return nil, err
 	}
 	if len(subject.Claims) == 0 && subject.Missing == nil {
-		return nil, fmt.Errorf("%s needs no claims, and no extended resources that a class stands for", subject)
+		return nil, fmt.Errorf("%s has no claims, and no extended resources of a DeviceClass", subject)
 	}
 	known, err := f.clusterInfoOf(ctx, subject)
 	if err != nil {
@@ -219,7 +239,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	progress := f.newProgress("nodes")
 	defer progress.end()
 	f.asked.Progress = progress.at
-	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout: the time limit of %s was exceeded: set a higher limit", f.timeout))
 	defer cancel()
 	report, err := fit.Run(ctx, state, subject, f.asked)
 	if err != nil {

@@ -138,7 +138,7 @@ func (l *lenientGates) Set(value string) error {
 		}
 	}
 	if len(ignored) > 0 {
-		_, _ = fmt.Fprintf(l.errOut, "warning: --feature-gates: without effect here: %s\n", strings.Join(ignored, ", "))
+		_, _ = fmt.Fprintf(l.errOut, "warning: --feature-gates: these gates have no effect here: %s\n", strings.Join(ignored, ", "))
 	}
 	return l.Value.Set(strings.Join(known, ","))
 }

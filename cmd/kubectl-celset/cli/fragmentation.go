@@ -27,24 +27,32 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const fragmentationLong = `Tell how much of what is free can be had as sets. For each constraint that a DeviceClass
-defines, and each number of devices that claims ask for with it (2, 4, 8 and 16 if none does):
+const fragmentationLong = `Show how many sets of connected devices are free.
 
-- NOW: how many more claims for it would get devices, if they were the only ones;
-- PACKED: how many if the claims that have devices had others;
-- IDLE: how many if no claim had any.
+The report has a line for each constraint that a DeviceClass defines, and for each number of devices
+that claims request with the constraint. If no claim uses the constraint, the numbers are 2, 4, 8 and
+16. The columns are:
 
-PACKED is what was found by placing all claims anew, the largest first, each where it breaks
-the least. There may be better. A number with >= is one of which not everything was looked at.
+- ASKED: the number of claims that request such a set
+- NOW: the number of further claims that would get such a set now
+- PACKED: the number of further claims if the allocated claims had other devices
+- IDLE: the number of claims if all devices were free
 
-Of what pods want of nodes only devices count, not CPU, memory, node selectors or taints of nodes.
-Nodes that are cordoned are left out, and claims that have devices there stay.
+To compute PACKED, the command places all claims again, the largest first, each where it splits up
+the fewest sets. A better placement may exist. If a number begins with >=, the search ended early, so
+the real number may be higher.
+
+The report considers only devices. It ignores the CPU, memory, node selectors and tolerations of
+pods. It leaves out cordoned nodes, and claims with devices on cordoned nodes keep their devices.
 ` + exitCodes
 
-const fragmentationExample = `  kubectl celset fragmentation
-  # Blocks of eight of one class
+const fragmentationExample = `  # Show the sets of all classes
+  kubectl celset fragmentation
+
+  # Show the blocks of eight devices of one class
   kubectl celset fragmentation --class gpu.example.com --count 8
-  # As data
+
+  # Show the report as data
   kubectl celset fragmentation -o json`
 
 func newFragmentationCommand(o *options) *cobra.Command {
@@ -53,7 +61,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	var nodes []string
 	command := &cobra.Command{
 		Use:     "fragmentation",
-		Short:   "Tell how many sets of devices fit now, and how many could",
+		Short:   "Show how many sets of devices are free, and how many could be",
 		Long:    fragmentationLong,
 		Example: fragmentationExample,
 		Args:    cobra.NoArgs,
@@ -91,12 +99,12 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	o.addFlags(command, "json", "yaml")
 	flags := command.Flags()
 	o.gates.addFlag(flags, o.ErrOut)
-	flags.StringVar(&settings.Class, "class", "", "Look at the constraints of this DeviceClass only.")
-	flags.StringVar(&settings.Constraint, "constraint", "", "Look at constraints of this name only.")
-	flags.IntSliceVar(&settings.Counts, "count", nil, "Look at sets of so many devices, instead of those that claims ask for.")
-	flags.StringSliceVar(&nodes, "node", nil, "Look at these nodes only.")
-	o.addSelector(flags, "Label selector of the nodes to look at.")
-	flags.DurationVar(&timeout, "timeout", timeout, "Time for the report.")
+	flags.StringVar(&settings.Class, "class", "", "Count only sets for the constraints of this DeviceClass.")
+	flags.StringVar(&settings.Constraint, "constraint", "", "Count only sets for constraints with this name.")
+	flags.IntSliceVar(&settings.Counts, "count", nil, "Count sets of this number of devices. By default, the numbers come from the claims.")
+	flags.StringSliceVar(&nodes, "node", nil, "Count only sets on these nodes.")
+	o.addSelector(flags, "Label selector of the nodes.")
+	flags.DurationVar(&timeout, "timeout", timeout, "Time limit for the report.")
 	return command
 }
 
@@ -112,7 +120,7 @@ func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.No
 	}
 	chosen = slices.DeleteFunc(slices.Clone(chosen), func(node *corev1.Node) bool { return !selects(node) })
 	if len(chosen) == 0 && o.selector != "" {
-		return nil, fmt.Errorf("--selector %q: no node has such labels", o.selector)
+		return nil, fmt.Errorf("--selector %q: no node has these labels", o.selector)
 	}
 	return chosen, nil
 }
@@ -136,7 +144,7 @@ func namesConstraints(state *clusterstate.State, settings fragmentation.Options)
 	if settings.Class != "" && !slices.Contains(classes, settings.Class) {
 		near := nearest.DidYouMean("", settings.Class, slices.Values(classes))
 		if near == "" && len(classes) > 0 {
-			near = "; there are: " + strings.Join(classes[:min(len(classes), maxNamed)], ", ")
+			near = "; existing names: " + strings.Join(classes[:min(len(classes), maxNamed)], ", ")
 		}
 		return fmt.Errorf("--class: there is no DeviceClass %q%s", settings.Class, near)
 	}
@@ -176,12 +184,12 @@ func (f fragmented) print(w io.Writer) error {
 	}
 	b.WriteString("\n\n")
 	if len(f.Shapes) == 0 {
-		b.WriteString("no class defines a constraint that sets of devices on these nodes satisfy\n")
+		b.WriteString("No set of devices on these nodes satisfies a constraint of a DeviceClass.\n")
 	} else {
 		f.printShapes(&b)
 	}
 	if f.NotPacked != "" {
-		fmt.Fprintf(&b, "\nPACKED was given up: %s\n", f.NotPacked)
+		fmt.Fprintf(&b, "\nPACKED is incomplete: %s\n", f.NotPacked)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

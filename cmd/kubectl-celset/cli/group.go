@@ -74,7 +74,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	progress := f.newProgress("nodes")
 	defer progress.end()
 	f.asked.Progress = progress.at
-	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout %s is over", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout: the time limit of %s was exceeded: set a higher limit", f.timeout))
 	defer cancel()
 	report, err := gang.Run(ctx, state, group, f.asked)
 	if err != nil {

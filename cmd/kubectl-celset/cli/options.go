@@ -53,7 +53,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 		gates:     newGates(),
 		config:    newConfigFlags(),
 		files: &genericclioptions.FileNameFlags{
-			Usage:     "Files, directories or URLs to read instead of the cluster; - is the standard input.",
+			Usage:     "Files, directories or URLs to read instead of the cluster. Use - for the standard input.",
 			Filenames: &[]string{},
 			Kustomize: ptr.To(""),
 			Recursive: ptr.To(false),
@@ -77,7 +77,7 @@ func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	o.config.AddFlags(flags)
 	o.files.AddFlags(flags)
 	flags.BoolVar(&o.withCluster, "with-cluster", false,
-		"With -f, read the cluster too. Objects in files take the place of those with the same name. If files have neither Nodes nor ResourceSlices, simulate and explain do so unless it is false.")
+		"With -f, also read the cluster. An object in a file replaces the object of the cluster with the same name. The default of simulate and explain is true if the files have neither Nodes nor ResourceSlices.")
 	o.formats = formats
 	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
 }
@@ -120,7 +120,7 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 		return nil, err
 	}
 	if o.withCluster && !o.readsFiles() {
-		return nil, errors.New("--with-cluster: needs -f")
+		return nil, errors.New("--with-cluster: can be used only with -f: add -f, or remove --with-cluster")
 	}
 	namespace, err := o.namespace()
 	if err != nil {
@@ -158,10 +158,10 @@ func (o *options) followFiles(inFiles *clusterstate.Objects) {
 	}
 	raw, err := o.config.ToRawKubeConfigLoader().RawConfig()
 	if err != nil || len(raw.Clusters) == 0 {
-		inFiles.Warnings = append(inFiles.Warnings, "the files have neither Nodes nor ResourceSlices, and there is no kubeconfig: no devices are known; add slices with -f, or give --kubeconfig")
+		inFiles.Warnings = append(inFiles.Warnings, "the files have neither Nodes nor ResourceSlices, and there is no kubeconfig, so no devices are known: add ResourceSlices with -f, or set --kubeconfig")
 		return
 	}
-	_, _ = fmt.Fprintln(o.ErrOut, "The files have neither Nodes nor ResourceSlices: the cluster is read, too; --with-cluster=false reads files alone.")
+	_, _ = fmt.Fprintln(o.ErrOut, "The files have neither Nodes nor ResourceSlices, so the cluster is read, too. To read only files, set --with-cluster=false.")
 	o.withCluster = true
 }
 

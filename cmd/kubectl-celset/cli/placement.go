@@ -53,7 +53,7 @@ func (o *options) hub(ctx context.Context) (*placements.Hub, error) {
 
 func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hub, error) {
 	if o.withCluster {
-		return nil, fmt.Errorf("--with-cluster: Placements are read from files, or from the hub")
+		return nil, fmt.Errorf("--with-cluster: can't be used for Placements, which are read either from files or from the hub: remove the flag")
 	}
 	if o.readsFiles() {
 		documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
@@ -102,7 +102,7 @@ func (o *options) placementsOf(ctx context.Context, args []string) (*placements.
 		found = append(found, object)
 	}
 	if len(found) == 0 {
-		return nil, nil, fmt.Errorf("there are no Placements in namespace %q", namespace)
+		return nil, nil, fmt.Errorf("namespace %q has no Placements", namespace)
 	}
 	return hub, found, nil
 }
@@ -114,7 +114,7 @@ func (f *fitOptions) decide(ctx context.Context, args []string) error {
 		return err
 	}
 	if len(found) != 1 {
-		return fmt.Errorf("there are %d Placements: name one, as placement/NAME", len(found))
+		return fmt.Errorf("there are %d Placements: name one of them as placement/NAME", len(found))
 	}
 	limited, cancel := placement.WithDeadline(ctx, f.timeout, f.timeout)
 	defer cancel()

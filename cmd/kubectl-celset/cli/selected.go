@@ -72,7 +72,7 @@ func (f *fitOptions) selectedPods(state *clusterstate.State) ([]*corev1.Pod, err
 		}
 	}
 	if len(result) == 0 {
-		return nil, fmt.Errorf("--selector %q: no pod in namespace %s with such labels needs devices", f.selector, namespace)
+		return nil, fmt.Errorf("--selector %q: no pod with these labels in namespace %s needs devices", f.selector, namespace)
 	}
 	slices.SortFunc(result, func(a, b *corev1.Pod) int {
 		return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))

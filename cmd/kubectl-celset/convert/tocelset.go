@@ -70,7 +70,7 @@ func (c *claim) expression(i int, constraint map[string]any) (string, bool, erro
 	}
 	for name := range constraint {
 		if name != "cel" && name != "requests" {
-			return "", false, c.errorAt(place, "has cel and %s: a constraint is one of them, make two of it", name)
+			return "", false, c.errorAt(place, "has cel and %s: split it into two constraints", name)
 		}
 	}
 	for name := range cel {

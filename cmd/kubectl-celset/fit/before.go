@@ -58,7 +58,7 @@ func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
 		return
 	}
 	if q.state.RunningUnknown != "" {
-		s.NotChecked = append(s.NotChecked, "what other pods use of the CPU, memory and ports of the nodes: "+q.state.RunningUnknown)
+		s.NotChecked = append(s.NotChecked, "how much CPU, memory and which ports other pods use: "+q.state.RunningUnknown)
 	}
 	if fields := unchecked(pod); len(fields) > 0 {
 		s.NotChecked = append(s.NotChecked, "whether nodes satisfy "+strings.Join(fields, ", "))
@@ -96,9 +96,9 @@ func (q *question) beforeMember(s *Scheduling, pod *corev1.Pod, name string) {
 	}
 	s.Refused = append(s.Refused, GroupRefusals(q.state, group)...)
 	if gang, pods := group.Spec.SchedulingPolicy.Gang, membersOf(q.state, group); gang != nil && len(pods) < int(gang.MinCount) {
-		s.Refused = append(s.Refused, fmt.Sprintf("PodGroup %s: spec.schedulingPolicy.gang.minCount is %d, and pods of the group: %d", klog.KObj(group), gang.MinCount, len(pods)))
+		s.Refused = append(s.Refused, fmt.Sprintf("PodGroup %s: spec.schedulingPolicy.gang.minCount is %d, but the number of pods of the group is %d", klog.KObj(group), gang.MinCount, len(pods)))
 	}
-	s.NotChecked = append(s.NotChecked, fmt.Sprintf("the other pods of PodGroup %s, for which nodes are found together: ask about podgroup/%s", klog.KObj(group), group.Name))
+	s.NotChecked = append(s.NotChecked, fmt.Sprintf("the other pods of PodGroup %s, which are placed together: for these, use podgroup/%s", klog.KObj(group), group.Name))
 }
 
 // membersOf returns the pods of a group that have not ended.
@@ -118,7 +118,7 @@ func GroupRefusals(state *clusterstate.State, group *schedulingapi.PodGroup) (re
 	differs := func(field string, value func(*corev1.Pod) string, want string) {
 		for _, pod := range pods {
 			if got := value(pod); got != want {
-				refused = append(refused, fmt.Sprintf("PodGroup %s: %s is %s in pod %s, and has to be %s in all pods of the group", klog.KObj(group), field, got, pod.Name, want))
+				refused = append(refused, fmt.Sprintf("PodGroup %s: %s is %s in pod %s, but must be %s in all pods of the group", klog.KObj(group), field, got, pod.Name, want))
 				return
 			}
 		}

@@ -44,7 +44,7 @@ func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 		for i, gate := range gates {
 			names[i] = gate.Name
 		}
-		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulingGates has %s: the pod is not scheduled before they are removed", strings.Join(names, ", ")))
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulingGates has %s: the scheduler waits until they are removed", strings.Join(names, ", ")))
 	}
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -92,24 +92,24 @@ func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.
 	scheduler, profile := schedulers.Profile(name)
 	if !needsConstraints(state, subject) {
 		if err == nil && profile == nil && name != corev1.DefaultSchedulerName {
-			s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether there is a scheduler %q (spec.schedulerName): no celset-scheduler has a profile of this name%s", name, nearProfile(name, schedulers)))
+			s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether the scheduler %q of spec.schedulerName exists: no celset-scheduler has a profile with this name%s", name, nearProfile(name, schedulers)))
 		}
 		return
 	}
 	switch {
 	case err != nil:
-		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether scheduler %q serves constraints: %v", name, err))
+		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether the scheduler %q supports constraints: %v", name, err))
 	case len(schedulers) == 0:
-		s.Refused = append(s.Refused, fmt.Sprintf("no Lease in namespace %s says what a celset-scheduler serves, so constraints are not served: start celset-scheduler, or name the namespace of its Lease with --scheduler-namespace", namespace))
+		s.Refused = append(s.Refused, fmt.Sprintf("no Lease in namespace %s has the profiles of a celset-scheduler, so constraints are not supported: start celset-scheduler, or set --scheduler-namespace to the namespace of its Lease", namespace))
 	case profile == nil:
-		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so constraints are not served: use %s%s",
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: no celset-scheduler has a profile %q, so constraints are not supported: use %s%s",
 			name, orNone(schedulers.Names()), nearProfile(name, schedulers)))
 	case !scheduler.Constraints:
-		s.Refused = append(s.Refused, fmt.Sprintf("the feature gate DRACELDeviceConstraint of the scheduler with Lease %s is off", scheduler.Lease))
+		s.Refused = append(s.Refused, fmt.Sprintf("the feature gate DRACELDeviceConstraint is off in the scheduler with Lease %s: enable it", scheduler.Lease))
 	case !profile.Serves():
-		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: profile %q has allocator: Upstream, which serves no constraints: use %s", name, orNone(schedulers.Names())))
+		s.Refused = append(s.Refused, fmt.Sprintf("spec.schedulerName: profile %q has allocator: Upstream, which does not support constraints: use %s", name, orNone(schedulers.Names())))
 	case time.Since(scheduler.Until) > 0:
-		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether a scheduler runs: Lease %s expired %s ago", scheduler.Lease, duration.HumanDuration(time.Since(scheduler.Until))))
+		s.NotChecked = append(s.NotChecked, fmt.Sprintf("whether a scheduler is running: Lease %s expired %s ago", scheduler.Lease, duration.HumanDuration(time.Since(scheduler.Until))))
 	}
 }
 
@@ -119,7 +119,7 @@ func nearProfile(name string, schedulers served.Schedulers) string {
 
 func orNone(names []string) string {
 	if len(names) == 0 {
-		return "a profile that does (there is none)"
+		return "a profile that supports them (none exists)"
 	}
 	return strings.Join(names, " or ")
 }

@@ -44,13 +44,13 @@ func TestServed(t *testing.T) {
 		refused, notChecked string
 	}{
 		{name: "served", scheduler: "celset-scheduler", schedulers: serving(true, until)},
-		{name: "other scheduler", scheduler: "volcano", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "volcano", so constraints are not served: use celset-scheduler`},
-		{name: "profile without", scheduler: "default-scheduler", schedulers: serving(true, until), refused: `spec.schedulerName: profile "default-scheduler" has allocator: Upstream, which serves no constraints: use celset-scheduler`},
-		{name: "gate", scheduler: "celset-scheduler", schedulers: serving(false, until), refused: "the feature gate DRACELDeviceConstraint of the scheduler with Lease kube-system/l is off"},
-		{name: "expired", scheduler: "celset-scheduler", schedulers: serving(true, time.Now().Add(-2*time.Hour)), notChecked: "whether a scheduler runs: Lease kube-system/l expired 120m ago"},
-		{name: "nothing published", scheduler: "celset-scheduler", refused: `no Lease in namespace kube-system says what a celset-scheduler serves, so constraints are not served: start celset-scheduler, or name the namespace of its Lease with --scheduler-namespace`},
-		{name: "misspelt", scheduler: "celset-schedular", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "celset-schedular", so constraints are not served: use celset-scheduler; did you mean "celset-scheduler"?`},
-		{name: "no rights", scheduler: "celset-scheduler", err: errors.New("leases is forbidden"), notChecked: `whether scheduler "celset-scheduler" serves constraints: leases is forbidden`},
+		{name: "other scheduler", scheduler: "volcano", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "volcano", so constraints are not supported: use celset-scheduler`},
+		{name: "profile without", scheduler: "default-scheduler", schedulers: serving(true, until), refused: `spec.schedulerName: profile "default-scheduler" has allocator: Upstream, which does not support constraints: use celset-scheduler`},
+		{name: "gate", scheduler: "celset-scheduler", schedulers: serving(false, until), refused: "the feature gate DRACELDeviceConstraint is off in the scheduler with Lease kube-system/l: enable it"},
+		{name: "expired", scheduler: "celset-scheduler", schedulers: serving(true, time.Now().Add(-2*time.Hour)), notChecked: "whether a scheduler is running: Lease kube-system/l expired 120m ago"},
+		{name: "nothing published", scheduler: "celset-scheduler", refused: `no Lease in namespace kube-system has the profiles of a celset-scheduler, so constraints are not supported: start celset-scheduler, or set --scheduler-namespace to the namespace of its Lease`},
+		{name: "misspelt", scheduler: "celset-schedular", schedulers: serving(true, until), refused: `spec.schedulerName: no celset-scheduler has a profile "celset-schedular", so constraints are not supported: use celset-scheduler; did you mean "celset-scheduler"?`},
+		{name: "no rights", scheduler: "celset-scheduler", err: errors.New("leases is forbidden"), notChecked: `whether the scheduler "celset-scheduler" supports constraints: leases is forbidden`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s.Pods[0].Spec.SchedulerName = c.scheduler

@@ -24,7 +24,7 @@ func (r *Report) print(w io.Writer, more string) error {
 	r.printSubject(&b)
 	r.Scheduling.Print(&b)
 	for _, claim := range r.Allocated {
-		fmt.Fprintf(&b, "  claim %s has been allocated: %s\n", claim.Name, claim.DevicesByRequest())
+		fmt.Fprintf(&b, "  claim %s is allocated: %s\n", claim.Name, claim.DevicesByRequest())
 	}
 	for _, score := range r.Scores {
 		printScore(&b, score)
@@ -111,9 +111,9 @@ func (s *Scheduling) Print(b *strings.Builder) {
 }
 
 func printScore(b *strings.Builder, score *explain.Score) {
-	fmt.Fprintf(b, "  claim %s has its devices on node %s: %s\n", score.Claim, score.Node, cmp.Or(values(score.Has), "no preference is about them"))
-	printBest(b, "of the free devices and its own", score.Free)
-	printBest(b, "if no device of the node were in use", score.Ever)
+	fmt.Fprintf(b, "  claim %s has its devices on node %s: %s\n", score.Claim, score.Node, cmp.Or(values(score.Has), "no preference applies"))
+	printBest(b, "among its own and the free devices", score.Free)
+	printBest(b, "if all devices of the node were free", score.Ever)
 }
 
 func printBest(b *strings.Builder, of string, best explain.Best) {

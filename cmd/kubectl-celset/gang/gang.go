@@ -96,7 +96,7 @@ func (r *Report) Positive() bool {
 func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup, options fit.Options) (*Report, error) {
 	name, ok := v1alpha1.NodeSetReference(group)
 	if !ok {
-		return nil, fmt.Errorf("PodGroup %s refers to no node set constraint: set spec.schedulingConstraints.topology[0].key to %s/NAME", klog.KObj(group), v1alpha1.AttributeDomain)
+		return nil, fmt.Errorf("PodGroup %s has no node set constraint: set spec.schedulingConstraints.topology[0].key to %s/NAME", klog.KObj(group), v1alpha1.AttributeDomain)
 	}
 	options.Nodes = slices.Compact(slices.Sorted(slices.Values(options.Nodes)))
 	nodes, err := state.ChosenNodes(options.Nodes)
@@ -143,10 +143,10 @@ func (r *Report) Print(w io.Writer) error {
 		line("pods run on %s, which do not satisfy the constraint by themselves: %s", counted(r.Running), list(r.Running))
 	}
 	if r.Waiting > 0 {
-		line("pods that wait: %d", r.Waiting)
+		line("waiting pods: %d", r.Waiting)
 	}
 	if r.Able > 0 {
-		line("nodes that can take one: %d", r.Able)
+		line("nodes that can take a pod: %d", r.Able)
 	}
 	for _, refusal := range r.Refusals {
 		line("%s can't: %s", counted(refusal.Nodes), refusal.Reason)

@@ -61,10 +61,10 @@ func (q *question) findPods() error {
 	q.Waiting = len(q.waiting)
 	total := q.Waiting + q.scheduled
 	if gang := q.group.Spec.SchedulingPolicy.Gang; gang != nil && total < int(gang.MinCount) {
-		q.Refused = append(q.Refused, fmt.Sprintf("spec.schedulingPolicy.gang.minCount is %d, and pods of the group: %d", gang.MinCount, total))
+		q.Refused = append(q.Refused, fmt.Sprintf("spec.schedulingPolicy.gang.minCount is %d, but the number of pods of the group is %d", gang.MinCount, total))
 	}
 	if total == 0 {
-		return errors.New("no pod has the name of the group in spec.schedulingGroup.podGroupName")
+		return errors.New("no pod refers to the group in spec.schedulingGroup.podGroupName")
 	}
 	return nil
 }
@@ -106,9 +106,9 @@ func (q *question) compile(ctx context.Context, name string) error {
 	q.search.ReadsDevices = q.reads.Devices()
 	switch {
 	case q.reads.Devices() && shared != "":
-		return fmt.Errorf("ResourceClaim %s/%s is used by several pods, and the constraint reads what devices each of them gets: use a ResourceClaimTemplate", q.group.Namespace, shared)
+		return fmt.Errorf("ResourceClaim %s/%s is used by several pods, but the constraint reads the devices of each pod: use a ResourceClaimTemplate", q.group.Namespace, shared)
 	case q.reads.Devices() && constraint.PodsPerNode > 1:
-		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which are those of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode)
+		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which contains the devices of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode)
 	}
 	onNode := map[string][]*resourceapi.ResourceSlice{}
 	for _, slice := range q.slices {
@@ -128,7 +128,7 @@ func (q *question) findRunning() (err error) {
 	for _, subject := range q.running {
 		name := subject.Pod.Spec.NodeName
 		if on[name] = append(on[name], subject); !slices.ContainsFunc(q.search.Nodes, func(n nodeset.Node) bool { return n.Name == name }) {
-			return fmt.Errorf("pod %s of the group runs on node %s, which can't be in a set", subject.Pod.Name, name)
+			return fmt.Errorf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", subject.Pod.Name, name)
 		}
 	}
 	for i := range q.search.Nodes {

@@ -98,9 +98,9 @@ func (a *Answer) Print(w io.Writer) error {
 	fmt.Fprintf(&b, "Placement %s\n", a.name)
 	switch {
 	case a.KeepsFormer:
-		fmt.Fprintf(&b, "  no decision can be made: the former one stands, with %d clusters\n", a.result.FormerClusters)
+		fmt.Fprintf(&b, "  no decision can be made: the previous decision with %d clusters stays in effect\n", a.result.FormerClusters)
 	case a.Undecided:
-		fmt.Fprintln(&b, "  no decision can be made, and there was none before: no cluster is selected")
+		fmt.Fprintln(&b, "  no decision can be made, and no previous decision exists: no cluster is selected")
 	case len(a.Selected) == 0:
 		fmt.Fprintln(&b, "  selects no cluster")
 	default:

@@ -192,7 +192,7 @@ func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, erro
 		return h.placements[0], nil
 	}
 	if name == "" {
-		return nil, fmt.Errorf("there are %d Placements: name the one that you mean, as placement/NAME", len(h.placements))
+		return nil, fmt.Errorf("there are %d Placements: name one of them as placement/NAME", len(h.placements))
 	}
 	for _, object := range h.placements {
 		if object.Name == name && object.Namespace == namespace {

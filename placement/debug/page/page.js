@@ -130,8 +130,8 @@ function verdict(report) {
   const parts = [element("p", { class: chosen === 0 ? "big refused" : "big", id: "verdict" }, `${chosen} of ${report.available.clusters} clusters selected`)];
   if (report.error) parts.push(element("p", { class: "error" }, report.error));
   if (!report.responsible) parts.push(element("p", {}, "celset does not decide this Placement: it has no annotation celset.dev/placement, or another one disables it."));
-  if (report.formerDecisionStands) parts.push(element("p", { class: "refused" }, `No decision can be made: the former one stands, with ${report.status.numberOfSelectedClusters} clusters.`));
-  if (report.undecided) parts.push(element("p", { class: "refused" }, "No decision can be made, and there was none before: no cluster is selected."));
+  if (report.formerDecisionStands) parts.push(element("p", { class: "refused" }, `No decision can be made: the previous decision stays in effect, with ${report.status.numberOfSelectedClusters} clusters.`));
+  if (report.undecided) parts.push(element("p", { class: "refused" }, "No decision can be made, and no previous decision exists: no cluster is selected."));
   for (const m of report.misconfigurations || []) parts.push(element("p", { class: "refused lines" }, `${m.field}: ${m.message}`));
   for (const w of report.warnings || []) parts.push(element("p", { class: "refused" }, `Warning: ${w.reason}: ${w.message}`));
   for (const c of report.status.conditions || []) parts.push(element("p", { class: `${isBad(c) ? "refused" : "muted"} lines` }, `${c.type} ${c.status}: ${c.message}`));

@@ -197,5 +197,5 @@ func TestCertificates(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, given.Certificate)
 
-	require.ErrorContains(t, Add(mgr, Options{Address: "127.0.0.1:0"}), "must be given")
+	require.ErrorContains(t, Add(mgr, Options{Address: "127.0.0.1:0"}), "must be set")
 }

@@ -93,7 +93,7 @@ func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error()
 
 // String names the taint.
 func (u *Untolerated) String() string {
-	return fmt.Sprintf("has the taint %s that is not tolerated", taintText(&u.Taint))
+	return fmt.Sprintf("has the taint %s, which the Placement does not tolerate", taintText(&u.Taint))
 }
 
 // taintText returns a taint in the format of kubectl, KEY=VALUE:EFFECT.
@@ -111,14 +111,14 @@ func (n *NoTopology) String() string {
 
 // String contains the numbers.
 func (s *Skewed) String() string {
-	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, and %d with another",
+	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, but another value has only %d",
 		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
 }
 
 // String contains the wanted number.
 func (s *Surplus) String() string {
 	if s.Wanted == 0 {
-		return "is not wanted: spec.numberOfClusters is 0"
+		return "is not selected: spec.numberOfClusters is 0"
 	}
 	return fmt.Sprintf("is not among the first %d", s.Wanted)
 }
@@ -131,7 +131,7 @@ func (l *Late) String() string {
 	case l.Alone:
 		return fmt.Sprintf("can't be evaluated in time: %s takes longer than %s", l.Expression, l.Limit)
 	default:
-		return fmt.Sprintf("is not evaluated yet: %s was not done when %s for all clusters were over", l.Expression, l.Limit)
+		return fmt.Sprintf("is not evaluated yet: %s did not end within %s, the limit for all clusters together", l.Expression, l.Limit)
 	}
 }
 

@@ -18,7 +18,7 @@ type Deadline struct {
 }
 
 // Error names the limit.
-func (d *Deadline) Error() string { return fmt.Sprintf("it takes longer than %s", d.Limit) }
+func (d *Deadline) Error() string { return fmt.Sprintf("the evaluation takes longer than %s", d.Limit) }
 
 // With returns a context that ends after the given time. The message of its cause names limit, the limit of the whole work.
 // limit is longer than after if the work continues later in another context.

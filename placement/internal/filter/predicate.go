@@ -58,8 +58,8 @@ func (p Predicates) Filter(available *hub.Availability, found *finding.Findings)
 		*c = candidate.New(available, i, v.Predicate)
 		passed = append(passed, c)
 	}
-	found.Warn(wellknown.ReasonVersionPreReleased, finding.Predicate, "the versions of clusters %s are pre-releases, less than the release that an expression compares them with; "+
-		`semver("1.31.0-0") is less than each version 1.31.0 with a suffix`, preReleases)
+	found.Warn(wellknown.ReasonVersionPreReleased, finding.Predicate, "the versions of clusters %s are pre-releases, which are less than the release in the expression; "+
+		`compare with semver("1.31.0-0"), which is less than all pre-releases of 1.31.0`, preReleases)
 	return passed, filtered
 }
 

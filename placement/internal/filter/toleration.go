@@ -30,7 +30,7 @@ type Tolerations struct {
 
 // Describe returns a sentence that says which clusters the filter removes.
 func (*Tolerations) Describe() string {
-	return finding.TaintToleration + " removes clusters with a taint that is not tolerated and keeps them from being selected."
+	return finding.TaintToleration + " removes clusters with a taint that the Placement does not tolerate."
 }
 
 // Filter returns the candidates that have no untolerated taint, in order, and the clusters that it removed. It overwrites

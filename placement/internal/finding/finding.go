@@ -69,7 +69,7 @@ func (f *Findings) AddMissing(what, name string, there sets.Set[string]) {
 	case near != "":
 		message += near
 	case len(names) > 0:
-		message += "; there is " + firstOf(names)
+		message += "; existing names: " + firstOf(names)
 	}
 	f.Missing = append(f.Missing, message)
 }

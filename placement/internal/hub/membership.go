@@ -234,7 +234,7 @@ func selectorsOf(sets []*clusterv1beta2.ManagedClusterSet) (setSelectors, error)
 		case clusterv1beta2.LabelSelector:
 			selector, err := metav1.LabelSelectorAsSelector(from.LabelSelector)
 			if err != nil {
-				return result, fmt.Errorf("ManagedClusterSet %s: %s: %w; mend the selector", set.Name, path.Child("labelSelector"), err)
+				return result, fmt.Errorf("ManagedClusterSet %s: %s: %w; correct the selector", set.Name, path.Child("labelSelector"), err)
 			}
 			result.selectors = append(result.selectors, indexed{i, selector})
 		default:

@@ -31,7 +31,7 @@ func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Fin
 	for i, name := range spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
 			found.Sets = true
-			found.AddMissing(fmt.Sprintf("spec.clusterSets[%d]: the namespace is bound to no ManagedClusterSet", i), name, sets.New(bound...))
+			found.AddMissing(fmt.Sprintf("spec.clusterSets[%d]: no ManagedClusterSetBinding in the namespace binds ManagedClusterSet", i), name, sets.New(bound...))
 		}
 	}
 }

@@ -30,7 +30,7 @@ func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 		count int
 	}{{"predicates", len(spec.Predicates)}, {"prioritizers", len(spec.PrioritizerPolicy.Configurations)}, {"decision groups", len(groups)}} {
 		if of.count > MaxParts {
-			return fmt.Errorf("there are %d %s, at most %d are looked at: use fewer, or several Placements", of.count, of.name, MaxParts)
+			return fmt.Errorf("there are %d %s, at most %d are allowed: use fewer, or several Placements", of.count, of.name, MaxParts)
 		}
 	}
 	values := len(spec.Tolerations) + len(spec.ClusterSets)
@@ -42,7 +42,7 @@ func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 		values += valuesIn(&groups[i].ClusterSelector.LabelSelector, &groups[i].ClusterSelector.ClaimSelector)
 	}
 	if values > MaxValues {
-		return fmt.Errorf("there are %d labels, requirements, values, tolerations and sets together, at most %d are looked at: use fewer, or several Placements",
+		return fmt.Errorf("there are %d labels, requirements, values, tolerations and sets together, but at most %d are allowed: use fewer, or several Placements",
 			values, MaxValues)
 	}
 	return nil
@@ -70,6 +70,6 @@ func checkTexts(spec *clusterv1beta1.PlacementSpec) error {
 	if expressions <= MaxExpressions && bytes <= MaxExpressionBytes {
 		return nil
 	}
-	return fmt.Errorf("there are %d expressions with %d bytes together, at most %d with %d bytes are compiled for a Placement: use fewer or shorter ones, or several Placements",
+	return fmt.Errorf("there are %d expressions with %d bytes together, but a Placement may have at most %d expressions with %d bytes: use fewer or shorter expressions, or several Placements",
 		expressions, bytes, MaxExpressions, MaxExpressionBytes)
 }

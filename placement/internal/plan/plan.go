@@ -98,7 +98,7 @@ func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len
 func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
 	path := field.NewPath("spec")
 	if n := spec.NumberOfClusters; n != nil && *n < 0 {
-		wrong.Add(finding.Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; leave it out to select all", *n))
+		wrong.Add(finding.Selection, path.Child("numberOfClusters"), fmt.Sprintf("the number %d is negative; to select all clusters, remove the field", *n))
 	}
 	switch spec.SortBy {
 	case "", clusterv1beta1.PlacementSortByClusterName, clusterv1beta1.PlacementSortByScore:
@@ -111,7 +111,7 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 	limit, err := time.ParseDuration(spec.ScoreRateLimit)
 	if err != nil || limit < 0 {
 		wrong.Add(finding.Selection, path.Child("scoreRateLimit"),
-			fmt.Sprintf("%q is no duration; write a number and a unit, such as 1m", spec.ScoreRateLimit))
+			fmt.Sprintf("%q is not a duration; use a number and a unit, such as 1m", spec.ScoreRateLimit))
 	}
 	return limit
 }
@@ -123,7 +123,7 @@ func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfiguration
 	validateTieBreak(placement, &wrong)
 	for _, message := range validation.IsValidLabelValue(placement.Name) {
 		wrong.Add(finding.Selection, field.NewPath("metadata", "name"),
-			fmt.Sprintf("%q is not a label value, as which PlacementDecisions have it: %s", placement.Name, message))
+			fmt.Sprintf("%q is not a valid label value, but PlacementDecisions have the name in a label: %s", placement.Name, message))
 	}
 	return wrong
 }

@@ -63,11 +63,11 @@ func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, er
 	case !found:
 		in.Found.AddMissingScore("no candidate has the AddOnPlacementScore", a.of.ResourceName, in.Snapshot.ScoreNames(candidate.ClustersIn(candidates)))
 	default:
-		in.Found.AddMissing(fmt.Sprintf("no AddOnPlacementScore %q of a candidate has the score", a.of.ResourceName), a.of.ScoreName, there)
+		in.Found.AddMissing(fmt.Sprintf("no candidate's AddOnPlacementScore %q contains the score", a.of.ResourceName), a.of.ScoreName, there)
 	}
-	in.Found.Warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired; they count as 0", expired)
+	in.Found.Warn(wellknown.ReasonScoreExpired, addOnName(&a.of), "AddOnPlacementScores %s expired, so they count as 0", expired)
 	in.Found.WarnOutOfRange(wellknown.ReasonScoreOutOfRange, addOnName(&a.of),
-		fmt.Sprintf("AddOnPlacementScores %%s are not from %d to %d; they count as the nearest of these", MinScore, MaxScore), clamped)
+		fmt.Sprintf("AddOnPlacementScores %%s are outside the range from %d to %d, so they count as the nearest limit", MinScore, MaxScore), clamped)
 	return result, nil
 }
 

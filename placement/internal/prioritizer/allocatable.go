@@ -50,7 +50,7 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 		}
 		any = true
 	}
-	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.name, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are no numbers from 0 to 2^63-1; they count as missing", a.resource), unbelievable)
+	in.Found.WarnOutOfRange(wellknown.ReasonAmountOutOfRange, a.name, fmt.Sprintf("The amounts of %s that ManagedClusters %%s report are not numbers from 0 to 2^63-1, so they count as missing", a.resource), unbelievable)
 	result := make([]int64, len(candidates))
 	for i := range candidates {
 		switch {

@@ -10,7 +10,7 @@ type balanced struct{}
 
 // describe returns a sentence that says which clusters the prioritizer prefers.
 func (balanced) describe() string {
-	return "Balance prefers clusters that few other Placements chose, so that decisions are spread over the hub."
+	return "Balance prefers clusters that few other Placements selected, so that all clusters get similar numbers of decisions."
 }
 
 // reads returns the inputs of the scores.

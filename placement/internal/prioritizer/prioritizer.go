@@ -65,7 +65,7 @@ func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconf
 		at := path.Child("configurations").Index(i)
 		one, ok := configured(&policy.Configurations[i], at, wrong)
 		if first := seen[one.Name]; ok && first != nil {
-			wrong.Add(finding.Prioritizers, at, fmt.Sprintf("%s is configured by %s already; remove one of them", one.Name, first))
+			wrong.Add(finding.Prioritizers, at, fmt.Sprintf("%s is already configured by %s; remove one of them", one.Name, first))
 			continue
 		}
 		if ok {

@@ -10,7 +10,7 @@ type steadily struct{}
 
 // describe returns a sentence that says which clusters the prioritizer prefers.
 func (steadily) describe() string {
-	return "Steady prefers clusters that the Placement chose before, so that decisions change seldom."
+	return "Steady prefers clusters that the Placement selected before, so that decisions rarely change."
 }
 
 // reads returns the inputs of the scores.

@@ -42,7 +42,7 @@ func Constraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigur
 
 func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, wrong *finding.Misconfigurations) Constraint {
 	if term.TopologyKey == "" {
-		wrong.Add(finding.Spread, path.Child("topologyKey"), "the key is empty; name a label or a claim of clusters")
+		wrong.Add(finding.Spread, path.Child("topologyKey"), "the key is empty; set it to the key of a label or a claim of clusters")
 	}
 	switch term.TopologyKeyType {
 	case clusterv1beta1.TopologyKeyTypeLabel, clusterv1beta1.TopologyKeyTypeClaim:
@@ -50,7 +50,7 @@ func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, 
 		wrong.Add(finding.Spread, path.Child("topologyKeyType"), fmt.Sprintf("unknown type %q; use Label or Claim", term.TopologyKeyType))
 	}
 	if term.MaxSkew < 0 {
-		wrong.Add(finding.Spread, path.Child("maxSkew"), fmt.Sprintf("the skew %d must be at least 1", term.MaxSkew))
+		wrong.Add(finding.Spread, path.Child("maxSkew"), fmt.Sprintf("the skew is %d, but must be at least 1", term.MaxSkew))
 	}
 	switch term.WhenUnsatisfiable {
 	case "", clusterv1beta1.ScheduleAnyway, clusterv1beta1.DoNotSchedule:

@@ -127,7 +127,7 @@ func TestPage(t *testing.T) {
 	})
 	for who, want := range map[string]string{
 		"stranger": `placements.cluster.open-cluster-management.io "web" is forbidden: user "stranger" cannot get resource "placements"`,
-		"forged":   "Unauthorized: give the bearer token of a user or service account of the hub",
+		"forged":   "Unauthorized: send the bearer token of a user or a service account of the hub",
 	} {
 		t.Run("who may not: "+who, func(t *testing.T) {
 			page := open(t, "#default/web", who)

@@ -96,5 +96,5 @@ func TestGroupsOfAGroup(t *testing.T) {
 	// A constraint is over the nodes of one PodGroup, and can't span several.
 	l = newNodes(t, "key", 6, inRacks)
 	l.composite(t, "refers", "celset.dev/nodes_of_all", 1)
-	l.requireRefused(t, l.group(t, "child", oneRow, "", 2, 2, whole)[0], fmt.Sprintf("CompositePodGroup %s/refers has the topology key celset.dev/nodes_of_all, but a node set constraint is over the nodes of one PodGroup", l.Namespace))
+	l.requireRefused(t, l.group(t, "child", oneRow, "", 2, 2, whole)[0], fmt.Sprintf("CompositePodGroup %s/refers has the topology key celset.dev/nodes_of_all, but a node set constraint applies to one PodGroup", l.Namespace))
 }

@@ -32,7 +32,7 @@ func TestExpiredScoreWarnsWithoutRetries(t *testing.T) {
 	s.place(t, name, best(1, "default", cpuRatio, 1))
 	s.requireSelected(t, name, "a")
 	s.requireSatisfied(t, name)
-	warned := []string{"AddOnPlacementScores b/default expired; they count as 0 in plugin AddOn/default/cpuratio"}
+	warned := []string{"AddOnPlacementScores b/default expired, so they count as 0 in plugin AddOn/default/cpuratio"}
 	env.Becomes(t, warned, func() []string { return s.notes(t, name, wellknown.ReasonScoreExpired) })
 	failures := counted(t, "controller_runtime_reconcile_errors_total")
 	s.score(t, s, "a", "default", cpuRatio, 1)

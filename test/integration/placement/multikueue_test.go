@@ -215,7 +215,7 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	// The Placement is created and decides no worker cluster. Then its cluster is added to the MultiKueueConfig.
 	q.join(t, "far", traits{})
 	q.place(t, "missing", `{}`)
-	q.requireEvent(t, "missing", "decides none of the worker clusters [south west east]")
+	q.requireEvent(t, "missing", "selects none of the worker clusters [south west east]")
 	long := make([]string, 20)
 	for i := range long {
 		long[i] = fmt.Sprintf("%s-%02d", strings.Repeat("n", 60), i)
@@ -224,7 +224,7 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q.requireNominated(t, "all", long...)
 	q.submit(t, "long", placedAs("missing"))
 	require.NoError(t, q.kueue(t, "long", pending))
-	q.requireEvent(t, "long", "decides none of the worker clusters ["+long[0])
+	q.requireEvent(t, "long", "selects none of the worker clusters ["+long[0])
 	for _, test := range []struct{ workers, decided []string }{
 		{[]string{"far", "south"}, []string{"far"}},
 		{[]string{"south"}, nil},

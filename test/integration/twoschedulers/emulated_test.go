@@ -38,7 +38,7 @@ func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 			env.RequireNothingForbidden(t, ours)
 			log, err := os.ReadFile(ours.LogFile())
 			require.NoError(t, err)
-			require.Equal(t, 1, strings.Count(string(log), `"Emulating the version of the API server, which is older" emulated="`+minor+`"`), string(log))
+			require.Equal(t, 1, strings.Count(string(log), `"Emulating the older version of the API server" emulated="`+minor+`"`), string(log))
 			ours.Stop()
 		})
 	}
@@ -66,10 +66,10 @@ func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 	for name, tc := range map[string]struct {
 		version, gates, want string
 	}{
-		"too old":             {"v1.33.5", "", "the API server offers Kubernetes 1.33: celset needs 1.34 or newer, where resource.k8s.io/v1 began"},
+		"too old":             {"v1.33.5", "", "the API server offers Kubernetes 1.33: update the cluster to 1.34 or newer, because celset needs resource.k8s.io/v1"},
 		"gate of later":       {"v1.35.0", "DRADerivedAttributes=true", "feature gates, with an API server that offers Kubernetes 1.35: cannot set feature gate DRADerivedAttributes to true, feature is PreAlpha at emulated version 1.35"},
 		"gate without a kind": {"v1.36.1", "DRADeviceTaintRules=true", "the API server, which offers Kubernetes 1.36, does not serve resource.k8s.io/v1 devicetaintrules (watched because of the feature gate DRADeviceTaintRules: turn it off with --feature-gates=DRADeviceTaintRules=false)"},
-		"no version":          {"unknown", "", "the API server calls its version"},
+		"no version":          {"unknown", "", "the API server has an invalid version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			args := []string{"--master=" + server(tc.version), "--secure-port=0"}

@@ -30,7 +30,7 @@ type Directory struct {
 func NewDirectory(path, driver string) (*Directory, error) {
 	// Names of drivers may begin with a digit, but names of CDI vendors may not.
 	if driver == "" || driver[0] < 'a' || driver[0] > 'z' {
-		return nil, fmt.Errorf("driver name %q: must begin with a letter, because it is the vendor of CDI devices", driver)
+		return nil, fmt.Errorf("driver name %q: must begin with a letter, because it is the vendor name of CDI devices", driver)
 	}
 	files, err := store.NewFileStore(path, &filesystem.DefaultFs{})
 	if err != nil {

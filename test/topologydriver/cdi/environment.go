@@ -117,7 +117,7 @@ func Parse(value string) (Parsed, error) {
 	for _, pair := range strings.Split(value, " ") {
 		key, text, found := strings.Cut(pair, "=")
 		if !found || key == "" {
-			return Parsed{}, fmt.Errorf("value %q: %q is not of the form key=value", value, pair)
+			return Parsed{}, fmt.Errorf("value %q: %q does not have the form key=value", value, pair)
 		}
 		text, err := url.PathUnescape(text)
 		if err != nil {

@@ -20,7 +20,7 @@ import (
 func main() { program.Main(newCommand(newOptions())) }
 
 func newCommand(o *options) *cobra.Command {
-	return program.NewCommand("celset-topology-driver", "Publish generated devices of a node, and prepare claims of them", o,
+	return program.NewCommand("celset-topology-driver", "Publish simulated devices of a node, and prepare claims for them", o,
 		func(ctx context.Context) error { return run(ctx, o) })
 }
 

@@ -55,20 +55,20 @@ func newOptions() *options {
 func (o *options) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
 	o.flags = flags
-	flags.StringVar(&o.kind, "topology", o.kind, "How the devices are wired: "+kinds()+".")
-	flags.StringVar(&o.machine, "machine", o.machine, "Publish what the drivers of a real machine do, with their names, instead of a topology: "+strings.Join(machine.Names(), ", ")+".")
-	flags.StringVar(&o.slices, "slices", o.slices, "Publish the devices of the ResourceSlices in this file, which are those of one node, for the node of this driver.")
-	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples, where GPUs and NICs count.")
-	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Rows of a mesh or torus.")
-	flags.IntVar(&o.wiring.Columns, "columns", o.wiring.Columns, "Columns of a mesh or torus.")
-	flags.StringVar(&o.wiring.Driver, "driver-name", o.wiring.Driver, "Name of the DRA driver, which is also the domain of the attributes. The default is mla.example.com, for a mesh mesh.example.com, for the GPUs of couples gpu.example.com.")
+	flags.StringVar(&o.kind, "topology", o.kind, "Topology of the devices: "+kinds()+".")
+	flags.StringVar(&o.machine, "machine", o.machine, "Publish the devices of a real machine, with the names of its drivers, instead of a topology: "+strings.Join(machine.Names(), ", ")+".")
+	flags.StringVar(&o.slices, "slices", o.slices, "File with the ResourceSlices of one node. The driver publishes their devices for its own node.")
+	flags.IntVar(&o.wiring.Devices, "devices", o.wiring.Devices, "Number of devices of a ring, of bridge pairs, or of couples. For couples, GPUs and NICs count.")
+	flags.IntVar(&o.wiring.Rows, "rows", o.wiring.Rows, "Number of rows of a mesh or torus.")
+	flags.IntVar(&o.wiring.Columns, "columns", o.wiring.Columns, "Number of columns of a mesh or torus.")
+	flags.StringVar(&o.wiring.Driver, "driver-name", o.wiring.Driver, "Name of the DRA driver and domain of the attributes. The default is mesh.example.com for a mesh, gpu.example.com for the GPUs of couples, and mla.example.com otherwise.")
 	flags.StringVar(&o.wiring.NICDriver, "nic-driver-name", o.wiring.NICDriver, "Name of the DRA driver of the NICs of couples. The default is nic.example.com.")
-	flags.StringVar(&o.wiring.Prefix, "device-prefix", o.wiring.Prefix, "How names of devices begin, before a hyphen and a number. The default is the first label of the driver name.")
-	flags.BoolVar(&o.wiring.PeerList, "peer-list", o.wiring.PeerList, "Have devices of a hybrid cube mesh list their peers in an attribute of a list type, too. Needs the feature gate DRAListTypeAttributes in the API server.")
-	flags.StringVar(&o.node, "node-name", o.node, "Name of the node, and of the pool of its devices. The default is the environment variable NODE_NAME.")
-	flags.StringVar(&o.podUID, "pod-uid", o.podUID, "UID of the driver's pod. With it, two pods may run on the node for as long as a rolling update takes. The default is the environment variable POD_UID.")
-	flags.StringVar(&o.kubeletDir, "kubelet-root-dir", o.kubeletDir, "Root directory of the kubelet. Sockets and checkpoints of drivers are in its folders plugins and plugins_registry.")
-	flags.StringVar(&o.cdiDir, "cdi-dir", o.cdiDir, "Directory for CDI specs, one that the container runtime reads.")
+	flags.StringVar(&o.wiring.Prefix, "device-prefix", o.wiring.Prefix, "Prefix of the names of devices, before a hyphen and a number. The default is the first label of the driver name.")
+	flags.BoolVar(&o.wiring.PeerList, "peer-list", o.wiring.PeerList, "Also publish the peers of devices of a hybrid cube mesh in an attribute with a list type. The API server needs the feature gate DRAListTypeAttributes.")
+	flags.StringVar(&o.node, "node-name", o.node, "Name of the node and of the pool of its devices. The default is the environment variable NODE_NAME.")
+	flags.StringVar(&o.podUID, "pod-uid", o.podUID, "UID of the driver's pod. It allows two pods of the driver to run on the node during a rolling update. The default is the environment variable POD_UID.")
+	flags.StringVar(&o.kubeletDir, "kubelet-root-dir", o.kubeletDir, "Root directory of the kubelet. It has the folders plugins and plugins_registry, with the sockets and checkpoints of drivers.")
+	flags.StringVar(&o.cdiDir, "cdi-dir", o.cdiDir, "Directory for CDI specs. The container runtime must read it.")
 }
 
 func kinds() string {
@@ -83,13 +83,13 @@ func kinds() string {
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.node == "" {
-		errs = append(errs, errors.New("--node-name is empty, and there is no NODE_NAME: give the name of the Node object"))
+		errs = append(errs, errors.New("--node-name and the environment variable NODE_NAME are empty: set one of them to the name of the Node"))
 	}
 	for _, given := range []struct{ flag, value string }{
 		{"--kubelet-root-dir", o.kubeletDir}, {"--cdi-dir", o.cdiDir},
 	} {
 		if given.value == "" {
-			errs = append(errs, fmt.Errorf("%s is empty; leave the flag out for its default", given.flag))
+			errs = append(errs, fmt.Errorf("%s is empty; remove the flag to use the default", given.flag))
 		}
 	}
 	return errors.Join(errs...)
@@ -105,7 +105,7 @@ func (o *options) topology() (topology.Topology, error) {
 	var err error
 	switch {
 	case o.machine != "" && o.slices != "":
-		return topology.Topology{}, errors.New("--machine and --slices both say what the devices are: leave one of them out")
+		return topology.Topology{}, errors.New("--machine and --slices can't be used together: remove one of them")
 	case o.machine != "":
 		given = "--machine"
 		modelled, err = machine.ByName(o.machine)
@@ -121,7 +121,7 @@ func (o *options) topology() (topology.Topology, error) {
 	}
 	for _, name := range wiringFlags {
 		if o.flags.Changed(name) {
-			return topology.Topology{}, fmt.Errorf("%s=%s says what the devices are: leave out --%s", given, modelled.Name, name)
+			return topology.Topology{}, fmt.Errorf("%s=%s can't be used with --%s: remove one of them", given, modelled.Name, name)
 		}
 	}
 	return modelled.Topology(o.node), nil

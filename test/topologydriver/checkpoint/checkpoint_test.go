@@ -111,8 +111,8 @@ func TestErrors(t *testing.T) {
 		"empty":            {"", "is not JSON: unexpected end of JSON input"},
 		"cut":              {stored[:len(stored)/2], "is not JSON"},
 		"something else":   {"{}", "has no version"},
-		"a changed device": {strings.Replace(stored, "d-0", "d-9", 1), "the checksum is not that of the content"},
-		"no state":         {`{"version": "v1", "checksum": ""}`, "the checksum is not that of the content"},
+		"a changed device": {strings.Replace(stored, "d-0", "d-9", 1), "the checksum does not match the content"},
+		"no state":         {`{"version": "v1", "checksum": ""}`, "the checksum does not match the content"},
 		// The checksum is valid.
 		"another type": {`{"version": "v1", "checksum": "12ae32cb1ec02d01eda3581b127c1fee3b0dc53572ed6baf239721a03d82e126", "state": ""}`, "cannot unmarshal string"},
 	} {
@@ -131,7 +131,7 @@ func TestErrors(t *testing.T) {
 		_, err := file.Load()
 		var version *VersionError
 		require.ErrorAs(t, err, &version)
-		require.ErrorContains(t, err, `checkpoint `+file.Path()+`: version "v2" is unknown to this driver, which knows "v1"`)
+		require.ErrorContains(t, err, `checkpoint `+file.Path()+`: version "v2" is not supported by this driver, which supports "v1"`)
 	})
 	t.Run("no file", func(t *testing.T) {
 		require.NoError(t, os.Remove(file.Path()))

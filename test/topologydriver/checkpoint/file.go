@@ -36,7 +36,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("checkpoint %s: %s; it is unknown which devices are in use: "+
+	return fmt.Sprintf("checkpoint %s: %s; the driver does not know which devices are in use: "+
 		"move all pods that use devices of this driver away from the node (kubectl drain), delete the file, and restart the driver",
 		e.Path, e.Reason)
 }
@@ -47,7 +47,7 @@ type VersionError struct {
 }
 
 func (e *VersionError) Error() string {
-	return fmt.Sprintf("checkpoint %s: version %q is unknown to this driver, which knows %q: "+
+	return fmt.Sprintf("checkpoint %s: version %q is not supported by this driver, which supports %q: "+
 		"run the version of the driver that wrote it, or move all pods that use devices of this driver away from the node (kubectl drain) and delete the file",
 		e.Path, e.Version, version)
 }
@@ -95,7 +95,7 @@ func (f *File) decode(content []byte) (State, error) {
 		return State{}, &VersionError{Path: f.path, Version: e.Version}
 	}
 	if sum, err := checksum(e.State); err != nil || sum != e.Checksum {
-		return State{}, &CorruptError{Path: f.path, Reason: "the checksum is not that of the content"}
+		return State{}, &CorruptError{Path: f.path, Reason: "the checksum does not match the content"}
 	}
 	var state State
 	if err := json.Unmarshal(e.State, &state); err != nil {

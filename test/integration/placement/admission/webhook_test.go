@@ -175,7 +175,7 @@ func TestRealAPIServer(t *testing.T) {
 		object := placed(t, "numberOfClusters: 0")
 		object.Name = "right"
 		require.NoError(t, u.Create(t.Context(), object))
-		require.Equal(t, []string{"spec.numberOfClusters: 0 selects no cluster; leave it out to select all"}, u.warned())
+		require.Equal(t, []string{"spec.numberOfClusters: 0 selects no cluster; to select all clusters, remove the field"}, u.warned())
 		object.Spec.NumberOfClusters = ptr.To[int32](-1)
 		require.True(t, apierrors.IsInvalid(u.Update(t.Context(), object)))
 		require.NoError(t, u.Delete(t.Context(), object))
@@ -195,7 +195,7 @@ func TestRealAPIServer(t *testing.T) {
 // requireRatcheted changes and deletes a stored Placement with an expression that does not compile.
 func requireRatcheted(t *testing.T, u *user, object *clusterv1beta1.Placement, where string) {
 	t.Helper()
-	warning := fmt.Sprintf("was misconfigured before: %sline 1, column 38: Syntax error: token recognition error at: '= '", where)
+	warning := fmt.Sprintf("was already misconfigured: %sline 1, column 38: Syntax error: token recognition error at: '= '", where)
 	object.Labels = map[string]string{"a": "b"}
 	require.NoError(t, u.Update(t.Context(), object))
 	require.Equal(t, []string{warning}, u.warned())

@@ -122,7 +122,7 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	live := &clusterv1beta1.Placement{}
 	must(t, f.Get(t.Context(), client.ObjectKeyFromObject(p), live))
 	condition := meta.FindStatusCondition(live.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured)
-	require.Contains(t, condition.Message, "Selection:metadata.name: PlacementDecision "+f.name+"/all-decision-1 is not of Placement all")
+	require.Contains(t, condition.Message, "Selection:metadata.name: PlacementDecision "+f.name+"/all-decision-1 does not belong to Placement all")
 	must(t, f.Delete(t.Context(), foreign))
 	f.requireSelected(t, p, "a")
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+wellknown.ReasonConfigured)

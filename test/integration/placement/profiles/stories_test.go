@@ -298,7 +298,7 @@ func TestStoryPublishedDecisions(t *testing.T) {
 		}
 		env.Becomes(t, true, misconfigured)
 		require.Equal(t, map[string][]string{"mine-decision-1": {"x"}}, team.referred(t, "mine"))
-		require.Contains(t, meta.FindStatusCondition(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message, "mine-decision-1 of multicluster.x-k8s.io is not of Placement mine")
+		require.Contains(t, meta.FindStatusCondition(mine.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured).Message, "mine-decision-1 of multicluster.x-k8s.io does not belong to Placement mine")
 		require.EqualValues(t, 1, mine.Status.NumberOfSelectedClusters)
 		require.NoError(t, shared.Delete(t.Context(), foreign))
 		team.requireSelected(t, "mine", "c003")

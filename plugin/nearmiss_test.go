@@ -129,7 +129,7 @@ func TestTaintedDevicesAreNearer(t *testing.T) {
 		Spec:       resourceapi.DeviceTaintRuleSpec{DeviceSelector: &resourceapi.DeviceTaintSelector{Driver: ptr.To(driver)}, Taint: taint},
 	}
 	ctx, pl := start(t, true, class(), tainted, rule, constrain(t, claim(2), "any", "true"))
-	require.Equal(t, "nearest miss: node node-1: request mla wants 2 devices, 0 of 2 that match are free; "+
+	require.Equal(t, "nearest miss: node node-1: request mla: too few matching devices are free (2 requested, 2 match, 0 free); "+
 		"devices that match have taints that the claims don't tolerate: example.com/unhealthy=:NoSchedule of DeviceTaintRule repair",
 		fail(ctx, t, pl, "node-0", nodeName).Message())
 }

@@ -36,8 +36,8 @@ var obscure = []*regexp.Regexp{
 // maxObscure is the number of matches in each area. It may only fall. maxLong is the number of sentences in Markdown with more
 // than maxWords words.
 var (
-	maxObscure = map[string]int{"comments": 37, "comments of tests": 7, "pages": 60}
-	maxLong    = 4
+	maxObscure = map[string]int{"comments": 15, "comments of tests": 4, "pages": 14}
+	maxLong    = 0
 )
 
 const maxWords = 35

@@ -81,9 +81,9 @@ func TestParse(t *testing.T) {
 		Driver: "d.test", Pool: "node", Device: "d-0", Attributes: map[string]string{"peers": "d-1,d-2", "sum": "1+1=2"},
 	}, told))
 	for value, message := range map[string]string{
-		"":                             `"" is not of the form key=value`,
-		"driver=d.test pool":           `"pool" is not of the form key=value`,
-		"driver=d.test  pool=node":     `"" is not of the form key=value`,
+		"":                             `"" does not have the form key=value`,
+		"driver=d.test pool":           `"pool" does not have the form key=value`,
+		"driver=d.test  pool=node":     `"" does not have the form key=value`,
 		"driver=d.test pool= device=d": "must have driver, pool and device",
 		"driver=d.test text=%zz":       `"text=%zz": invalid URL escape "%zz"`,
 		"driver=d.test index=1":        "must have driver, pool and device",

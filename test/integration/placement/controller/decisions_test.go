@@ -65,6 +65,8 @@ func TestDecisionFollows(t *testing.T) {
 func TestMistakeFromTheBeginning(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", nil)
+	// Without clusters, the controller writes an empty decision. So the controller must have seen the cluster.
+	f.requireSelected(t, f.place(t, "right"), "a")
 	p := f.place(t, "wrong", "managedCluster.metadata.")
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+wellknown.ReasonMisconfigured)
 	require.Empty(t, f.decisions(t, p))

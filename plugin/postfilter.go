@@ -20,6 +20,7 @@ import (
 // failed expressions, the nearest miss, held devices and pending writes.
 func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader) (*fwk.PostFilterResult, *fwk.Status) {
 	if _, err := state.Read(dynamicresources.Name); err != nil && pl.exchange != nil {
+		pl.turns.Refused(pod)
 		return pl.holds.RefusedBefore(pod, cycle.ClaimsIn(state))
 	}
 	if why := pl.keepsDevices(ctx, pod); why != "" {

@@ -14,6 +14,8 @@ type Turns interface {
 	Admit(r Request) (*Attempt, *Refusal)
 	// MustReport records that a pod is gated, and reports whether the pod must be queued anyway.
 	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
+	// Refused records that an attempt was refused before Admit was called. The attempt reports the reason.
+	Refused(pod *v1.Pod)
 }
 
 var (
@@ -32,3 +34,6 @@ func (Open) Admit(Request) (*Attempt, *Refusal) { return nil, nil }
 
 // MustReport implements [Turns].
 func (Open) MustReport(*v1.Pod, string, func(*v1.Pod)) bool { return false }
+
+// Refused implements [Turns].
+func (Open) Refused(*v1.Pod) {}

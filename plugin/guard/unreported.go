@@ -152,3 +152,10 @@ func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
 	g.lookAt(now.Add(reportDelay), now)
 	return false
 }
+
+// Refused implements [Turns]. A program that calls [Guard.Failed] need not call it.
+func (g *Guard) Refused(pod *v1.Pod) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.unreported.done(keyOf(pod))
+}

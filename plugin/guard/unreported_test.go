@@ -172,7 +172,7 @@ func TestGroupsAreToldTogether(t *testing.T) {
 		require.False(t, b.gated(p))
 	}
 	for _, p := range pods[1:] {
-		b.Failed(p, false)
+		b.Refused(p)
 	}
 	require.True(t, b.gated(pods[1]))
 }

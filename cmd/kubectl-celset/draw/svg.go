@@ -159,7 +159,8 @@ func (p *page) entry(d *Device) *entry {
 	case draw.Free:
 		name, class = "free", freeClass
 	case draw.Chosen:
-		class = chosenClass
+		// A device with adminAccess has no owner.
+		name, class = cmp.Or(name, "chosen"), chosenClass
 	case draw.Taken:
 		if !slices.Contains(p.owners, name) {
 			p.owners = append(p.owners, name)
@@ -249,14 +250,20 @@ func (p *Panel) boxes(order []int) []rect {
 			Width: width, Height: cellHeight,
 		}
 	}
-	// The distance on the circle is the same as in rows.
-	n := float64(len(boxes))
-	radius := max(n*(width+between)/(2*math.Pi), cellHeight+between)
+	n, radius := float64(len(boxes)), radiusOf(len(boxes), width+between)
 	for place, i := range order {
 		angle := 2 * math.Pi * float64(place) / n
 		boxes[i].X, boxes[i].Y = radius+radius*math.Sin(angle), radius-radius*math.Cos(angle)
 	}
 	return boxes
+}
+
+// radiusOf returns the radius of a circle on which n boxes have a distance.
+func radiusOf(n int, distance float64) float64 {
+	if n < 3 {
+		return distance
+	}
+	return distance / (2 * math.Sin(math.Pi/float64(n)))
 }
 
 // circle returns the order of the devices on a circle, or nil if they are drawn at their coordinates. Devices without coordinates
@@ -279,7 +286,8 @@ func (p *Panel) circle() []int {
 			}
 		}
 	}
-	if p.Arrangement != ByLinks && (parts > 1 || !isRing) {
+	isTooWide := 2*radiusOf(len(p.Devices), p.boxWidth()+wideGap) > maxWidth
+	if p.Arrangement != ByLinks && (parts > 1 || !isRing || isTooWide) {
 		return nil
 	}
 	return order
@@ -302,7 +310,8 @@ func (p *Panel) boxWidth() float64 {
 			width = max(width, float64(len([]rune(line)))*charWidth+16)
 		}
 	}
-	return width
+	// Processors may round a product and a sum together.
+	return rounded(width)
 }
 
 // lines returns the label in one or two lines. The separator nearest to the middle ends the first line.

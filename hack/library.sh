@@ -22,8 +22,8 @@ esac
 mkdir -p "$out"
 [ -z "$(ls -A "$out")" ] || { echo "library: $out is not empty" >&2; exit 1; }
 
-# allocator/conformance only tests the allocator, and takes modules that no library takes.
-git ls-files -z LICENSE apis cel allocator ':!allocator/conformance' |
+# allocator/conformance and allocator/internal/fixture only test the allocator, and take what no library takes.
+git ls-files -z LICENSE apis cel allocator ':!allocator/conformance' ':!allocator/internal/fixture' |
   { grep -zvE '_test\.go$|/testdata/' || true; } | xargs -0 cp --parents -t "$out"
 # Of the files for a minor and those for the others one is left, which no tag is needed for.
 for package in apis/compat cel/compat; do
@@ -35,7 +35,7 @@ for package in apis/compat cel/compat; do
 done
 
 # What a package imports has the version that it has here, and Kubernetes that of the minor.
-packages=$(go list ./apis/... ./cel/... ./allocator/... | grep -v /allocator/conformance)
+packages=$(go list ./apis/... ./cel/... ./allocator/... | grep -vE '/allocator/(conformance|internal/fixture)')
 required=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}' $packages | sort -u)
 cd "$out"
 export GOFLAGS=-mod=mod GOWORK=off

@@ -207,7 +207,7 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q.merge(t, "merged", pending)
 	q.requireNominated(t, "all", "south", "west", "east")
 	q.requireNominated(t, "first", "south", "west", "east")
-	q.requireEvent(t, "missing", "Placement "+q.namespace+"/missing is not found")
+	q.requireEvent(t, "missing", "Placement "+q.namespace+"/missing does not exist; create it")
 	for _, name := range []string{"other", "retried", "finished", "evicted", "component", "missing", "merged", "hostile"} {
 		require.Empty(t, q.nominated(t, name), name)
 	}

@@ -61,7 +61,7 @@ func (d *demo) hostFails(ctx context.Context, pod *corev1.Pod) error {
 	if err := d.client.Delete(ctx, pod, client.GracePeriodSeconds(0)); err != nil {
 		return err
 	}
-	if err := d.showWaiting(ctx, "train-torus", "not "+host); err != nil {
+	if err := d.showWaiting(ctx, "train-torus", "can't take a pod: "+host); err != nil {
 		return err
 	}
 	if err := d.cordon(ctx, host, false); err != nil {

@@ -70,7 +70,7 @@ type (
 	attrs        = fixture.Attrs
 	claimBuilder = fixture.ClaimBuilder
 	classes      = fixture.Classes
-	// An option is what the functions With return.
+	// option is the type of the results of the functions With….
 	option       = fixture.Option
 	sliceBuilder = fixture.SliceBuilder
 )

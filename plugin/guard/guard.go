@@ -165,7 +165,7 @@ func (g *Guard) Forget(pod *v1.Pod) {
 func (g *Guard) Failed(pod *v1.Pod, isError bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	// The attempt may have been refused before Admit was called.
+	// The attempt may have been refused before Admit was called. For pods of a group, no PostFilter calls Refused.
 	g.unreported.done(keyOf(pod))
 	if pod.Spec.SchedulingGroup != nil {
 		return

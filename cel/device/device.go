@@ -25,9 +25,10 @@ type Device struct {
 	once       sync.Once
 	attributes traits.Mapper
 	capacity   traits.Mapper
-	// labels and devices are set for nodes only. They are nil for a device.
+	// labels, devices and pods are set for nodes only. They are nil for a device.
 	labels  traits.Mapper
 	devices *nodeDevices
+	pods    *nodePods
 }
 
 var (
@@ -59,18 +60,19 @@ func (d *Device) Get(name ref.Val) ref.Val {
 		return d.capacity
 	case allowMultipleAllocationsField:
 		return types.Bool(ptr.Deref(d.source.AllowMultipleAllocations, false))
-	case labelsField:
-		if d.driver != NodeDriver {
-			break
-		}
+	}
+	if d.driver == NodeDriver {
 		d.once.Do(d.convert)
-		return d.labels
-	case devicesField:
-		if d.driver != NodeDriver {
-			break
+		switch field {
+		case labelsField:
+			return d.labels
+		case devicesField:
+			return d.devices.list
+		case podField:
+			return d.pods.one
+		case podsField:
+			return d.pods.list
 		}
-		d.once.Do(d.convert)
-		return d.devices.list
 	}
 	return types.NewErr("no such field '%s'", field)
 }
@@ -124,7 +126,8 @@ func (d *Device) convert() {
 		delete(attributes, labelsDomain)
 		delete(attributes, NodeDriver)
 		delete(attributes, devicesDomain)
-		d.devices = devicesOf(d.source)
+		delete(attributes, podsDomain)
+		d.devices, d.pods = devicesOf(d.source), podsOf(d.source)
 	}
 	d.attributes = domains(attributes)
 	d.capacity = domains(byDomains(d.driver, d.source.Capacity, capacityValue))

@@ -31,6 +31,9 @@ const (
 	allowMultipleAllocationsField = "allowMultipleAllocations"
 	labelsField                   = "labels"
 	devicesField                  = "devices"
+	podField                      = "pod"
+	podsField                     = "pods"
+	indexField                    = "index"
 
 	// labelsDomain is the attribute domain that holds the labels of a node. No driver can use this domain.
 	labelsDomain = "#labels"
@@ -86,6 +89,8 @@ var (
 		attributesField: field(attributesField, attributesType),
 		capacityField:   field(capacityField, capacityType),
 		devicesField:    field(devicesField, nodeDevicesType),
+		podField:        field(podField, podType),
+		podsField:       field(podsField, nodePodsType),
 	})
 )
 
@@ -118,7 +123,7 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 }
 
 // NewNodeEnvironment returns an environment for expressions over "nodes". An element is a [Device] of the driver [NodeDriver]
-// with the fields labels, attributes, capacity and devices.
+// with the fields labels, attributes, capacity, devices, pod and pods.
 func NewNodeEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, nodesVariable, nodeVariable, nodeType)
 }

@@ -60,23 +60,16 @@ type readSet struct {
 
 func (f *readSet) visit(expr ast.Expr) {
 	if name, of, ok := attribute(expr); ok {
-		f.Attributes[name] = true
+		f.read(name, of)
 		f.visit(of)
 		return
 	}
 	if of, ok := tree.MemberOf(expr); ok && f.isUnknown(of.Container) {
-		// The container could be a device or a node.
+		// The container could be a device, a node or a pod.
 		f.All = true
-		if of.Name == devicesField {
-			f.Attributes[AttributeName{devicesDomain, devicesID}] = true
-		}
+		f.field(of.Name, nil)
 	}
-	switch fieldOf(expr) {
-	case attributesField, labelsField:
-		f.All = true
-	case devicesField:
-		f.Attributes[AttributeName{devicesDomain, devicesID}] = true
-	}
+	f.field(fieldOf(expr), expr)
 	if expr.Kind() == ast.StructKind {
 		f.All = true
 		return
@@ -84,6 +77,65 @@ func (f *readSet) visit(expr ast.Expr) {
 	for _, part := range tree.Parts(expr) {
 		f.visit(part)
 	}
+}
+
+// read adds an attribute or a label. A label belongs to a node or to a pod, or to either of them if the type is unknown.
+func (f *readSet) read(name AttributeName, of ast.Expr) {
+	isOfPod := name.Domain == labelsDomain && f.isPod(of)
+	if !isOfPod {
+		f.Attributes[name] = true
+	}
+	if isOfPod || name.Domain == labelsDomain && f.isUnknown(of) {
+		f.Attributes[AttributeName{podLabelsDomain, name.ID}] = true
+	}
+}
+
+// field adds the properties that are read by a field with this name. expr is the selection of the field, or nil if the type of its
+// operand is unknown.
+func (f *readSet) field(name string, expr ast.Expr) {
+	isOfPod := false
+	if expr != nil {
+		if of, ok := operandOf(expr); ok {
+			isOfPod = f.isPod(of)
+		}
+	}
+	switch name {
+	case attributesField:
+		f.All = true
+	case labelsField:
+		f.All = f.All || !isOfPod
+		if isOfPod || expr == nil {
+			f.Attributes[AttributeName{podLabelsDomain, anyPodLabel}] = true
+		}
+	case devicesField:
+		f.Attributes[AttributeName{devicesDomain, devicesID}] = true
+	case podField, podsField:
+		f.Attributes[AttributeName{podsDomain, podsID}] = true
+	case indexField:
+		if isOfPod || expr == nil {
+			f.Attributes[AttributeName{podsDomain, podIndexID}] = true
+		}
+	}
+}
+
+// isPod reports whether the type of an expression is a pod, or an optional pod.
+func (f *readSet) isPod(expr ast.Expr) bool {
+	t := f.program.GetType(expr.ID())
+	if t.Kind() == types.OpaqueKind && len(t.Parameters()) == 1 {
+		t = t.Parameters()[0]
+	}
+	return t.TypeName() == podType.TypeName()
+}
+
+// operandOf returns the operand of a selection, also of an optional one.
+func operandOf(expr ast.Expr) (of ast.Expr, ok bool) {
+	if expr.Kind() == ast.SelectKind {
+		return expr.AsSelect().Operand(), true
+	}
+	if tree.IsCall(expr, operators.OptSelect) {
+		return expr.AsCall().Args()[0], true
+	}
+	return nil, false
 }
 
 // isUnknown reports whether the type is only available at run time. It is false for the value of an attribute, which is never a

@@ -6,7 +6,10 @@ package device
 import (
 	"strings"
 
+	"github.com/google/cel-go/common/types"
 	resourceapi "k8s.io/api/resource/v1"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Sizes holds upper bounds of the sizes of values of some devices.
@@ -31,7 +34,7 @@ func LargestSizes() Sizes {
 func (e *Expression) LargestSizes() Sizes {
 	sizes := LargestSizes()
 	if e.set == nodesVariable {
-		sizes.Text, sizes.Elements = max(sizes.Text, maxLabelKey), max(sizes.Elements, MaxLabels, MaxNodeDevices)
+		sizes.Text, sizes.Elements = max(sizes.Text, maxLabelKey), max(sizes.Elements, MaxLabels, MaxNodeDevices, v1alpha1.MaxNodeSetSize)
 	}
 	return sizes
 }
@@ -43,8 +46,12 @@ func SizesOf(devices []*Device) Sizes {
 		result.text(d.driver)
 		result.Elements = max(result.Elements, len(d.source.Attributes), len(d.source.Capacity))
 		for name, attribute := range d.source.Attributes {
-			if name == NodeDevices {
+			switch name {
+			case NodeDevices:
 				result = result.with(d)
+				continue
+			case NodePods:
+				result = result.withPods(d)
 				continue
 			}
 			result.name(name)
@@ -62,6 +69,20 @@ func (s Sizes) with(node *Device) Sizes {
 	node.once.Do(node.convert)
 	of := SizesOf(node.devices.devices)
 	return Sizes{max(s.Text, of.Text), max(s.Elements, of.Elements, len(node.devices.devices)), max(s.List, of.List)}
+}
+
+// withPods returns the sizes including the pods of a node.
+func (s Sizes) withPods(node *Device) Sizes {
+	node.once.Do(node.convert)
+	s.Elements, s.List = max(s.Elements, len(node.pods.pods)), max(s.List, len(node.pods.pods))
+	for _, p := range node.pods.pods {
+		s.Elements = max(s.Elements, p.size)
+		for _, key := range p.labels.keys {
+			value, _ := p.labels.Find(types.String(key))
+			s.Text = max(s.Text, len(key), len(value.(types.String)))
+		}
+	}
+	return s
 }
 
 func (s *Sizes) text(text string) { s.Text = max(s.Text, len(text)) }

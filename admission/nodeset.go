@@ -30,7 +30,10 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 			// A constraint that has only a preference needs the expression "true". That is not suspicious.
 			verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, expression)...)
 		}
-		readsDevices := err == nil && expression.ReadSet().HasNodeDevices()
+		readsDevices, readsOnlyPod := false, false
+		if err == nil {
+			readsDevices, readsOnlyPod = expression.ReadSet().HasNodeDevices(), expression.ReadSet().Pods().Only
+		}
 		// If a variable has a mistake, compiling the expression has already reported it.
 		if failure, ok := errors.AsType[*cel.Error](err); constraint.Preference != "" && (!ok || failure.Variable == "") {
 			preference, err := c.nodes.CompileInt(ctx, constraint.Preference, constraint.Variables...)
@@ -39,11 +42,17 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 			} else {
 				verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, preference)...)
 			}
-			readsDevices = readsDevices || err == nil && preference.ReadSet().HasNodeDevices()
+			if err == nil {
+				readsDevices, readsOnlyPod = readsDevices || preference.ReadSet().HasNodeDevices(), readsOnlyPod || preference.ReadSet().Pods().Only
+			}
 		}
 		if readsDevices && constraint.PodsPerNode > 1 {
 			verdict.Errors = append(verdict.Errors, field.Invalid(constraint.Source.Path().Child("podsPerNode"), constraint.PodsPerNode,
 				"must be 1 if an expression reads n.devices: remove podsPerNode"))
+		}
+		if readsOnlyPod && constraint.PodsPerNode > 1 {
+			verdict.Errors = append(verdict.Errors, field.Invalid(constraint.Source.Path().Child("podsPerNode"), constraint.PodsPerNode,
+				"must be 1 if an expression reads n.pod: read n.pods, or remove podsPerNode"))
 		}
 	}
 }

@@ -14,7 +14,9 @@ import (
 type condition struct {
 	totals []total
 	// accept reports whether a set that satisfies the totals is accepted. If it is nil, every set is accepted.
-	accept func(nodes []int) bool
+	accept func(members []member) bool
+	// eachNodeOnce is set if a node has several members. A set contains at most one of them.
+	eachNodeOnce bool
 }
 
 // total is an inequality: the weights of the nodes add up to the value of the field least or more.
@@ -31,12 +33,15 @@ func (c *condition) over(all []member) allocator.Acceptance {
 	}
 	if c.accept != nil {
 		result.Accept = func(chosen []int) bool {
-			nodes := make([]int, len(chosen))
+			members := make([]member, len(chosen))
 			for i, at := range chosen {
-				nodes[i] = all[at].node
+				members[i] = all[at]
 			}
-			return c.accept(nodes)
+			return c.accept(members)
 		}
+	}
+	if c.eachNodeOnce {
+		result.Group = func(i int) int { return all[i].node }
 	}
 	return result
 }
@@ -64,8 +69,8 @@ func (s *Search) condition(ctx context.Context, count, size int) *condition {
 		}
 	}
 	if len(s.Kinds) > 1 || s.Hosts != nil && s.Hosts.Compete() {
-		c.accept = func(nodes []int) bool {
-			members, err := s.assign(ctx, nodes, count)
+		c.accept = func(chosen []member) bool {
+			members, err := s.assign(ctx, nodesOf(chosen), count)
 			if err != nil {
 				// The error ends the search.
 				s.err = err
@@ -77,6 +82,14 @@ func (s *Search) condition(ctx context.Context, count, size int) *condition {
 		return nil
 	}
 	return c
+}
+
+func nodesOf(members []member) []int {
+	nodes := make([]int, len(members))
+	for i, m := range members {
+		nodes[i] = m.node
+	}
+	return nodes
 }
 
 // isTrivial reports whether all sets of the size satisfy the inequality.

@@ -32,6 +32,23 @@ type Group struct {
 	Least int
 	// ReadsDevices reports whether expressions read the devices of pods ([Reading.Devices], [Node.Sets]). A node then takes one pod.
 	ReadsDevices bool
+	// ReadsPods reports whether expressions read the pods that nodes are for ([Reading.Pods]). Pods then holds, for each kind, a pod as
+	// expressions read it ([Reading.OfPod]).
+	ReadsPods bool
+	Pods      []device.OfPod
+}
+
+// Read sets ReadsDevices and ReadsPods. It returns an error if the expressions read properties that podsPerNode forbids.
+func (g *Group) Read(r *Reading) error {
+	g.ReadsDevices, g.ReadsPods = r.devices, r.pods.Any
+	switch {
+	case g.podsPerNode() == 1:
+	case g.ReadsDevices:
+		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which contains the devices of one pod: remove podsPerNode", g.Constraint.Source, g.Constraint.PodsPerNode)
+	case r.pods.Only:
+		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.pod, the only pod of a node: read n.pods instead, or remove podsPerNode", g.Constraint.Source, g.Constraint.PodsPerNode)
+	}
+	return nil
 }
 
 // podsPerNode returns the maximum number of pods on a node, at least 1.
@@ -78,11 +95,22 @@ const definitionName = "nodes"
 
 // Requests select nodes by attributes of [device.NodeDriver]. A request has the name of its attribute.
 const (
-	placed     = "placed"
-	kindPrefix = "kind"
+	placedPrefix = "placed"
+	otherPrefix  = "kind"
 )
 
-func ofKind(kind int) string { return kindPrefix + strconv.Itoa(kind) }
+// request asks for a number of nodes of a set.
+type request struct {
+	// name is the name of the request and of the attribute that selects its nodes.
+	name  string
+	count int
+	// placed is true if the request is for nodes where pods of the group run.
+	placed bool
+	// kind is the kind of the pods on these nodes, if expressions read devices.
+	kind int
+	// load holds the pods of the group that each of these nodes gets, if expressions read pods.
+	load Load
+}
 
 // selects returns a selector of nodes with the attribute.
 func selects(attribute string) []resourceapi.DeviceSelector {
@@ -94,10 +122,14 @@ func selects(attribute string) []resourceapi.DeviceSelector {
 // Problem is a search for sets of a certain size, expressed as a claim for package allocator.
 type Problem struct {
 	*Group
-	// Placed is the number of nodes where pods of the group run. Every set contains them.
-	Placed int
-	// Wanted has one entry, the number of other nodes. If expressions read devices, it has one entry for each kind of pods.
-	Wanted []int
+	// requests holds one request for the nodes where pods of the group run, and one for the other nodes. If expressions read devices
+	// or pods, each kind of pods or each load has requests of its own.
+	requests []request
+	// takes reports whether a node can take a load, if expressions read pods.
+	takes func(node int, load Load) bool
+	// isAble is set for the nearest miss, if expressions read pods. It reports whether a node can take a load, whereas takes permits
+	// every node where the pods may run.
+	isAble func(node int, load Load) bool
 	// nearest replaces the preference by the number of nodes that can take a pod.
 	nearest bool
 	// sharesDevices permits several pods to get the same device, if expressions read devices.
@@ -106,9 +138,22 @@ type Problem struct {
 	Claim *resourceapi.ResourceClaim
 }
 
-// NewProblem returns the problem of a group for sets with the placed nodes and the wanted numbers of other nodes.
+// NewProblem returns the problem of a group for sets with the placed nodes and the wanted numbers of other nodes. If expressions
+// read devices, wanted has one number for each kind of pods. Otherwise it has at most one number.
 func NewProblem(group *Group, placed int, wanted ...int) (*Problem, error) {
-	return newProblem(&Problem{Group: group, Placed: placed, Wanted: wanted})
+	return newProblem(&Problem{Group: group, requests: requestsFor(placed, wanted)})
+}
+
+func requestsFor(placed int, wanted []int) (all []request) {
+	if placed > 0 {
+		all = append(all, request{name: placedPrefix, count: placed, placed: true})
+	}
+	for kind, count := range wanted {
+		if count > 0 {
+			all = append(all, request{name: otherPrefix + strconv.Itoa(kind), count: count, kind: kind})
+		}
+	}
+	return all
 }
 
 func newProblem(p *Problem) (_ *Problem, err error) {
@@ -117,36 +162,31 @@ func newProblem(p *Problem) (_ *Problem, err error) {
 }
 
 // Size returns the number of nodes of a set.
-func (p *Problem) Size() int {
-	size := p.Placed
-	for _, count := range p.Wanted {
-		size += count
+func (p *Problem) Size() (size int) {
+	for i := range p.requests {
+		size += p.requests[i].count
 	}
 	return size
 }
 
-// isPlain reports whether there is one request and all nodes are for it.
-func (p *Problem) isPlain() bool { return p.Placed == 0 && len(p.Wanted) == 1 }
+// isPlain reports whether there is one request and all candidates are for it.
+func (p *Problem) isPlain() bool {
+	return len(p.requests) == 1 && !p.requests[0].placed && (!p.ReadsDevices || len(p.Kinds) < 2)
+}
 
 // claim returns the claim of the group. Its UID is a hash of its content.
 func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 	c := p.Constraint
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
-	want := func(name string, count int) {
-		if count == 0 {
-			return
-		}
-		request := resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{
-			DeviceClassName: device.NodeDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
+	for i := range p.requests {
+		wanted := &p.requests[i]
+		request := resourceapi.DeviceRequest{Name: wanted.name, Exactly: &resourceapi.ExactDeviceRequest{
+			DeviceClassName: device.NodeDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(wanted.count),
 		}}
 		if !p.isPlain() {
-			request.Exactly.Selectors = selects(name)
+			request.Exactly.Selectors = selects(wanted.name)
 		}
 		claim.Spec.Devices.Requests = append(claim.Spec.Devices.Requests, request)
-	}
-	want(placed, p.Placed)
-	for kind, count := range p.Wanted {
-		want(ofKind(kind), count)
 	}
 	claim.Spec.Devices.Constraints = []resourceapi.DeviceConstraint{{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definitionName)),

@@ -6,7 +6,6 @@ package nodeset
 import (
 	"crypto/sha256"
 	"encoding/json"
-	"maps"
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
@@ -18,13 +17,10 @@ var ofOnePod = []string{
 	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
 }
 
-// KindOf returns a key that is equal for pods that are equal in everything that filters read. claims holds a text for each claim
-// of the pod, which is equal for claims with equal requests.
-func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
-	labels := maps.Clone(pod.Labels)
-	for _, name := range ofOnePod {
-		delete(labels, name)
-	}
+// KindOf returns a key that is equal for pods that are equal in everything that filters and expressions read. claims holds a text
+// for each claim of the pod, which is equal for claims with equal requests.
+func (r *Reading) KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
+	labels, seen := r.labelsOfKind(pod), r.OfPod(pod)
 	type container struct {
 		Resources v1.ResourceRequirements
 		Ports     []v1.ContainerPort
@@ -40,7 +36,7 @@ func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
 	}
 	spec := &pod.Spec
 	raw, err := json.Marshal([]any{
-		labels, containers, claims, spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints, spec.Overhead,
+		labels, seen, containers, claims, spec.NodeSelector, spec.Affinity, spec.Tolerations, spec.TopologySpreadConstraints, spec.Overhead,
 		spec.Resources, volumesThatMatter(spec.Volumes), spec.HostNetwork, spec.NodeName, spec.OS, spec.RuntimeClassName, len(spec.ResourceClaims),
 	})
 	return sha256.Sum256(raw), err

@@ -22,7 +22,7 @@ func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []No
 		nodes[i].Placed, nodes[i].Takes = false, []bool{true}
 	}
 	members := make([]*device.Device, len(nodes))
-	for _, m := range (&Problem{Group: &Group{}, Wanted: []int{1}}).members(nodes, readingOf(prepared.Expressions())) {
+	for _, m := range (&Problem{Group: &Group{}, requests: requestsFor(0, []int{1})}).members(nodes, readingOf(prepared.Expressions())) {
 		members[m.node] = device.New(device.NodeDriver, &resourceapi.Device{Attributes: m.attributes, Capacity: m.capacity})
 	}
 	for _, e := range prepared.Expressions() {

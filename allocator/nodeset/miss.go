@@ -50,6 +50,9 @@ func (s *Search) Reason(why Refusals) string {
 			counts[reason] = max(counts[reason], n)
 		}
 	}
+	if s.tried.isPartial {
+		text += fmt.Sprintf(", and only the first %d ways to divide the pods among the nodes were searched: use a smaller podsPerNode", maxDivisions)
+	}
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	for _, reason := range reasons[:min(len(reasons), MaxReasons)] {
 		text += fmt.Sprintf(", %d %s", counts[reason], reason)
@@ -72,26 +75,40 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)
 	}
+	if s.ReadsPods {
+		return s.withoutRefusals(ctx, why, standing, opts)
+	}
 	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
 }
 
 // withoutRefusals names the nodes that can't take a pod, in the set with the fewest such nodes.
 func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
-	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.tried.sizes[0] - s.placed()}, nearest: true})
-	if err != nil || nearest.Wanted[0] == 0 {
+	size := s.tried.sizes[0] - s.placed()
+	if size == 0 {
+		return ""
+	}
+	nearest, err := s.nearestProblem(ctx, size)
+	if err != nil {
 		return ""
 	}
 	prepared, err := s.Compiled(ctx, nearest)
 	if err != nil {
 		return ""
 	}
-	set, err := s.choose(ctx, nearest, prepared, able(s.Nodes), nil, opts...)
+	nodes, isAble := able(s.Nodes), func(m *member) bool { return slices.Contains(s.Nodes[m.node].Takes, true) }
+	var only *condition
+	if s.ReadsPods {
+		nodes, only = s.possible(), &condition{eachNodeOnce: !nearest.isPlain()}
+		isAble = func(m *member) bool { return s.hasRoom(ctx, m.node, m.load) }
+	}
+	set, err := s.choose(ctx, nearest, prepared, nodes, only, opts...)
 	if err != nil || set == nil {
 		return ""
 	}
 	var unable []string
-	for _, m := range set.members {
-		if n := &s.Nodes[m.node]; !n.Placed && !slices.Contains(n.Takes, true) {
+	for i := range set.members {
+		m := &set.members[i]
+		if n := &s.Nodes[m.node]; !n.Placed && !isAble(m) {
 			unable = append(unable, n.Name+": "+why[m.node]+standing(m.node))
 		}
 	}
@@ -100,6 +117,31 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 	}
 	return fmt.Sprintf("; nearest miss: a set of %d nodes satisfies the constraint, but %d of them can't take a pod: %s",
 		nearest.Size(), len(unable), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
+}
+
+// nearestProblem returns the problem of a set in which every node where the pods may run is a candidate. Sets with more nodes that
+// can take their pods are better.
+func (s *Search) nearestProblem(ctx context.Context, size int) (*Problem, error) {
+	p := &Problem{Group: s.Group, requests: requestsFor(s.placed(), []int{size}), nearest: true}
+	if s.ReadsPods {
+		for _, kinds := range kindCounts(s.Kinds, s.tried.count, 1) {
+			for p.requests = range s.divisions(kinds) {
+				break
+			}
+		}
+		p.isAble = func(node int, load Load) bool { return s.Nodes[node].Placed || s.hasRoom(ctx, node, load) }
+		p.takes = func(node int, _ Load) bool { return !s.Nodes[node].Elsewhere || s.Nodes[node].Placed }
+	}
+	return newProblem(p)
+}
+
+// possible returns the nodes such that each node where the pods may run is a candidate for all kinds of pods.
+func (s *Search) possible() []Node {
+	nodes := slices.Clone(s.Nodes)
+	for i := range nodes {
+		nodes[i].Takes = slices.Repeat([]bool{!nodes[i].Elsewhere}, len(s.Kinds))
+	}
+	return nodes
 }
 
 // withoutRoom names nodes that satisfy the expression and can each take a pod, but not all pods together, and says why.
@@ -155,7 +197,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 
 // withDevicesForSeveral returns a text if a set exists when pods on several nodes may get the same device.
 func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
-	problem, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: kindCounts(s.Kinds, s.tried.count, 1)[0], sharesDevices: true})
+	problem, err := newProblem(&Problem{Group: s.Group, requests: requestsFor(s.placed(), kindCounts(s.Kinds, s.tried.count, 1)[0]), sharesDevices: true})
 	if err != nil {
 		return ""
 	}

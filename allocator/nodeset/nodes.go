@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/allocator/internal/view"
 	"github.com/celset/celset/cel/device"
@@ -29,6 +30,8 @@ type Node struct {
 	// run there; 0 means one.
 	Takes []bool
 	Free  int
+	// Running holds the pods of the group on the node, if expressions read pods ([Reading.OfPod]).
+	Running []device.OfPod
 	// Sets holds, for each kind, the possible sets of devices of a pod, if expressions read devices. Has holds the set of a running
 	// pod.
 	Sets [][]Set
@@ -51,11 +54,13 @@ func readingOf(expressions []*device.Expression) reading {
 		r.all = r.all || reads.All
 		r.capacity = r.capacity || reads.All || e.ReadsCapacity()
 		for name := range reads.Attributes {
-			switch full := resourceapi.QualifiedName(name.Domain + "/" + name.ID); full {
-			case device.NodeLabel(name.ID):
+			switch full := resourceapi.QualifiedName(name.Domain + "/" + name.ID); {
+			case full == device.NodeLabel(name.ID):
 				r.labels[name.ID] = true
-			case device.NodeDevices:
+			case full == device.NodeDevices:
 				r.devices = true
+			case name.IsOfPod():
+				// Reading.pods holds these properties.
 			default:
 				r.attributes[string(full)] = true
 			}
@@ -64,12 +69,15 @@ func readingOf(expressions []*device.Expression) reading {
 	return r
 }
 
-// member is a candidate for a set: a node, and the devices that a pod gets there if expressions read devices. A node then has a
-// member for each kind of pods and each set of devices.
+// member is a candidate for a set: a node with the devices and the pods that it gets, as far as expressions read them. A node has
+// a member for each kind of pods and each set of devices, if expressions read devices. It has a member for each load that it can
+// take, if expressions read pods.
 type member struct {
 	// node is the index of the node. kind is the kind of the pod, and set is an index in Node.Sets; both are 0 if expressions read no
 	// devices.
 	node, kind, set int
+	// load holds the pods for the node. It is nil if expressions read neither devices nor pods.
+	load Load
 	properties
 }
 
@@ -88,29 +96,76 @@ func (p *Problem) members(nodes []Node, r reading) []member {
 			continue
 		}
 		m := member{node: i, properties: r.ofNode(n)}
-		if !p.isPlain() {
-			for kind := range p.Wanted {
-				m.mark(ofKind(kind), !n.Placed && (!p.ReadsDevices || n.Takes[kind]))
-			}
-			m.mark(placed, n.Placed)
-		}
 		switch {
-		case !p.ReadsDevices:
-			all = append(all, m)
-		case n.Placed:
-			all = append(all, p.with(m, &n.Has))
+		case p.ReadsDevices:
+			all = p.withDevices(all, m, n)
+		case p.ReadsPods:
+			all = p.withPods(all, m, n)
 		default:
-			for kind, sets := range n.Sets {
-				for at := range sets {
-					if n.Takes[kind] {
-						m.kind, m.set = kind, at
-						all = append(all, p.with(m, &sets[at]))
-					}
+			if !p.isPlain() {
+				for i := range p.requests {
+					m.mark(p.requests[i].name, p.requests[i].placed == n.Placed)
 				}
 			}
+			all = append(all, m)
 		}
 	}
 	return all
+}
+
+// withDevices adds a member for each kind of pods and each set of devices of such a pod.
+func (p *Problem) withDevices(all []member, m member, n *Node) []member {
+	if n.Placed {
+		return append(all, p.with(m, n, &n.Has))
+	}
+	for kind, sets := range n.Sets {
+		if !n.Takes[kind] {
+			continue
+		}
+		m.kind, m.load = kind, make(Load, len(p.Kinds))
+		m.load[kind] = 1
+		for m.set = range sets {
+			all = append(all, p.with(m, n, &sets[m.set]))
+		}
+	}
+	return all
+}
+
+// withPods adds a member for each request whose load the node can take.
+func (p *Problem) withPods(all []member, m member, n *Node) []member {
+	for i := range p.requests {
+		request := &p.requests[i]
+		if request.placed != n.Placed || !p.takes(m.node, request.load) {
+			continue
+		}
+		own := m
+		own.attributes, own.load = maps.Clone(m.attributes), request.load
+		p.addPods(&own, n)
+		if p.isAble != nil && p.isAble(m.node, request.load) {
+			own.attributes[device.NodeLabel(ableLabel)] = resourceapi.DeviceAttribute{StringValue: ptr.To("")}
+		}
+		if !p.isPlain() {
+			for other := range p.requests {
+				own.mark(p.requests[other].name, other == i)
+			}
+		}
+		all = append(all, own)
+	}
+	return all
+}
+
+// addPods adds the pods that run on the node and the pods of the load, as expressions read them.
+func (p *Problem) addPods(m *member, n *Node) {
+	pods := slices.Clone(n.Running)
+	for kind, count := range m.load {
+		for range count {
+			pods = append(pods, p.Pods[kind])
+		}
+	}
+	// If the value can't be represented, expressions that read the pods fail.
+	if value, err := device.NodePodsOf(pods); err == nil {
+		m.attributes[device.NodePods] = value
+	}
 }
 
 // ofNode returns the properties of a node that are read.
@@ -135,7 +190,7 @@ func (m *member) mark(name string, is bool) {
 }
 
 // with returns the member with the devices of a set.
-func (p *Problem) with(m member, set *Set) member {
+func (p *Problem) with(m member, n *Node, set *Set) member {
 	m.attributes = maps.Clone(m.attributes)
 	m.attributes[device.NodeDevices] = set.devices
 	mine := []string{strconv.Itoa(m.node)}
@@ -143,11 +198,13 @@ func (p *Problem) with(m member, set *Set) member {
 		mine = append(mine, set.shared...)
 	}
 	m.attributes[device.NodeDriver+"/"+takes] = resourceapi.DeviceAttribute{StringValues: mine}
+	if p.ReadsPods {
+		p.addPods(&m, n)
+	}
 	if !p.isPlain() {
-		for other := range p.Wanted {
-			if other != m.kind {
-				m.mark(ofKind(other), false)
-			}
+		for i := range p.requests {
+			request := &p.requests[i]
+			m.mark(request.name, request.placed == n.Placed && (n.Placed || request.kind == m.kind))
 		}
 	}
 	return m

@@ -47,6 +47,8 @@ type Search struct {
 type tried struct {
 	// sizes holds the smallest and the largest size of these sets.
 	sizes [2]int
+	// isPartial is set if more sets exist that were not searched, because there are too many divisions of the pods.
+	isPartial bool
 	// count is the number of pods that the sets were for. most is an upper bound of the pods that all nodes take together.
 	count, most int
 }
@@ -116,15 +118,22 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 
 // Holds reports whether the nodes where pods of the group run satisfy the expression on their own.
 func (s *Search) Holds(ctx context.Context) (bool, error) {
+	if s.ReadsPods && !s.ReadsDevices {
+		set, err := s.ofDivision(ctx, unitLoads(make([]int, len(s.Kinds)), s.placed()))
+		return set != nil, err
+	}
 	set, err := s.ofSize(ctx, 0, 0)
 	return set != nil, err
 }
 
 // chooseFor chooses nodes for count pods.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
-	s.tried.count = count
-	if s.ReadsDevices {
+	s.tried.count, s.tried.isPartial = count, false
+	switch {
+	case s.ReadsDevices:
 		return s.chooseByKinds(ctx, count)
+	case s.ReadsPods:
+		return s.chooseByPods(ctx, count)
 	}
 	placed := s.placed()
 	least, most, ok := s.slots.sizes(s, count)
@@ -189,11 +198,7 @@ func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	if set == nil || err != nil {
 		return nil, err
 	}
-	nodes := make([]int, len(set.members))
-	for i, m := range set.members {
-		nodes[i] = m.node
-	}
-	members, err := s.assign(ctx, nodes, count)
+	members, err := s.assign(ctx, nodesOf(set.members), count)
 	if err != nil {
 		return nil, err
 	}
@@ -240,18 +245,9 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 		if err != nil {
 			return nil, err
 		}
-		if set == nil {
-			continue
+		if set != nil {
+			return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
 		}
-		var members []Member
-		for _, m := range set.members {
-			member := Member{Node: m.node, Load: make(Load, len(s.Kinds)), Set: m.set}
-			if !s.Nodes[m.node].Placed {
-				member.Load[m.kind] = 1
-			}
-			members = append(members, member)
-		}
-		return s.choice(members, set.Details), nil
 	}
 	return nil, nil
 }

@@ -31,17 +31,19 @@ const MaxSetBytes = 32 << 20
 // Reading holds the properties that the expressions of a constraint read.
 type Reading struct {
 	reading
-	set device.ReadSet
+	set  device.ReadSet
+	pods device.Pods
 }
 
 // ReadingOf returns the properties that the expressions of a group read.
 func ReadingOf(prepared *allocator.PreparedClaim) *Reading {
-	r := &Reading{readingOf(prepared.Expressions()), device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
+	r := &Reading{reading: readingOf(prepared.Expressions()), set: device.ReadSet{Attributes: map[device.AttributeName]bool{}}}
 	for _, e := range prepared.Expressions() {
 		read := e.ReadSet()
 		r.set.All = r.set.All || read.All
 		maps.Copy(r.set.Attributes, read.Attributes)
 	}
+	r.pods = r.set.Pods()
 	return r
 }
 

@@ -24,6 +24,7 @@ const (
 	podsDomain      = "#pods"
 	podsID          = "pods"
 	podIndexID      = "index"
+	onlyPodID       = "pod"
 	podLabelsDomain = "#pod-labels"
 	// anyPodLabel stands for all labels of a pod in a [ReadSet]. It is no valid label key.
 	anyPodLabel = "*"
@@ -166,8 +167,8 @@ func (p *pod) Value() any { return p }
 
 // Pods holds the properties of pods that an expression reads.
 type Pods struct {
-	// Any is true if the expression reads pods at all.
-	Any bool
+	// Any is true if the expression reads pods at all. Only is true if it reads the field pod, the only pod of a node.
+	Any, Only bool
 	// Labels holds the keys of the labels. AllLabels is true if the expression reads labels whose keys are not literals.
 	Labels    map[string]bool
 	AllLabels bool
@@ -181,6 +182,7 @@ func (r ReadSet) Pods() Pods {
 	if !pods.Any {
 		return pods
 	}
+	pods.Only = r.Attributes[AttributeName{podsDomain, onlyPodID}]
 	pods.Index = r.Attributes[AttributeName{podsDomain, podIndexID}]
 	for name := range r.Attributes {
 		switch {

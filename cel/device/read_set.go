@@ -109,7 +109,9 @@ func (f *readSet) field(name string, expr ast.Expr) {
 		}
 	case devicesField:
 		f.Attributes[AttributeName{devicesDomain, devicesID}] = true
-	case podField, podsField:
+	case podField:
+		f.Attributes[AttributeName{podsDomain, podsID}], f.Attributes[AttributeName{podsDomain, onlyPodID}] = true, true
+	case podsField:
 		f.Attributes[AttributeName{podsDomain, podsID}] = true
 	case indexField:
 		if isOfPod || expr == nil {

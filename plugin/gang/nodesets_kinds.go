@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
 )
@@ -66,9 +67,12 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	if err := pl.sortByKind(s); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	running := map[string]int{}
+	running, seen := map[string]int{}, map[string][]device.OfPod{}
 	for _, pod := range scheduled {
 		running[pod.Spec.NodeName]++
+		if s.reads.Pods() {
+			seen[pod.Spec.NodeName] = append(seen[pod.Spec.NodeName], s.reads.OfPod(pod))
+		}
 		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
 			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName))
 		}
@@ -78,7 +82,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	for i, info := range s.infos {
 		node := info.Node()
 		s.Nodes[i] = nodeset.Node{
-			Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Free: s.Constraint.PodsPerNode - running[node.Name],
+			Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Free: s.Constraint.PodsPerNode - running[node.Name], Running: seen[node.Name],
 			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
 		}
 	}
@@ -111,7 +115,7 @@ func (pl *NodeSets) sortByKind(s *groupSearch) error {
 		if err != nil {
 			return err
 		}
-		key, err := nodeset.KindOf(pod, claims)
+		key, err := s.reads.KindOf(pod, claims)
 		if err != nil {
 			return err
 		}
@@ -121,6 +125,9 @@ func (pl *NodeSets) sortByKind(s *groupSearch) error {
 			known[key] = kind
 			s.hosts.kinds = append(s.hosts.kinds, &groupKind{})
 			s.Kinds = append(s.Kinds, 0)
+			if s.reads.Pods() {
+				s.Pods = append(s.Pods, s.reads.OfPod(pod))
+			}
 		}
 		s.hosts.kinds[kind].pods = append(s.hosts.kinds[kind].pods, pod)
 		s.hosts.kindOf[pod.UID] = kind

@@ -130,13 +130,12 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 		return nil, fwk.AsStatus(err)
 	}
 	s.reads = nodeset.ReadingOf(prepared)
-	s.ReadsDevices = s.reads.Devices()
-	switch shared := s.hosts.shared; {
-	case s.ReadsDevices && len(shared) > 0:
+	if err := s.Read(s.reads); err != nil {
+		return invalid(err)
+	}
+	if shared := s.hosts.shared; s.ReadsDevices && len(shared) > 0 {
 		return invalid(fmt.Errorf("ResourceClaim %s/%s is used by several pods of PodGroup %s, but constraint %s/%s reads the devices of each pod: use a ResourceClaimTemplate",
 			group.Namespace, slices.Min(shared.UnsortedList()), group.Name, v1alpha1.AttributeDomain, constraint.Name))
-	case s.ReadsDevices && constraint.PodsPerNode > 1:
-		return invalid(fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which contains the devices of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode))
 	}
 	return s, nil
 }

@@ -6,6 +6,7 @@ package gang
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -123,29 +124,31 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	}
 }
 
-// try assigns each pod, in order, to the first node of the choice that can take another pod of this kind.
+// try assigns the pods of each kind, in the order of [nodeset.ComparePods], to the nodes of the choice.
 func (s *groupSearch) try(choice *groupChoice) {
 	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
-	left := make([]nodeset.Load, len(choice.Members))
-	for i, m := range choice.Members {
-		left[i] = append(nodeset.Load{}, m.Load...)
-	}
-	for _, pod := range s.pods {
-		kind := s.hosts.kindOf[pod.UID]
-		for i, m := range choice.Members {
-			if left[i][kind] == 0 {
-				continue
-			}
-			before := append(nodeset.Load{}, m.Load...)
-			for k := range before {
-				before[k] -= left[i][k]
-			}
-			t.assigned[pod.UID] = &assignedPod{
-				uid: pod.UID, kind: kind, order: len(t.assigned), node: m.Node, name: s.Nodes[m.Node].Name, before: before, devices: choice.devicesOf(i, kind, before[kind]),
-			}
-			left[i][kind]--
-			break
+	memberOf := map[types.UID]int{}
+	for kind, members := range s.Seats(choice.Choice) {
+		pods := slices.SortedFunc(slices.Values(s.hosts.kinds[kind].pods), nodeset.ComparePods)
+		for i, member := range members {
+			memberOf[pods[i].UID] = member
 		}
+	}
+	before := make([]nodeset.Load, len(choice.Members))
+	for i, m := range choice.Members {
+		before[i] = make(nodeset.Load, len(m.Load))
+	}
+	// The scheduler tries the pods in this order.
+	for _, pod := range s.pods {
+		i, ok := memberOf[pod.UID]
+		if !ok {
+			continue
+		}
+		kind, node := s.hosts.kindOf[pod.UID], choice.Members[i].Node
+		t.assigned[pod.UID] = &assignedPod{
+			uid: pod.UID, kind: kind, order: len(t.assigned), node: node, name: s.Nodes[node].Name, before: slices.Clone(before[i]), devices: choice.devicesOf(i, kind, before[i][kind]),
+		}
+		before[i][kind]++
 	}
 	s.tried = t
 }

@@ -88,6 +88,9 @@ var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 type Acceptance struct {
 	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
+	// Group returns the group of a device by its position on the node, a number of at least 0. A set has at most one device of each
+	// group. If Group is nil, each device has a group of its own.
+	Group func(position int) int
 	// Accept reports whether a complete set that satisfies the totals is accepted. positions holds the positions of its devices on
 	// the node, in the order in which they were taken. If Accept is nil, every set is accepted.
 	Accept func(positions []int) bool

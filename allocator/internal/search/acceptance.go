@@ -5,6 +5,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
@@ -17,6 +18,9 @@ import (
 // r is the number of devices that a partial set lacks. The total of a completion is at most the sum of the set's weights plus
 // the r greatest weights in the domain. If this bound is below the least sum, no completion exists. If a device together with
 // the r-1 greatest weights stays below the least sum, the device leaves the domain.
+//
+// A set has at most one device of each group. So the other devices of a member's group leave the domain, and no completion exists
+// if the devices in the domain belong to fewer than r groups.
 type acceptance struct {
 	*plan.Acceptance
 	search *Search
@@ -24,6 +28,10 @@ type acceptance struct {
 	size    int
 	members []*inventory.Candidate
 	totals  []total
+	// groups maps positions to groups. taken and seen are sets of groups: taken holds the groups of the members, and seen is a
+	// buffer for narrow. All three are nil if each device has a group of its own.
+	groups      []int
+	taken, seen bitset.Set
 }
 
 // total is a [plan.Total] in a search.
@@ -48,6 +56,14 @@ func (s *Search) newAcceptance(of *plan.Acceptance, all []Alternatives) *accepta
 	}
 	for _, t := range of.Totals {
 		a.totals = append(a.totals, newTotal(t, s.Inventory.Candidates))
+	}
+	if of.Group != nil && len(s.Inventory.Candidates) > 0 {
+		a.groups = make([]int, len(s.Inventory.Candidates))
+		for i := range a.groups {
+			a.groups[i] = of.Group(i)
+		}
+		most := slices.Max(a.groups)
+		a.taken, a.seen = bitset.New(most+1), bitset.New(most+1)
 	}
 	return a
 }
@@ -75,6 +91,12 @@ func newTotal(of plan.Total, candidates []*inventory.Candidate) total {
 
 // Add implements [constraint.Constraint].
 func (a *acceptance) Add(_ *requests.Request, c *inventory.Candidate) (bool, error) {
+	if a.groups != nil {
+		if a.taken.Has(a.groups[c.Position]) {
+			return false, nil
+		}
+		a.taken.Add(a.groups[c.Position])
+	}
 	a.members = append(a.members, c)
 	for i := range a.totals {
 		a.totals[i].sum += a.totals[i].weights[c.Position]
@@ -109,6 +131,9 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 		a.totals[i].sum -= a.totals[i].weights[c.Position]
 	}
 	a.members = a.members[:len(a.members)-1]
+	if a.groups != nil {
+		a.taken.Remove(a.groups[c.Position])
+	}
 }
 
 // Len implements [constraint.Constraint].
@@ -122,7 +147,20 @@ func (a *acceptance) narrow(domain bitset.Set, left int) bool {
 			return false
 		}
 	}
-	return true
+	return a.groups == nil || a.narrowGroups(domain, left)
+}
+
+// narrowGroups removes the devices whose group is taken. It returns false if the others belong to too few groups.
+func (a *acceptance) narrowGroups(domain bitset.Set, left int) bool {
+	a.seen.Clear()
+	for i := range domain.All() {
+		if group := a.groups[i]; a.taken.Has(group) {
+			domain.Remove(i)
+		} else {
+			a.seen.Add(group)
+		}
+	}
+	return a.seen.Count() >= left
 }
 
 func (t *total) narrow(domain bitset.Set, left int) bool {

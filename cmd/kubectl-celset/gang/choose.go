@@ -129,7 +129,7 @@ func (q *question) askForEachKind(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		key, err := nodeset.KindOf(subject.Pod, append(claims, subject.Pod.Spec.SchedulerName))
+		key, err := q.reads.KindOf(subject.Pod, append(claims, subject.Pod.Spec.SchedulerName))
 		if err != nil {
 			return err
 		}
@@ -138,6 +138,7 @@ func (q *question) askForEachKind(ctx context.Context) error {
 			kind = len(q.search.Kinds)
 			known[key] = kind
 			q.search.Kinds = append(q.search.Kinds, 0)
+			q.search.Pods = append(q.search.Pods, q.reads.OfPod(subject.Pod))
 			q.hosts.kinds = append(q.hosts.kinds, nil)
 		}
 		q.search.Kinds[kind]++
@@ -247,20 +248,20 @@ func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *
 
 // addChoice adds the chosen nodes in order. It adds the pods of each node unless all pods are equivalent and each node takes one.
 func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error {
-	next := make([]int, len(q.search.Kinds))
-	for _, m := range choice.Members {
+	names := make([][]string, len(choice.Members))
+	for kind, members := range q.search.Seats(choice) {
+		pods := slices.SortedFunc(slices.Values(q.hosts.kinds[kind]), func(a, b *clusterstate.Subject) int { return nodeset.ComparePods(a.Pod, b.Pod) })
+		for i, at := range members {
+			names[at] = append(names[at], pods[i].Pod.Name)
+		}
+	}
+	for i, m := range choice.Members {
 		if m.Load.Pods() == 0 {
 			continue
 		}
 		member := Member{Node: q.search.Nodes[m.Node].Name}
-		for kind, n := range m.Load {
-			for range n {
-				subject := q.hosts.kinds[kind][next[kind]]
-				next[kind]++
-				if len(q.search.Kinds) > 1 || q.search.Constraint.PodsPerNode > 1 {
-					member.Pods = append(member.Pods, subject.Pod.Name)
-				}
-			}
+		if len(q.search.Kinds) > 1 || q.search.Constraint.PodsPerNode > 1 {
+			member.Pods = names[i]
 		}
 		if q.search.ReadsDevices {
 			kind := slices.Index(m.Load, 1)

@@ -103,12 +103,11 @@ func (q *question) compile(ctx context.Context, name string) error {
 		return err
 	}
 	q.reads = nodeset.ReadingOf(prepared)
-	q.search.ReadsDevices = q.reads.Devices()
-	switch {
-	case q.reads.Devices() && shared != "":
+	if err := q.search.Read(q.reads); err != nil {
+		return err
+	}
+	if q.reads.Devices() && shared != "" {
 		return fmt.Errorf("ResourceClaim %s/%s is used by several pods, but the constraint reads the devices of each pod: use a ResourceClaimTemplate", q.group.Namespace, shared)
-	case q.reads.Devices() && constraint.PodsPerNode > 1:
-		return fmt.Errorf("%s: podsPerNode is %d, but the expression reads n.devices, which contains the devices of one pod: remove podsPerNode", constraint.Source, constraint.PodsPerNode)
 	}
 	onNode := map[string][]*resourceapi.ResourceSlice{}
 	for _, slice := range q.slices {
@@ -137,6 +136,11 @@ func (q *question) findRunning() (err error) {
 			continue
 		}
 		n.Free -= len(on[n.Name])
+		if q.reads.Pods() {
+			for _, subject := range on[n.Name] {
+				n.Running = append(n.Running, q.reads.OfPod(subject.Pod))
+			}
+		}
 		m := Member{Node: n.Name}
 		for _, subject := range on[n.Name] {
 			m.Pods = append(m.Pods, subject.Pod.Name)

@@ -1,0 +1,246 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strconv"
+
+	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+)
+
+// If expressions read pods, a set of nodes alone has no result: the result depends on the pods that each node gets. So the pods
+// are divided into loads before the search.
+//
+//  1. kindCounts chooses the number of pods of each kind, if nodes are chosen for a part of the pods.
+//  2. divisions lists the ways to divide these pods into loads. With one pod on each node there is one way.
+//  3. For each way there is a search. It has a request for each different load, and a candidate for each load that a node can take.
+//     A node is in a set once ([condition]).
+//  4. Without a preference the first set is chosen, otherwise the best set of all divisions.
+
+// maxDivisions limits the number of divisions that are tried for a group.
+const maxDivisions = 256
+
+// chooseByPods chooses nodes for count pods if expressions read pods.
+func (s *Search) chooseByPods(ctx context.Context, count int) (best *Choice, err error) {
+	placed := s.placed()
+	s.tried.sizes = [2]int{placed + (count+s.podsPerNode()-1)/s.podsPerNode(), placed + count}
+	if members := len(s.Nodes) * len(s.Kinds); members > maxMembers {
+		return nil, s.failed(nil, fmt.Sprintf("the expression distinguishes %d kinds of pods, and %d nodes with %d kinds make %d candidates, the limit is %d: read fewer labels of pods, or narrow the nodes with a nodeSelector",
+			len(s.Kinds), len(s.Nodes), len(s.Kinds), members, maxMembers))
+	}
+	divided := 0
+	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
+		for requests := range s.divisions(kinds) {
+			if divided++; divided > maxDivisions {
+				s.tried.isPartial = true
+				return best, nil
+			}
+			choice, err := s.ofDivision(ctx, requests)
+			if _, over := errors.AsType[*allocator.BudgetError](err); over && best != nil {
+				best.Outcome = allocator.PreferenceBestFound
+				return best, nil
+			}
+			switch {
+			case err != nil:
+				return nil, err
+			case choice == nil:
+			case s.Constraint.Preference == "":
+				return choice, nil
+			case best == nil || value(choice) > value(best):
+				best = choice
+			}
+		}
+		if best != nil {
+			return best, nil
+		}
+	}
+	return nil, nil
+}
+
+// maxMembers limits the number of candidates of a search: nodes times kinds of pods.
+const maxMembers = 1 << 15
+
+// ofDivision chooses a set for the requests of a division.
+func (s *Search) ofDivision(ctx context.Context, requests []request) (*Choice, error) {
+	problem, err := s.divided(ctx, requests)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.run(ctx, problem, s.conditionOnMembers(ctx, problem))
+	if set == nil || err != nil {
+		return nil, err
+	}
+	return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
+}
+
+func (s *Search) divided(ctx context.Context, requests []request) (*Problem, error) {
+	return newProblem(&Problem{Group: s.Group, requests: requests, takes: func(node int, load Load) bool { return s.hasRoom(ctx, node, load) }})
+}
+
+// hasRoom reports whether a node takes a load in addition to the pods of the group that run there.
+func (s *Search) hasRoom(ctx context.Context, node int, load Load) bool {
+	return load.Pods() <= s.free(node) && s.takes(ctx, node, load)
+}
+
+// conditionOnMembers returns the condition on sets of members that have loads already, or nil.
+func (s *Search) conditionOnMembers(ctx context.Context, p *Problem) *condition {
+	if p.ReadsDevices {
+		// The claim has a constraint that excludes members of the same node.
+		return nil
+	}
+	c := &condition{eachNodeOnce: !p.isPlain()}
+	if s.Hosts != nil && s.Hosts.Compete() {
+		c.accept = func(chosen []member) bool {
+			together, err := s.Hosts.Together(ctx, membersOf(chosen, len(s.Kinds)))
+			if err != nil {
+				// The error ends the search.
+				s.err = err
+			}
+			return together || s.err != nil
+		}
+	}
+	if !c.eachNodeOnce && c.accept == nil {
+		return nil
+	}
+	return c
+}
+
+// membersOf returns the members of a choice. Members that are placed may have no load.
+func membersOf(chosen []member, kinds int) []Member {
+	members := make([]Member, len(chosen))
+	for i, m := range chosen {
+		members[i] = Member{Node: m.node, Load: append(Load{}, m.load...), Set: m.set}
+		if m.load == nil {
+			members[i].Load = make(Load, kinds)
+		}
+	}
+	return members
+}
+
+// divisions yields the ways to divide pods into loads, as requests. Ways with fewer nodes come first. Within a number of nodes, ways
+// whose first nodes get more pods, and more pods of earlier kinds, come first.
+func (s *Search) divisions(kinds []int) iter.Seq[[]request] {
+	return func(yield func([]request) bool) {
+		pods, placed := Load(kinds).Pods(), s.placed()
+		if s.podsPerNode() == 1 || pods == 0 {
+			yield(unitLoads(kinds, placed))
+			return
+		}
+		most := min(pods, len(s.Nodes)-placed, v1alpha1.MaxNodeSetSize-placed)
+		for others := 0; others <= most; others++ {
+			d := &divider{perNode: s.podsPerNode(), yield: yield}
+			if !d.divide(append([]int{}, kinds...), pods, placed, others, nil) {
+				return
+			}
+		}
+	}
+}
+
+// unitLoads returns a request for each kind of pods, with one pod on each node.
+func unitLoads(kinds []int, placed int) (all []request) {
+	if placed > 0 {
+		all = append(all, request{name: placedPrefix, count: placed, placed: true, load: make(Load, len(kinds))})
+	}
+	for kind, count := range kinds {
+		if count > 0 {
+			load := make(Load, len(kinds))
+			load[kind] = 1
+			all = append(all, request{name: otherPrefix + strconv.Itoa(kind), count: count, kind: kind, load: load})
+		}
+	}
+	return all
+}
+
+// divider divides pods into loads. The loads of placed nodes come first, and may be empty. Within the placed and within the other
+// nodes no load is greater than the load before it, so that each division occurs once.
+type divider struct {
+	perNode int
+	yield   func([]request) bool
+}
+
+// divide adds the loads of the remaining nodes. left holds the remaining pods of each kind, and pods is their sum. It returns false
+// once yield has.
+func (d *divider) divide(left []int, pods, placed, others int, loads []request) bool {
+	if pods > (placed+others)*d.perNode || pods < others {
+		return true
+	}
+	if placed+others == 0 {
+		return d.yield(counted(loads))
+	}
+	var last Load
+	if n := len(loads); n > 0 && loads[n-1].placed == (placed > 0) {
+		last = loads[n-1].load
+	}
+	next := request{placed: placed > 0}
+	least := 1
+	if next.placed {
+		least, placed = 0, placed-1
+	} else {
+		others--
+	}
+	for size := min(d.perNode, pods); size >= least; size-- {
+		ok := eachLoad(left, size, make(Load, 0, len(left)), func(load Load) bool {
+			if last != nil && compareLoads(load, last) > 0 {
+				return true
+			}
+			for kind, n := range load {
+				left[kind] -= n
+			}
+			next.load = slices.Clone(load)
+			ok := d.divide(left, pods-size, placed, others, append(loads, next))
+			for kind, n := range load {
+				left[kind] += n
+			}
+			return ok
+		})
+		if !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// compareLoads compares the numbers of pods first, and then the numbers of each kind.
+func compareLoads(a, b Load) int {
+	if a.Pods() != b.Pods() {
+		return a.Pods() - b.Pods()
+	}
+	return slices.Compare(a, b)
+}
+
+// eachLoad calls do for each load of size pods, with more pods of earlier kinds first, until do returns false.
+func eachLoad(left []int, size int, load Load, do func(Load) bool) bool {
+	kind := len(load)
+	if kind == len(left) {
+		return size > 0 || do(load)
+	}
+	for n := min(size, left[kind]); n >= 0; n-- {
+		if !eachLoad(left, size-n, append(load, n), do) {
+			return false
+		}
+	}
+	return true
+}
+
+// counted returns a request for each different load.
+func counted(loads []request) (all []request) {
+	for _, r := range loads {
+		if n := len(all); n > 0 && all[n-1].placed == r.placed && slices.Equal(all[n-1].load, r.load) {
+			all[n-1].count++
+			continue
+		}
+		r.count, r.name = 1, otherPrefix+strconv.Itoa(len(all))
+		if r.placed {
+			r.name = placedPrefix + strconv.Itoa(len(all))
+		}
+		all = append(all, r)
+	}
+	return all
+}

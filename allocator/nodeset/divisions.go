@@ -57,11 +57,8 @@ func (s *Search) chooseByPods(ctx context.Context, count int) (best *Choice, err
 				best = choice
 			}
 		}
-		if best != nil {
-			return best, nil
-		}
 	}
-	return nil, nil
+	return best, nil
 }
 
 // maxMembers limits the number of candidates of a search: nodes times kinds of pods.

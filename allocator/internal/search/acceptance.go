@@ -5,7 +5,6 @@ package search
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/celset/celset/allocator/internal/inventory"
 	"github.com/celset/celset/allocator/internal/plan"
@@ -28,10 +27,30 @@ type acceptance struct {
 	size    int
 	members []*inventory.Candidate
 	totals  []total
-	// groups maps positions to groups. taken and seen are sets of groups: taken holds the groups of the members, and seen is a
-	// buffer for narrow. All three are nil if each device has a group of its own.
-	groups      []int
+	// groups is nil if each device has a group of its own.
+	groups *groups
+}
+
+// groups holds the groups of devices.
+type groups struct {
+	// of maps positions to groups, and at maps groups to positions. largest is the size of the largest group.
+	of      []int
+	at      [][]int
+	largest int
+	// taken holds the groups of the members. seen is a buffer for a set of groups.
 	taken, seen bitset.Set
+}
+
+func newGroups(devices int, of func(position int) int) *groups {
+	g := &groups{of: make([]int, devices)}
+	for i := range g.of {
+		g.of[i] = of(i)
+		g.at = append(g.at, make([][]int, max(0, g.of[i]+1-len(g.at)))...)
+		g.at[g.of[i]] = append(g.at[g.of[i]], i)
+		g.largest = max(g.largest, len(g.at[g.of[i]]))
+	}
+	g.taken, g.seen = bitset.New(len(g.at)), bitset.New(len(g.at))
+	return g
 }
 
 // total is a [plan.Total] in a search.
@@ -57,13 +76,8 @@ func (s *Search) newAcceptance(of *plan.Acceptance, all []Alternatives) *accepta
 	for _, t := range of.Totals {
 		a.totals = append(a.totals, newTotal(t, s.Inventory.Candidates))
 	}
-	if of.Group != nil && len(s.Inventory.Candidates) > 0 {
-		a.groups = make([]int, len(s.Inventory.Candidates))
-		for i := range a.groups {
-			a.groups[i] = of.Group(i)
-		}
-		most := slices.Max(a.groups)
-		a.taken, a.seen = bitset.New(most+1), bitset.New(most+1)
+	if of.Group != nil {
+		a.groups = newGroups(len(s.Inventory.Candidates), of.Group)
 	}
 	return a
 }
@@ -92,10 +106,10 @@ func newTotal(of plan.Total, candidates []*inventory.Candidate) total {
 // Add implements [constraint.Constraint].
 func (a *acceptance) Add(_ *requests.Request, c *inventory.Candidate) (bool, error) {
 	if a.groups != nil {
-		if a.taken.Has(a.groups[c.Position]) {
+		if a.groups.taken.Has(a.groups.of[c.Position]) {
 			return false, nil
 		}
-		a.taken.Add(a.groups[c.Position])
+		a.groups.taken.Add(a.groups.of[c.Position])
 	}
 	a.members = append(a.members, c)
 	for i := range a.totals {
@@ -132,7 +146,7 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 	}
 	a.members = a.members[:len(a.members)-1]
 	if a.groups != nil {
-		a.taken.Remove(a.groups[c.Position])
+		a.groups.taken.Remove(a.groups.of[c.Position])
 	}
 }
 
@@ -147,20 +161,27 @@ func (a *acceptance) narrow(domain bitset.Set, left int) bool {
 			return false
 		}
 	}
-	return a.groups == nil || a.narrowGroups(domain, left)
-}
-
-// narrowGroups removes the devices whose group is taken. It returns false if the others belong to too few groups.
-func (a *acceptance) narrowGroups(domain bitset.Set, left int) bool {
-	a.seen.Clear()
-	for i := range domain.All() {
-		if group := a.groups[i]; a.taken.Has(group) {
-			domain.Remove(i)
-		} else {
-			a.seen.Add(group)
+	if a.groups == nil {
+		return true
+	}
+	for _, member := range a.members {
+		for _, position := range a.groups.at[a.groups.of[member.Position]] {
+			domain.Remove(position)
 		}
 	}
-	return a.seen.Count() >= left
+	return a.groups.areEnough(domain, left)
+}
+
+// areEnough reports whether the devices in the domain belong to at least count groups.
+func (g *groups) areEnough(domain bitset.Set, count int) bool {
+	if domain.Count() >= count*g.largest {
+		return true
+	}
+	g.seen.Clear()
+	for i := range domain.All() {
+		g.seen.Add(g.of[i])
+	}
+	return g.seen.Count() >= count
 }
 
 func (t *total) narrow(domain bitset.Set, left int) bool {

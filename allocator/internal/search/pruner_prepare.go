@@ -56,10 +56,26 @@ func (p *pruner) prepare() bool {
 		return false
 	}
 	p.bounds = bounds
+	p.divide()
 	if c.Goal != nil {
 		p.raise()
 	}
 	return true
+}
+
+// divide tells the bounds how many devices of each request a complete set contains, if no device is eligible for two requests.
+func (p *pruner) divide() {
+	if len(p.covered) == 1 {
+		return
+	}
+	parts := make([]bound.Part, len(p.covered))
+	for i, r := range p.covered {
+		if r.WantsAll() || i > 0 && p.eligible.At(i-1).Meets(p.later.At(i-1)) {
+			return
+		}
+		parts[i] = bound.Part{Of: p.eligible.At(i), Count: r.Count}
+	}
+	p.bounds.Divide(parts)
 }
 
 // mayRepeat reports whether a set may contain a device twice, because two covered requests can share it. Sets of bits can't

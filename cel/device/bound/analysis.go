@@ -31,6 +31,9 @@ const (
 // A Partial is a set that is partly chosen.
 type Partial = propagate.Partial
 
+// A Part is a set of devices that is part of every complete set with a fixed number of devices.
+type Part = propagate.Part
+
 // Effort is the amount of work for detecting that a partial set is infeasible.
 type Effort = propagate.Effort
 

@@ -68,6 +68,10 @@ func (b *Bounds) Infeasible(p propagate.Partial, effort propagate.Effort) bool {
 	return b.state.Infeasible(p, effort)
 }
 
+// Divide says that every complete set has a fixed number of devices of each part. The parts are disjoint, and apply to all later
+// calls.
+func (b *Bounds) Divide(parts []propagate.Part) { b.state.Divide(parts) }
+
 // Exceed requires that the value of a set exceeds the given value. It replaces earlier values. The analysis must be from
 // [AnalyzeGoal].
 func (b *Bounds) Exceed(value int64) {

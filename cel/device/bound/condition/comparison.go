@@ -4,6 +4,7 @@
 package condition
 
 import (
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
@@ -41,6 +42,13 @@ type Comparison struct {
 // Bound compares the bounds of the two numbers.
 func (n Comparison) Bound(s *propagate.State) outcome.Outcome {
 	return outcome.Compare(n.Relation, n.Left.Number(s), n.Right.Number(s))
+}
+
+// Narrow implements [propagate.Uniform].
+func (n Comparison) Narrow(s *propagate.State, device int, to bitset.Set) bool {
+	left, ok := n.Left.(propagate.Uniform)
+	right, both := n.Right.(propagate.Uniform)
+	return ok && both && left.Narrow(s, device, to) && right.Narrow(s, device, to)
 }
 
 // Negation returns the opposite comparison if there is one. It fails where the comparison fails.

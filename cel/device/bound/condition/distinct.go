@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/celset/celset/cel/device/bitset"
 	"github.com/celset/celset/cel/device/bound/outcome"
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
@@ -62,6 +63,24 @@ func (n distinctSize) Number(s *propagate.State) outcome.Number {
 		rest -= count
 	}
 	return outcome.Number{Least: int64(least), Most: int64(chosen + min(m.most, len(others)))}
+}
+
+// Narrow implements [propagate.Uniform]: devices with equal values count equally.
+func (n distinctSize) Narrow(s *propagate.State, device int, to bitset.Set) bool {
+	c := s.Column(n.leaf)
+	if c == nil || !narrowToList(s, n.list, device, to) {
+		return false
+	}
+	if !c.Groups.Known.Has(device) {
+		return false
+	}
+	for _, with := range c.Groups.Members {
+		if with.Has(device) {
+			to.Keep(with)
+			break
+		}
+	}
+	return true
 }
 
 // unionSize is list.map(x, values).flatten().distinct().size().

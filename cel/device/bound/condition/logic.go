@@ -15,6 +15,9 @@ type Constant struct{ Value int64 }
 // Number returns the constant.
 func (c Constant) Number(*propagate.State) outcome.Number { return outcome.Exactly(c.Value) }
 
+// Narrow implements [propagate.Uniform].
+func (c Constant) Narrow(*propagate.State, int, bitset.Set) bool { return true }
+
 type verdict struct{ Outcome outcome.Outcome }
 
 func (v verdict) Bound(*propagate.State) outcome.Outcome { return v.Outcome }

@@ -22,7 +22,10 @@ func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	if s.Left <= 0 {
 		m.possible.Clear()
 	}
-	if _, all := list.(AllDevices); !all {
+	switch _, all := list.(AllDevices); {
+	case all:
+	case m.keepRow(s, list):
+	default:
 		for _, devices := range []bitset.Set{m.chosen, m.possible} {
 			for i := range devices.All() {
 				switch list.membership(s, i) {
@@ -35,16 +38,47 @@ func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 			}
 		}
 	}
-	if s.Left > 0 {
-		count := m.possible.Count()
-		m.most = min(s.Left, count)
-		// If too few devices are possible, there is no completion.
-		m.fewest = min(m.most, max(0, s.Left-(s.Domain.Count()-count)))
-	}
+	m.fewest, m.most = s.JoiningOf(m.possible)
 	if m.most == 0 {
 		m.possible.Clear()
 	}
 	return m, true
+}
+
+// keepRow removes the devices that are not in the list, if a predicate of single devices decides that for each device.
+func (m members) keepRow(s *propagate.State, list DeviceList) bool {
+	p, over, ok := predicateOver(list, 0, nil)
+	if !ok || len(p.Slots) != 1 {
+		return false
+	}
+	row := p.Row(s, over)
+	if !row.Exact || !s.Spend() {
+		return false
+	}
+	m.chosen.Keep(row.Yes)
+	m.possible.Keep(row.Yes)
+	return true
+}
+
+// narrowToList removes the devices that the list distinguishes from a device.
+func narrowToList(s *propagate.State, list DeviceList, device int, to bitset.Set) bool {
+	if _, all := list.(AllDevices); all {
+		return true
+	}
+	p, over, ok := predicateOver(list, 0, nil)
+	if !ok || len(p.Slots) != 1 {
+		return false
+	}
+	row := p.Row(s, over)
+	switch {
+	case !row.Exact:
+		return false
+	case row.Yes.Has(device):
+		to.Keep(row.Yes)
+	default:
+		to.Drop(row.Yes)
+	}
+	return true
 }
 
 func (m members) giveBack(s *propagate.State) {

@@ -3,11 +3,16 @@
 
 package propagate
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/celset/celset/cel/device/bitset"
+)
 
 // Infeasible propagates the conjuncts of a problem to a fixpoint:
 //
-//   1. Each active conjunct is propagated in turn until none of them changes the state (toFixpoint). A subsumed conjunct
+//   1. Devices of complete parts are removed (propagateParts).
+//      Each active conjunct is propagated in turn until none of them changes the state (toFixpoint). A subsumed conjunct
 //      becomes inactive.
 //   2. The numbers of devices that single conjuncts still need are added up (demandsOfConjuncts).
 //   3. If the effort is Thorough, each possible device is tried with each conjunct without a propagator (probe).
@@ -24,7 +29,7 @@ import "slices"
 func (s *State) propagateAll(effort Effort) bool {
 	s.active = append(s.active[:0], s.Conjuncts...)
 	for {
-		if !s.toFixpoint() {
+		if !s.propagateParts() || !s.toFixpoint() || !s.propagateParts() {
 			return false
 		}
 		s.Removed = false
@@ -74,18 +79,38 @@ func (s *State) toFixpoint() bool {
 	return s.Left >= 0 && s.Domain.Count() >= s.Left
 }
 
-// probe chooses each possible device in turn and removes it if the condition is then false in every completion.
+// Uniform is a condition or a quantity that can tell which devices affect it equally.
+type Uniform interface {
+	// Narrow removes from the set of devices those that the condition distinguishes from a device of the set. It returns false if
+	// the condition may distinguish any two devices.
+	Narrow(s *State, device int, to bitset.Set) bool
+}
+
+// probe chooses each possible device in turn and removes it if the condition is then false in every completion. Of devices that
+// the condition does not distinguish, only the first is chosen.
 func (s *State) probe(c Condition) {
 	if s.Left == 0 || IsOpen(c) {
 		return
 	}
 	s.Shallow = true
-	possible := s.Borrow(s.Domain)
-	for i := range possible.All() {
-		if s.IsRefutedBy(c, i) {
+	possible, equal := s.Borrow(s.Domain), s.Borrow(s.Domain)
+	uniform, isUniform := c.(Uniform)
+	for i := possible.Next(0); i >= 0; i = possible.Next(i + 1) {
+		equal.SetTo(possible)
+		isUniform = isUniform && uniform.Narrow(s, i, equal)
+		if isUniform {
+			s.narrowToPart(i, equal)
+			possible.Drop(equal)
+		}
+		switch {
+		case !s.IsRefutedBy(c, i):
+		case isUniform:
+			s.Drop(equal)
+		default:
 			s.Remove(i)
 		}
 	}
+	s.GiveBack(equal)
 	s.GiveBack(possible)
 	s.Shallow = false
 }

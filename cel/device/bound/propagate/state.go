@@ -137,8 +137,10 @@ type search struct {
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
-	ctx       context.Context
-	budget    *cel.Budget
+	// parts is empty unless each complete set has a fixed number of devices of each part.
+	parts  []Part
+	ctx    context.Context
+	budget *cel.Budget
 }
 
 // call is set at the start of each call of Bound, Infeasible or Most.

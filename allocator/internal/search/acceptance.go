@@ -12,11 +12,12 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// acceptance applies a [plan.Acceptance] in a search. It is a constraint that comes before all others of the claim.
+// acceptance checks the condition of the allocator's caller ([plan.Acceptance]) during a search. It comes before all other
+// constraints of the claim.
 //
-// r is the number of devices that a partial set lacks. The total of a completion is at most the sum of the set's weights plus
-// the r greatest weights in the domain. If this bound is below the least sum, no completion exists. If a device together with
-// the r-1 greatest weights stays below the least sum, the device leaves the domain.
+// A partial set still needs r devices. The total of a complete set is at most the sum of the weights of the chosen devices plus
+// the r greatest weights in the domain. If this upper bound is below the least sum, the search gives up the partial set. A
+// device leaves the domain if its weight plus the r-1 greatest weights is too small to reach the least sum.
 type acceptance struct {
 	*plan.Acceptance
 	search *Search
@@ -26,13 +27,13 @@ type acceptance struct {
 	totals  []total
 }
 
-// total is a [plan.Total] in a search.
+// total is the state of one inequality ([plan.Total]) during a search.
 type total struct {
 	least int
-	// weights maps positions to weights of candidates. levels holds the positions of each weight, the greatest first.
+	// weights maps the position of a candidate to its weight. levels groups the positions by weight, in descending order.
 	weights []int
 	levels  []level
-	// sum is the sum of the weights of the members.
+	// sum is the sum of the weights of the chosen devices.
 	sum int
 }
 
@@ -114,8 +115,8 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (a *acceptance) Len() int { return len(a.members) }
 
-// narrow removes devices from the domain that belong to no set of the members and left more devices. It returns false if no such
-// set exists.
+// narrow removes each device from the domain that can't be one of the left devices that complete the set. It returns false if
+// the domain has no devices that complete the set.
 func (a *acceptance) narrow(domain bitset.Set, left int) bool {
 	for i := range a.totals {
 		if !a.totals[i].narrow(domain, left) {
@@ -141,7 +142,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 		return false
 	}
 	for _, level := range t.levels {
-		// In the bound, a device of this level takes the place of the smallest of the greatest weights.
+		// The upper bound for a set with a device of this level: the device replaces the lightest device counted in sum.
 		if sum-last+level.weight < t.least {
 			domain.Drop(level.at)
 		}
@@ -149,7 +150,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 	return true
 }
 
-// key returns a string that is equal for devices with equal weights.
+// key returns a string that is equal for two devices if every total gives them equal weights.
 func (a *acceptance) key(position int) string {
 	key := ""
 	for i := range a.totals {

@@ -207,7 +207,7 @@ func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.Resou
 	}
 }
 
-// plainNode draws a node with one slice whose devices have only attributes, and sometimes capacities.
+// plainNode draws a node with one or two slices. The devices have attributes, sometimes capacities, and rarely allow sharing.
 func plainNode(t *rapid.T) scenario {
 	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{4, 6, 7, 7, 8, 8}).Draw(t, "devices"))
 	capacity := oneIn(t, 2, "capacity")

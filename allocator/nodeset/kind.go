@@ -12,14 +12,14 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ofOnePod holds labels that differ between the pods of a group and don't affect the choice of nodes.
+// ofOnePod lists labels that differ between the pods of a group but don't affect the choice of nodes.
 var ofOnePod = []string{
 	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
 }
 
-// KindOf returns a key that is equal for pods that are equal in everything that filters read. claims holds a text for each claim
-// of the pod, which is equal for claims with equal requests.
+// KindOf returns a key for a pod. Two pods have the same key if they are equal in everything that the scheduler's filters read.
+// claims holds a text for each claim of the pod. Claims with equal requests have equal texts.
 func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
 	labels := maps.Clone(pod.Labels)
 	for _, name := range ofOnePod {
@@ -46,7 +46,7 @@ func KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, err error) {
 	return sha256.Sum256(raw), err
 }
 
-// volumesThatMatter returns the volumes that affect the choice of nodes.
+// volumesThatMatter returns the volumes that may affect the choice of nodes.
 func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
 	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
 		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil

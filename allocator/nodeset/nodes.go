@@ -15,32 +15,32 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Node is a node that may be in a set.
+// Node is a candidate for a set of nodes.
 type Node struct {
 	Name   string
 	Labels map[string]string
 	// Slices holds the ResourceSlices of the node.
 	Slices []*resourceapi.ResourceSlice
-	// Placed is true if pods of the group run on the node.
+	// Placed is true if the node already runs pods of the group.
 	Placed bool
-	// Elsewhere is true if the specification of the pods excludes the node.
+	// Elsewhere is true if the specification of the pods excludes the node, for example by a node selector.
 	Elsewhere bool
-	// Takes reports, for each kind of pods, whether the node can take one. Free is the number of further pods of the group that may
-	// run there; 0 means one.
+	// Takes is indexed by the kind of pods. An entry is true if the node can take a pod of this kind. Free is the number of
+	// further pods of the group that may run on the node. It is used only if a node may run several pods of the group.
 	Takes []bool
 	Free  int
-	// Sets holds, for each kind, the possible sets of devices of a pod, if expressions read devices. Has holds the set of a running
-	// pod.
+	// Sets is indexed by the kind of pods and lists the sets of devices that a pod can get on the node. Has is the set of a pod
+	// of the group that already runs there. Both are used only if expressions read devices.
 	Sets [][]Set
 	Has  Set
 }
 
-// reading holds the properties of nodes that expressions read.
+// reading describes the properties of nodes that expressions read.
 type reading struct {
 	labels, attributes map[string]bool
-	// all is true if expressions may read any property, because the names in them can't be determined.
+	// all is true if the names of the properties can't be determined, so that expressions may read any property.
 	all, capacity bool
-	// devices is true if expressions read the devices that pods get.
+	// devices is true if expressions read the devices of pods.
 	devices bool
 }
 
@@ -64,11 +64,11 @@ func readingOf(expressions []*device.Expression) reading {
 	return r
 }
 
-// member is a candidate for a set: a node, and the devices that a pod gets there if expressions read devices. A node then has a
-// member for each kind of pods and each set of devices.
+// member is a candidate for the search: a node. If expressions read devices, a node has a member for each kind of pods and each
+// set of devices that a pod of this kind can get.
 type member struct {
-	// node is the index of the node. kind is the kind of the pod, and set is an index in Node.Sets; both are 0 if expressions read no
-	// devices.
+	// node is the index of the node. kind is the kind of the pod, and set is the index in Node.Sets. kind and set are 0 if
+	// expressions read no devices.
 	node, kind, set int
 	properties
 }
@@ -78,8 +78,8 @@ func (m member) Properties() (map[resourceapi.QualifiedName]resourceapi.DeviceAt
 	return m.attributes, m.capacity
 }
 
-// members returns the candidates for a set. If all labels may be read, it leaves out nodes with more labels than the cost limit of
-// expressions allows.
+// members returns the candidates for a set. If expressions may read all labels, it leaves out nodes with more labels than the
+// cost limit of expressions allows.
 func (p *Problem) members(nodes []Node, r reading) []member {
 	all := make([]member, 0, len(nodes))
 	for i := range nodes {
@@ -113,7 +113,7 @@ func (p *Problem) members(nodes []Node, r reading) []member {
 	return all
 }
 
-// ofNode returns the properties of a node that are read.
+// ofNode returns those properties of a node that expressions read.
 func (r *reading) ofNode(n *Node) properties {
 	result := properties{attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
 	for key, value := range n.Labels {
@@ -129,12 +129,12 @@ func (r *reading) ofNode(n *Node) properties {
 	return result
 }
 
-// mark adds an attribute of type bool, for the selectors of requests.
+// mark adds a boolean attribute, which the selectors of requests read.
 func (m *member) mark(name string, is bool) {
 	m.attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
 }
 
-// with returns the member with the devices of a set.
+// with returns a copy of the member for a pod that gets the given set of devices.
 func (p *Problem) with(m member, set *Set) member {
 	m.attributes = maps.Clone(m.attributes)
 	m.attributes[device.NodeDevices] = set.devices
@@ -153,14 +153,14 @@ func (p *Problem) with(m member, set *Set) member {
 	return m
 }
 
-// properties holds the attributes and capacities of a device, or the ones that several devices share.
+// properties holds the attributes and capacities of one device, or those that several devices have in common.
 type properties struct {
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	capacity   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
 }
 
-// inCommon returns the properties that all devices of a driver share in the current slices of their pools. It leaves out a
-// property if drivers have different values.
+// inCommon returns the properties that all devices of a driver have in common, in the latest slices of their pools. If two
+// drivers have different values for a property, it leaves out the property.
 func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	type pool struct{ driver, name string }
 	generations := map[pool]int64{}
@@ -205,7 +205,7 @@ func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	return result
 }
 
-// of returns the properties that expressions read from a device. Names without a domain get the driver as their domain.
+// of returns those properties of a device that expressions read. A name without a domain gets the driver as its domain.
 func (r reading) of(driver string, d *resourceapi.Device) properties {
 	full := func(name resourceapi.QualifiedName) resourceapi.QualifiedName {
 		if strings.Contains(string(name), "/") {
@@ -228,7 +228,7 @@ func (r reading) of(driver string, d *resourceapi.Device) properties {
 	return p
 }
 
-// keepCommon removes properties that another device lacks or has with different values.
+// keepCommon removes the properties that other lacks or has with different values.
 func (p *properties) keepCommon(other properties) {
 	for name, value := range p.attributes {
 		if o, has := other.attributes[name]; !has || !view.IsSameValue(&value, &o) {

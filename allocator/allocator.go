@@ -122,7 +122,7 @@ func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
-// WithPrepared returns an allocator that uses the prepared claims in more in addition to those in a.
+// WithPrepared returns an allocator that uses the prepared claims in more in addition to its own.
 func (a *Allocator) WithPrepared(more Prepared) *Allocator {
 	return &Allocator{planner: a.planner.WithPrepared(more)}
 }
@@ -164,11 +164,11 @@ func (a *Allocator) Stats() Stats {
 }
 
 // PolicyValues returns the values of policies for the devices allocated to a claim on a node. The devices must be free in the
-// state of the Allocator. The values are those that [Allocator.AllocateWithDetails] would return if it chose these devices now.
-// They may differ from the values at the time of the allocation, because other devices were in use then.
+// state of the Allocator. [Allocator.AllocateWithDetails] would return the same values if it chose these devices now. The
+// values may differ from the values at the time of the allocation, because other devices were in use then.
 //
 // PolicyValues leaves out preferences that are expressions, because their values depend only on the devices. It returns an
-// error if a device is missing, or an error with which Allocate fails on all nodes.
+// error if a device is missing, or if Allocate would fail on all nodes.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

@@ -11,7 +11,7 @@ type (
 	Cache = plan.Cache
 	// CacheOption configures a [Cache].
 	CacheOption = plan.CacheOption
-	// Refusals reports for which nodes the cache stores that the claims don't fit ([Allocator.RefusalsOf]).
+	// Refusals finds the nodes with a cached result that the claims don't fit ([Allocator.RefusalsOf]).
 	Refusals = plan.Refusals
 	// Acceptance is a condition on complete sets, in addition to the constraints of the claim ([WithAcceptance]).
 	Acceptance = plan.Acceptance

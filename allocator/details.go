@@ -68,7 +68,7 @@ func MostAsked(counts map[Shape]int) []Shape { return shape.MostAsked(counts) }
 // only.
 func AskedFrequency(count int) int { return shape.AskedFrequency(count) }
 
-// UsualShapes returns default shapes for a constraint that no claim asks for yet, those with most devices first.
+// UsualShapes returns default shapes for a constraint that no claim asks for yet, in descending order of devices.
 func UsualShapes(class, constraint string) []Shape { return shape.Usual(class, constraint) }
 
 // SetCount is the number of sets of a shape that can be allocated at the same time.

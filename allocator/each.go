@@ -35,7 +35,7 @@ type AllocatedDevice struct {
 // AllocateEach calls yield for each possible allocation of the claims on the node, in the order of the search, until yield
 // returns false. It ignores preferences. Without preferences the first allocation is the result of Allocate. If several
 // allocations differ only in devices that are equal in read and in everything that the claims read, AllocateEach may yield only
-// the first of them. After the last allocation it returns an error with which Allocate would fail.
+// the first of them. After the last allocation it returns the error of Allocate, or nil.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
 	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
 	on, err := p.On(node)

@@ -185,7 +185,7 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 	return found, true
 }
 
-// devicesFor returns those of the found devices that the preference covers.
+// devicesFor returns the found devices that the preference covers.
 func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Device {
 	var result []*device.Device
 	for _, r := range found.Results[w.claim].Devices.Results {

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// publishing is one order in which a machine lists its devices in slices.
+// publishing is one way to order the devices of a machine in slices.
 type publishing struct {
 	order  string
 	slices func(devices []resourceapi.Device) []*sliceBuilder

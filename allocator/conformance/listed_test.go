@@ -104,8 +104,8 @@ func stripListed(c *scenario.Case) bool {
 	return changed || len(c.Allocated)+len(c.Shares) < before
 }
 
-// stripRefusals removes the constraints because of which upstream's search ended with an error: one of them refuses a device of
-// a request for all devices. Our search continues in this case.
+// stripRefusals removes the constraints that ended upstream's search with an error: one of them refuses a device of a request
+// for all devices. Our search continues in this case.
 func stripRefusals(c *scenario.Case, theirs outcome) bool {
 	if theirs.kind != fatal || !strings.Contains(theirs.err.Error(), "because a claim constraint would not be satisfied") {
 		return false

@@ -191,7 +191,7 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	a, err := allocator.NewAllocator(context.Background(), given.Features, given.state, scenario.ClassLister(given.Classes), given.Slices,
 		selectorCache(c), append([]allocator.Option{
 			allocator.WithEnvironment(environment),
-			// Always analyze the expression. The cases are smaller than the threshold from which an analysis pays off.
+			// Always analyze the expression. The cases are too small for the default threshold.
 		}, options...)...)
 	if err != nil {
 		return outcome{kind: fatal, err: err}, allocator.Stats{}
@@ -213,7 +213,7 @@ const (
 	experimental variant = "experimental" // with any alpha feature
 )
 
-// variantMutex guards the global variable by which upstream selects a variant.
+// variantMutex guards upstream's global variable for the selected variant.
 var variantMutex sync.Mutex
 
 // upstream runs a variant of upstream's allocator on the case.

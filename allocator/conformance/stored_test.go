@@ -49,7 +49,7 @@ func hasCELConstraints(c *scenario.Case) bool {
 	return false
 }
 
-// storeFolder is the folder in which tests store failing cases. If it is empty, they store no cases.
+// storeFolder is the folder where tests store failing cases. If it is empty, they store no cases.
 var storeFolder = flag.String("conformance.store", "", "folder to store the reduced case of a failure in, such as testdata")
 
 func TestMain(m *testing.M) {

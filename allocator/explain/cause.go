@@ -161,8 +161,7 @@ func (p *Problem) with(change func(*Problem)) *Problem {
 	return &result
 }
 
-// edited returns the problem with edit applied to each slice for which has returns true. It returns nil if there is no such
-// slice.
+// edited returns the problem with edit applied to each slice that has selects. It returns nil if there is no such slice.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -187,8 +186,8 @@ func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	return name == "" || name == node.Name
 }
 
-// editedDevices returns the problem with edit applied to each device that may be on the node and for which has returns true. It
-// returns nil if there is no such device.
+// editedDevices returns the problem with edit applied to each device that has selects and that may be on the node. It returns
+// nil if there is no such device.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })

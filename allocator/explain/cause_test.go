@@ -67,8 +67,7 @@ func drawWorld(t *rapid.T) (w world) {
 	return w
 }
 
-// problem returns the problem of the world without the causes of the given kinds and without the claims for which gone returns
-// true.
+// problem returns the problem of the world without the causes of the given kinds and without the claims that gone selects.
 func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim string) bool) *explain.Problem {
 	claim := wanting("c", w.count)
 	p := problem(t, topology.Topology{}, claim)

@@ -99,7 +99,7 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 		at.conjuncts = texts[:len(texts):len(texts)]
 		all = append(all, at)
 	}
-	// The last condition stands for all conjuncts. Without conjuncts, cut keeps the original constraint.
+	// The last condition has all conjuncts. Without conjuncts, cut keeps the original constraint.
 	all[len(all)-1].conjuncts = nil
 	return all, nil
 }
@@ -152,7 +152,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	return err
 }
 
-// define adds a definition with an unused name to a claim, and returns the name by which a constraint refers to it.
+// define adds a definition with an unused name to a claim, and returns the name for a constraint to refer to it.
 func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConstraint) (*resourceapi.FullyQualifiedName, error) {
 	definition.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind}
 	definition.Name = unusedName(devices)

@@ -35,13 +35,13 @@ const maxConflict = 32
 
 type counter struct{ driver, pool, set, name string }
 
-// limits is a changed problem in which the limit of each counter can be turned on separately.
+// limits is a changed problem. The limit of each counter can be turned on separately.
 type limits struct {
 	*Problem
 	node *v1.Node
 	// used maps each counter to the amount that devices in use consume.
 	used map[counter]resource.Quantity
-	// with returns the problem with limits only for the counters for which limited returns true.
+	// with returns the problem with limits only for the counters that limited selects.
 	with func(limited func(counter) bool) *Problem
 	// results is the allocation that was found last.
 	results []resourceapi.AllocationResult
@@ -74,7 +74,7 @@ func namedCounters(counters []string) string {
 	return "not enough counters are free: " + listed(counters)
 }
 
-// limits returns those changed problems of step 1 for which the claims fit.
+// limits returns the changed problems of step 1 whose claims fit.
 func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (all []*limits, err error) {
 	used := p.usedCounters(p.Allocated)
 	add := func(with func(limited func(counter) bool) *Problem) error {
@@ -115,8 +115,7 @@ func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourcea
 
 func nothing(counter) bool { return false }
 
-// solve reports whether the claims fit if only the counters for which limited returns true have limits. It stores the
-// allocation.
+// solve reports whether the claims fit if only the counters that limited selects have limits. It stores the allocation.
 func (l *limits) solve(ctx context.Context, limited func(counter) bool) (bool, error) {
 	p := l.with(limited)
 	results, err := p.fits(ctx, l.node, p.Claims, p.Allocated)

@@ -127,7 +127,7 @@ func (w *partitioned) satisfies(set uint) bool {
 	return (w.constraint != "profile" || len(profiles) == 1) && (w.constraint != "sum" || sum <= w.most)
 }
 
-// inUse returns the set of devices in use, without devices of the claims for which gone returns true.
+// inUse returns the set of devices in use, without devices of the claims that gone selects.
 func (w *partitioned) inUse(gone func(owner int) bool) (set uint) {
 	for i, p := range w.partitions {
 		if p.owner > 0 && !p.admin && !gone(p.owner) {
@@ -162,7 +162,7 @@ func (w *partitioned) fits(taken uint, limits amounts) bool {
 	})
 }
 
-// minus returns a without the amounts in used, for the counters for which of returns true.
+// minus subtracts the amounts in used from a. It subtracts only amounts of counters selected by the function of.
 func (a amounts) minus(used amounts, of func(string) bool) amounts {
 	left := amounts{}
 	for c, n := range a {
@@ -301,7 +301,7 @@ func TestCountersByBruteForce(t *testing.T) {
 	require.Len(t, seen, 7, "the generator has lost a case: %v", seen)
 }
 
-// only returns the amounts of the counters for which of returns true.
+// only returns the amounts of the counters selected by the function of.
 func (a amounts) only(of func(string) bool) amounts {
 	left := maps.Clone(a)
 	maps.DeleteFunc(left, func(c string, _ int64) bool { return !of(c) })
@@ -360,8 +360,8 @@ func (w *partitioned) alone(taken uint, limits func(limited func(string) bool) a
 	})
 }
 
-// requireBlocked checks that the named counters are those that block alone or, if there are none, a minimal set that blocks
-// together.
+// requireBlocked checks that the message names exactly the counters that block alone. If no counter blocks alone, it must name
+// a minimal set of counters that block together.
 func (w *partitioned) requireBlocked(t *rapid.T, e *explain.Explanation, named amounts, taken uint, limits func(limited func(string) bool) amounts) {
 	names := slices.Sorted(maps.Keys(named))
 	if alone := w.alone(taken, limits); len(alone) > 0 {

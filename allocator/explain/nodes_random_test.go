@@ -99,7 +99,7 @@ func (w *fabric) all() (all []fabricDevice) {
 	return all
 }
 
-// fits tries all sets on a node. It ignores the given kinds of causes and the claims for which gone returns true.
+// fits tries all sets on a node. It ignores the given kinds of causes and the claims that gone selects.
 func (w *fabric) fits(node int, without sets.Set[string], gone func(owner int) bool) bool {
 	var usable []int64
 	for _, d := range w.all() {

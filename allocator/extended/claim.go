@@ -26,7 +26,7 @@ import (
 // ClaimName is the name of a claim that does not exist in the API server yet. No object can have this name.
 const ClaimName = v1alpha1.UnstoredClaimName
 
-// ClassOf returns the DeviceClass for an extended resource, or nil if there is none.
+// ClassOf returns the DeviceClass for an extended resource, or nil if no class has the resource.
 type ClassOf func(v1.ResourceName) *resourceapi.DeviceClass
 
 // Claim returns the claim for the extended resources of a pod, or nil if the pod needs no claim.
@@ -185,7 +185,7 @@ func reused(r request, lasting []request) (names []string, left int64) {
 	return names, left
 }
 
-// mostMissing returns, for each resource, the request in passing that needs most devices in addition to those of later
+// mostMissing returns, for each resource, the request in passing that needs most devices in addition to the devices of later
 // containers ([reused]).
 func mostMissing(passing, lasting []request) []request {
 	var requests []request

@@ -60,8 +60,8 @@ func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNode
 
 func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
 
-// groupsOf returns the groups of all claims with devices, the largest group first. It pins groups with a claim for which stays
-// returns true.
+// groupsOf returns the groups of all claims with devices, the largest group first. It pins a group if stays returns true for
+// one of its claims.
 func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range c.problem.Allocated {

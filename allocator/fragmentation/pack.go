@@ -125,7 +125,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 	return moved, node, nil
 }
 
-// isBetter reports whether the values of a are greater than those of b. The first preference with different values decides.
+// isBetter reports whether a has greater values than b. The first preference with different values decides.
 func isBetter(a, b []allocator.PreferenceValue) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i].Value != b[i].Value {

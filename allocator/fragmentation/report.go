@@ -187,8 +187,8 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// countingOrder returns the shapes in the order in which they are counted. Shapes with onlyUsual are last. So if the budget is
-// exhausted, these shapes are left out first.
+// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual are last. So if the budget is exhausted,
+// these shapes are left out first.
 func (c *cluster) countingOrder() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {

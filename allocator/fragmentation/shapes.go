@@ -55,7 +55,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// roundsOf returns the round in which each shape is chosen. In round 0 each namespace contributes the shape that its claims ask
+// roundsOf maps each shape to the round that chooses it. In round 0 each namespace contributes the shape that its claims ask
 // for most.
 func roundsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}

@@ -66,7 +66,7 @@ func Constraints(ctx context.Context, environment *device.Environment, claim *re
 	return all, nil
 }
 
-// Request is a request for which the search takes devices.
+// Request is a request that the search takes devices for.
 type Request struct {
 	// Name is the name of the request. For a request with alternatives, it is the name of the current alternative, such as
 	// "gpus/small".

@@ -96,7 +96,7 @@ func (s *Search) isTrivial(kinds []int, least, size int) bool {
 	return sum+size*smallest >= least
 }
 
-// subsets returns the subsets of the kinds for which a condition has an inequality.
+// subsets returns the subsets of the kinds that get an inequality in a condition.
 func subsets(kinds int) (all [][]int) {
 	if kinds > 3 {
 		all = append(all, kindsBelow(kinds))

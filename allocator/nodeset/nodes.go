@@ -153,7 +153,7 @@ func (p *Problem) with(m member, set *Set) member {
 	return m
 }
 
-// properties holds the attributes and capacities of one device, or those that several devices have in common.
+// properties holds the attributes and capacities of one device, or the common properties of several devices.
 type properties struct {
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	capacity   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity

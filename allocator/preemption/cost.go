@@ -21,7 +21,7 @@ type Pod struct {
 // Victim is a pod, or the pods of a group that can only be removed together. It has at least one pod.
 type Victim []Pod
 
-// Cost is the cost of removing a set of victims. Fields are compared in the order in which kube-scheduler compares nodes, see
+// Cost is the cost of removing a set of victims. Fields are compared in kube-scheduler's order for nodes, see
 // pickOneNodeForPreemption in k8s.io/kubernetes/pkg/scheduler/framework/preemption.
 type Cost struct {
 	// Violations is the number of removed pods that violate a disruption budget.

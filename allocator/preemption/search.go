@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// ExactVictims is the largest number of victims for which the search covers all sets.
+// ExactVictims is the largest number of victims whose sets are all searched.
 const ExactVictims = 16
 
 // UsualMaxQuestions is celset-scheduler's limit for the calls of Problem.Fits (questions) on a node.
@@ -65,7 +65,7 @@ type search struct {
 	// monotonic is true if removing a further victim never reduces the violations of disruption budgets.
 	monotonic bool
 	found     *Found
-	// fitting holds the sets for which Fits returned true, and lacking the sets for which it returned false.
+	// Fits returned true for the sets in fitting, and false for the sets in lacking.
 	fitting, lacking []bitset.Set
 	questions        int
 }

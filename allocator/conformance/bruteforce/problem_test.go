@@ -204,7 +204,7 @@ func TestSolveErrors(t *testing.T) {
 	}
 }
 
-// TestSolveEager checks the field Eager with an expression that fails for sets with which the claim can't be met.
+// TestSolveEager checks the field Eager with an expression that fails for sets that violate another constraint of the claim.
 func TestSolveEager(t *testing.T) {
 	fails := "1 / " + index("devices[0]") + " == 1"
 	notEqual := resourceapi.DeviceConstraint{DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(driver + "/index"))}

@@ -112,7 +112,7 @@ func (c *claim) extend(chosen []choice, index int, begun func(stage) error, visi
 }
 
 // subsets calls visit for each set of devices that the request could get if no other request existed. A request for all devices
-// has at most one set. It has none if it selects no device or if a selected device is not usable.
+// has at most one set. It has no set if it selects no device or if a selected device is not usable.
 func (r *request) subsets(visit func([]*device) (bool, error)) (goOn bool, err error) {
 	if r.all && (r.count == 0 || slices.Contains(r.usable, false)) {
 		return true, nil

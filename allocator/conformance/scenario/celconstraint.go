@@ -215,7 +215,7 @@ func (g *generator) expression(wanted int) string {
 		return grammar().Write(g.T, "failingExpression", nil)
 	}
 	scope := map[string][]string{}
-	// Requests may want 2^62 devices. Of a long range, draw only the first hundred numbers and the last number.
+	// Requests may want 2^62 devices. Draw only the first hundred numbers and the last number of a long range.
 	add := func(kind string, from, to int) {
 		for n := from; n <= to && n-from < 100; n++ {
 			scope[kind] = append(scope[kind], fmt.Sprint(n))

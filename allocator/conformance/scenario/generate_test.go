@@ -83,7 +83,7 @@ func TestSelectorsCompile(t *testing.T) {
 	})
 }
 
-// TestPlainest checks the smallest case, with which shrinking ends. It should be readable.
+// TestPlainest checks the smallest case. Shrinking ends with this case, so it should be readable.
 func TestPlainest(t *testing.T) {
 	rapid.MakeFuzz(func(t *rapid.T) {
 		c := Cases(CEL).Draw(t, "case")

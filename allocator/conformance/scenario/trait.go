@@ -30,7 +30,7 @@ var rareTraits = []string{
 }
 
 // These are paths to fields of a case. A path includes all elements of lists, all values of maps, and the targets of pointers.
-// {a,b} stands for both a and b.
+// {a,b} means both a and b.
 const (
 	allClaims    = "Claims.Spec.Devices."
 	allRequests  = allClaims + "Requests.{Exactly,FirstAvailable}"
@@ -361,7 +361,7 @@ func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 	})
 }
 
-// stripConsumers returns a function that makes the allocated devices for which of returns true consume no counters.
+// stripConsumers returns a function that makes allocated devices consume no counters if of returns true for them.
 func stripConsumers(of func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) func(*Case) bool {
 	return func(c *Case) (changed bool) {
 		allocated := slices.Clone(c.Allocated)

@@ -27,7 +27,7 @@ type Error struct {
 	Claim types.NamespacedName
 	// Constraint is the name of the constraint as messages show it.
 	Constraint string
-	// Node is the name of the node. Devices lists the devices for which the expression failed.
+	// Node is the name of the node. Devices lists the devices that the expression failed for.
 	Node    string
 	Devices []structured.DeviceID
 	// Reason is [cel.ReasonRuntime], [cel.ReasonType], [cel.ReasonCostLimit] or [cel.ReasonMemory].

@@ -30,7 +30,7 @@ func Published(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *res
 	return nil
 }
 
-// Scalar is a comparable value of an attribute. The zero value stands for lists and unknown types.
+// Scalar is a comparable value of an attribute. Lists and unknown types have the zero value.
 type Scalar struct {
 	kind  kind
 	text  string

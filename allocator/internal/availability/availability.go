@@ -41,7 +41,7 @@ type Availability struct {
 	owners []owner
 	// shares maps the position of a shared device to a stack: the amounts that each allocation of the search consumes.
 	shares map[int][]capacity.Amounts
-	// charged holds the positions of shared devices for which the search has taken counters. Shares with admin access take no
+	// charged holds the positions of shared devices whose counters the search has taken. Shares with admin access take no
 	// counters.
 	charged map[int]bool
 	// counters and groups have an entry for each pool that the search has needed so far.
@@ -51,7 +51,7 @@ type Availability struct {
 	unpublished map[*inventory.Pool]bool
 }
 
-// owner is a claim for which the search has taken a device.
+// owner is a claim with a device that the search has taken for it.
 type owner struct{ position, claim int }
 
 // New returns the availability of the devices of a node. allocated holds the positions of devices that earlier allocations use
@@ -205,7 +205,7 @@ func (a *Availability) CountersOf(p *inventory.Pool) *counter.Counters {
 	return a.counters[p]
 }
 
-// GroupsOf returns the compatibility groups of a pool, including those of allocated devices.
+// GroupsOf returns the compatibility groups of a pool, including the groups of allocated devices.
 func (a *Availability) GroupsOf(p *inventory.Pool) *counter.Groups {
 	if a.groups[p] == nil {
 		a.groups[p] = counter.NewGroups(p, a.isAllocated)

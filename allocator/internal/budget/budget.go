@@ -160,8 +160,8 @@ func NewAttempt(budget Budget) *Attempt {
 	return NewSeparate(budget, preferencesOf(budget))
 }
 
-// NewSeparate returns an unused budget. The limits in preferences apply to searches for better sets, and those in budget to all
-// other searches. It is for reports and for groups of pods, because NewAttempt derives the second limit for a single pod.
+// NewSeparate returns an unused budget. preferences limits searches for better sets, and budget limits all other searches. It
+// is for reports and for groups of pods, because NewAttempt derives the second limit for a single pod.
 func NewSeparate(budget, preferences Budget) *Attempt {
 	return &Attempt{
 		costLimit: budget.Cost, stepLimit: budget.Steps,
@@ -270,10 +270,10 @@ func (w *Work) Charge() {
 // request the first device changes slowest. So the current position determines the number of sets before it, although the
 // search skipped most of them without counting them.
 //
-// Take a request for k of n free devices, for which the devices at indices c0 < c1 < ... have been taken so far. A set comes
-// before this position if one of its devices is smaller and all devices before that device are the same. For c0, these are the
-// sets of k out of n devices, without the sets of k out of the n - c0 devices from c0 on. For c1, these are the sets of k-1 out
-// of the n - c0 - 1 devices after c0, without the sets of k-1 out of the n - c1 devices from c1 on, and so forth.
+// Take a request for k of n free devices. The search has taken the devices at indices c0 < c1 < ... for it. A set comes before
+// this position if one of its devices is smaller and all devices before that device are the same. For c0, these are the sets of
+// k out of n devices, without the sets of k out of the n - c0 devices from c0 on. For c1, these are the sets of k-1 out of the
+// n - c0 - 1 devices after c0, without the sets of k-1 out of the n - c1 devices from c1 on, and so forth.
 //
 // Example: the request is for 2 of 4 devices, and the search is at {1, 2}. C(4,2) - C(3,2) = 3 sets begin with 0 and come
 // before {1, 2}. C(2,1) - C(2,1) = 0 sets begin with 1 and come before {1, 2}. There are 6 sets, so 3 are left: {1, 2}, {1, 3}

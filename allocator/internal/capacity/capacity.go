@@ -65,8 +65,8 @@ func isAvailable(device *resourceapi.Device, name resourceapi.QualifiedName, amo
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Exceeded returns the first capacity of which a share consumes more than is available in addition to shares and rest. It
-// ignores capacities that the device lacks, unless the amount is negative.
+// Exceeded returns the first capacity with too little available for a share, in addition to shares and rest. It ignores
+// capacities that the device lacks, unless the amount is negative.
 func Exceeded(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]
@@ -162,7 +162,7 @@ func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityReques
 }
 
 // ceilToStep returns the smallest base + n*step that is at least amount. amount must be at least base. ok is false if the
-// result exceeds an int64. A step of 0 stands for a step that is too large.
+// result exceeds an int64. A step of 0 represents a step that is too large.
 func ceilToStep(amount, base, step int64) (int64, bool) {
 	if amount == base {
 		return base, true
@@ -225,7 +225,7 @@ func inRange(amount resource.Quantity, valid *resourceapi.CapacityRequestPolicyR
 	return (unit.value(amount)-unit.value(base))%step == 0
 }
 
-// unit is the unit in which calculations with steps count amounts.
+// unit is the unit of amounts in calculations with steps.
 type unit int
 
 const (

@@ -86,8 +86,8 @@ func (c *Counters) Left(counterSet string) map[string]resource.Quantity {
 // Devices that consume the same counter set can be allocated together only if all of them have a common compatibility group. A
 // device without groups can be combined only with devices without groups.
 
-// compatibility holds the groups that all devices allocated from a counter set have in common. The zero value stands for no
-// devices. A compatibility is replaced, never modified.
+// compatibility holds the groups that all devices allocated from a counter set have in common. The zero value means that there
+// are no such devices. A compatibility is replaced, never modified.
 type compatibility struct {
 	devices bool
 	// ungrouped is true if the devices have no groups. Otherwise groups holds the groups that all devices have in common.

@@ -119,7 +119,7 @@ func (s *Classes) store(name string, seen *seenClass) *seenClass {
 	return seen
 }
 
-// AddPrepared caches the versions of the classes with which the claims were prepared.
+// AddPrepared caches the versions of the classes that the claims were prepared with.
 func (s *Classes) AddPrepared(prepared Prepared) {
 	for _, c := range prepared {
 		c.classes.mutex.RLock()

@@ -108,7 +108,7 @@ type PreparedClaim struct {
 	definitions *ClaimDefinitions
 	// prefers is true if a preference covers one of the claim's requests.
 	prefers bool
-	// classes holds the versions of the classes with which the claim was prepared.
+	// classes holds the versions of the classes that the claim was prepared with.
 	classes *Classes
 	// content is the fingerprint that [ClaimContent] returned, or nil if it returned false.
 	content *fingerprint.Sum
@@ -179,8 +179,7 @@ func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassL
 	return ClaimContent(classes, claim)
 }
 
-// Content returns the content of the claim and of the classes with which it was prepared. ok is false if the content is
-// missing.
+// Content returns the content of the claim and of the classes that it was prepared with. ok is false if the content is missing.
 func (c *PreparedClaim) Content() (content Content, ok bool) {
 	if c.content == nil {
 		return content, false
@@ -196,7 +195,7 @@ func (c *PreparedClaim) IsFlawless() bool {
 		!slices.ContainsFunc(slices.Concat(m.Constraints, m.Preferences), func(d *Definition) bool { return d.Mistake != nil })
 }
 
-// ClassVersion returns the version of the class with which the claim was prepared, or "" if the class did not exist.
+// ClassVersion returns the version of the class that the claim was prepared with, or "" if the class did not exist.
 func (c *PreparedClaim) ClassVersion(name string) string {
 	return VersionOf(c.classes.Get(name))
 }
@@ -295,7 +294,7 @@ func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorT
 	return outcome, nil
 }
 
-// evaluators is the factor by which the size of a compiled selector is estimated from the size of the judge's program.
+// evaluators is the estimated size of a compiled selector in relation to the size of the judge's program.
 const evaluators = 2
 
 func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
@@ -361,7 +360,7 @@ func (c *PreparedClaim) MayHave(driver string) bool {
 // Err returns the error of the first selector of the claim that can't be used, or nil.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 
-// Generation returns the number of the selector set with which the claim was prepared, see [Preparer.Generation].
+// Generation returns the number of the selector set that the claim was prepared with, see [Preparer.Generation].
 func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 
 // Size returns the estimated size of the prepared claim without its selectors.

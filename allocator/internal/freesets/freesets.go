@@ -158,7 +158,7 @@ func isBroken(set []int32, broken bitset.Set) bool {
 	return false
 }
 
-// addConflicts extends setsByDevice: a device also breaks the sets that contain a device with which it conflicts.
+// addConflicts extends setsByDevice: a device also breaks the sets that contain a conflicting device.
 func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
 	all := make([][]int32, len(f.setsByDevice))
 	for position := range f.setsByDevice {

@@ -26,7 +26,7 @@ type Index struct {
 	// local maps the name of a node to the slices with this node name. other holds the slices without a node name.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
-	// noSlices stands for every node without slices of its own.
+	// noSlices represents every node without slices of its own.
 	noSlices nodeSlices
 	// dependent caches the inventories that depend on more than the slices with the name of the node.
 	dependent dependentInventories

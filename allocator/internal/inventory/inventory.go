@@ -37,7 +37,7 @@ type Inventory struct {
 	IsPlain bool
 	// Plain holds the positions of candidates that have only attributes and capacities.
 	Plain bitset.Set
-	// slices holds the slices from which the inventory was made. selfContained is true if the inventory depends only on these
+	// slices holds the slices that the inventory was made from. selfContained is true if the inventory depends only on these
 	// slices.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
@@ -185,7 +185,7 @@ type Candidate struct {
 	Device *resourceapi.Device
 	Slice  *resourceapi.ResourceSlice
 	Pool   *Pool
-	// Position is the index in Inventory.Candidates. This index is also the order in which the search tries devices.
+	// Position is the index in Inventory.Candidates. The search tries devices in the order of this index.
 	Position int
 	// Shared is true if the device allows multiple allocations and the feature ConsumableCapacity is on.
 	Shared bool

@@ -18,7 +18,7 @@ import (
 // result for claims with CEL constraints by everything that it depends on, with positions instead of devices. All devices must
 // be plain (isPlain), because taints, counters, shares, binding conditions and node selection make each node different.
 
-// answer returns the cached result. If there is none, it runs the searches.
+// answer returns the cached result. If the result is not cached, it runs the searches.
 func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
 	if kept == nil {
 		found, err := s.run()

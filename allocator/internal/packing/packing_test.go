@@ -113,7 +113,7 @@ func trySets(t *rapid.T) (beyond int) {
 	if len(first) < want {
 		beyond++
 	}
-	// isMost must be correct whatever the limit on work is.
+	// isMost must be correct for any limit on work.
 	some := Work{Left: rapid.Int64Range(0, 300).Draw(t, "work")}
 	partial, isMost := Most(sets, devices, reservations, &some)
 	requireDisjoint(t, sets, partial)

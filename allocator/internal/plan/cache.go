@@ -160,8 +160,8 @@ func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	return table, false
 }
 
-// tableOf returns the cached table, or calls create and caches the result. create gets a function with which the table reports
-// that it has grown by some bytes.
+// tableOf returns the cached table, or calls create and caches the result. create gets a function that the table calls when it
+// has grown by some bytes.
 func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
 	return tableKeeping(c, key, func(grown func(int)) (table T, bytes int, keeps *view.View) {
 		table, bytes = create(grown)

@@ -89,7 +89,7 @@ type Acceptance struct {
 	// Totals holds linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
 	// Accept reports whether a complete set that satisfies the totals is accepted. positions holds the positions of its devices
-	// on the node, in the order in which the search took the devices. If Accept is nil, every set is accepted.
+	// on the node, in the order of the search. If Accept is nil, every set is accepted.
 	Accept func(positions []int) bool
 }
 

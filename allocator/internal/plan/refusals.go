@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/allocator/internal/availability"
 )
 
-// Refusals finds nodes for which the cache stores that the claims don't fit, so that a scheduler can skip these nodes. It never
+// Refusals finds the nodes with a cached result that the claims don't fit, so that a scheduler can skip these nodes. It never
 // searches. Only one goroutine may use it.
 type Refusals struct {
 	plan *Plan

@@ -275,7 +275,7 @@ func (b *capacityBound) mostDemands(d *matchingDemand) int {
 	return room
 }
 
-// leastOf returns the minimum of the counts in a and b for each value. A nil map a stands for no limits.
+// leastOf returns the minimum of the counts in a and b for each value. A nil map a means that there are no limits.
 func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	if a == nil {
 		return b

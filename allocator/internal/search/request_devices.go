@@ -21,7 +21,7 @@ type RequestDevices struct {
 	// Unusable holds devices that pass the selectors but can't be used. They have a taint that the request does not tolerate,
 	// or need a feature that is off or that the node lacks.
 	Unusable []structured.DeviceID
-	// Failed holds the devices for which a selector failed. No other field includes these devices.
+	// Failed holds the devices that a selector failed for. No other field includes these devices.
 	Failed []structured.DeviceID
 }
 

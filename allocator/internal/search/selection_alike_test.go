@@ -23,8 +23,8 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 	return devices
 }
 
-// judged returns whether each device passes the selectors of the first request. evaluated is the number of devices for which
-// the selectors were evaluated.
+// judged returns whether each device passes the selectors of the first request. evaluated is the number of devices that the
+// selectors were evaluated for.
 func judged(t testing.TB, s *Search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.Requests[0][0][0]

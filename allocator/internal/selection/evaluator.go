@@ -42,7 +42,7 @@ type Evaluator struct {
 	ReadSets interface {
 		ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet
 	}
-	// Evaluated is the number of devices for which selectors were evaluated.
+	// Evaluated is the number of devices that selectors were evaluated for.
 	Evaluated int64
 	derived   map[derivation]derivedAttribute
 }

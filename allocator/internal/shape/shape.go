@@ -48,7 +48,7 @@ func NewClaim(s Shape) *resourceapi.ResourceClaim {
 // Max is the maximum number of shapes that the policy KeepWhole uses.
 const Max = 16
 
-// UsualCounts holds the numbers of devices for which KeepWhole keeps sets until claims ask for other numbers.
+// UsualCounts holds the sizes of sets that KeepWhole keeps available until claims ask for other sizes.
 var UsualCounts = []int{16, 8, 4, 2}
 
 // MaxOfClaim is the maximum number of shapes that one claim contributes.
@@ -132,7 +132,7 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }
 
-// Usual returns the shapes of a constraint that no claim asks for yet, those with most devices first.
+// Usual returns the shapes of a constraint that no claim asks for yet, in descending order of devices.
 func Usual(class, constraint string) []Shape {
 	shapes := make([]Shape, len(UsualCounts))
 	for i, count := range UsualCounts {

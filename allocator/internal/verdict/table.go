@@ -50,7 +50,7 @@ const (
 	// verdictBytes is the estimated size of a verdict without the positions. The estimate assumes that a map uses two of three
 	// slots.
 	verdictBytes = 3 * int(unsafe.Sizeof("")+unsafe.Sizeof(Verdict{})+1) / 2
-	// chunk is the number of bytes in which growth is reported.
+	// chunk is the unit of reported growth, in bytes.
 	chunk = 1 << 10
 )
 

@@ -116,7 +116,7 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	return a
 }
 
-// These values stand for any value of an attribute that is not read.
+// These values replace the value of any attribute that is not read.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
 // LookAlike reports whether selectors that read the given attributes can't distinguish two devices of one driver. Quantities

@@ -24,7 +24,7 @@ func reading(ids ...string) ReadSet {
 	return read
 }
 
-// Read sets with the same attributes are equal, regardless of the order in which attributes were added.
+// Read sets with the same attributes are equal, in any order of adding the attributes.
 func TestReadSetsAreSets(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")

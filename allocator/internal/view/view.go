@@ -25,7 +25,7 @@ import (
 // ID identifies a view. Nodes with the same ID share the view.
 type ID fingerprint.Sum
 
-// MaxReadSets is the number of read sets for which the IDs of a node's views are cached.
+// MaxReadSets limits the cached IDs of a node's views, one for each read set.
 const MaxReadSets = 16
 
 // identified is the ID of a node's view for one read set.

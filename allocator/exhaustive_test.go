@@ -135,8 +135,7 @@ func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 func FuzzSameAsExhaustive(f *testing.F) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(f, err)
-	// Drawing a fleet uses some thousand values of eight bytes. Shorter inputs are skipped, so the fuzzer starts with long
-	// inputs.
+	// Drawing a fleet uses some thousand values of eight bytes. Shorter inputs are skipped, so the fuzzer starts with long inputs.
 	for seed := range byte(8) {
 		input := make([]byte, 32<<10)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(input) // never fails

@@ -167,8 +167,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses: %s", diff)
 		}
-		// PolicyValues returns the same value for a claim that already has these devices, and the right values for other
-		// devices.
+		// PolicyValues returns the same value for a claim that already has these devices, and the right values for other devices.
 		having := s.APIClaims()[0].DeepCopy()
 		having.Status.Allocation = &results[0]
 		told, err := a.PolicyValues(t.Context(), s.OnNode(), having)

@@ -43,9 +43,8 @@ func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, opti
 	without := c.Clone()
 	stripped := stripListed(without)
 	if theirs := upstream(experimental, c); got.kind == fatal && theirs.kind == fatal && overLimit.MatchString(theirs.err.Error()) {
-		// If a request for all devices gets too many, upstream ends the search with an error. Our allocator only excludes the
-		// node. So it continues and finds the mistake in a later claim. Without such requests both allocators must find that
-		// mistake.
+		// If a request for all devices gets too many, upstream ends the search with an error. Our allocator only excludes the node.
+		// So it continues and finds the mistake in a later claim. Without such requests both allocators must find that mistake.
 		stripped = trait("all devices")(without) || stripped
 	}
 	if !stripRefusals(without, want) && !stripped {

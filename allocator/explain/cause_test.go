@@ -130,8 +130,7 @@ func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim 
 	return p
 }
 
-// The test removes causes from the world, one kind at a time. The claims must fit if and only if the reported causes were
-// removed.
+// The test removes causes from the world, one kind at a time. The claims must fit exactly if the reported causes were removed.
 func TestCausesAreTrue(t *testing.T) {
 	seen := map[string]int{}
 	cases.Check(t, func(rt *rapid.T) {

@@ -28,8 +28,7 @@ type Condition struct {
 	Claim string `json:"claim"`
 	// Constraint is the name of a CEL constraint, or the text of an attribute constraint.
 	Constraint string `json:"constraint"`
-	// Text is the conjunct in CEL. Line and Column are its position in the expression. They are empty for an attribute
-	// constraint.
+	// Text is the conjunct in CEL. Line and Column are its position in the expression. They are empty for an attribute constraint.
 	Text   string `json:"text,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`

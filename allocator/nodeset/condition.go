@@ -13,8 +13,7 @@ import (
 // condition is a condition on sets of nodes, the counterpart of [allocator.Acceptance] for sets of devices.
 type condition struct {
 	totals []total
-	// accept reports whether a complete set that satisfies the totals is accepted. If accept is nil, every such set is
-	// accepted.
+	// accept reports whether a complete set that satisfies the totals is accepted. If accept is nil, every such set is accepted.
 	accept func(nodes []int) bool
 }
 

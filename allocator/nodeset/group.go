@@ -30,8 +30,7 @@ type Group struct {
 	Kinds []int
 	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all pods.
 	Least int
-	// ReadsDevices is true if expressions read the devices of pods ([Reading.Devices], [Node.Sets]). Each node then takes one
-	// pod.
+	// ReadsDevices is true if expressions read the devices of pods ([Reading.Devices], [Node.Sets]). Each node then takes one pod.
 	ReadsDevices bool
 }
 

@@ -49,8 +49,7 @@ type Search struct {
 type tried struct {
 	// sizes holds the smallest and the largest number of nodes in a set.
 	sizes [2]int
-	// count is the number of pods that the sets had to take. most is an upper bound of the number of pods that all nodes can
-	// take.
+	// count is the number of pods that the sets had to take. most is an upper bound of the number of pods that all nodes can take.
 	count, most int
 }
 
@@ -72,8 +71,7 @@ type Choice struct {
 type Member struct {
 	// Node is the index in Search.Nodes.
 	Node int
-	// Load holds the number of pods of each kind assigned to the node. It may be empty if the node already runs pods of the
-	// group.
+	// Load holds the number of pods of each kind assigned to the node. It may be empty if the node already runs pods of the group.
 	Load Load
 	// Set is the index in Node.Sets of the devices that the pod gets. It is 0 if expressions read no devices.
 	Set int

@@ -26,8 +26,7 @@ type branches struct {
 	*search
 	// positions lists the victims to decide on, in order.
 	positions []int
-	// removed holds the victims that are currently removed. The search does not change it for victims that are not in
-	// positions.
+	// removed holds the victims that are currently removed. The search does not change it for victims that are not in positions.
 	removed bitset.Set
 	// endAt is the number of calls of Fits (questions) at which the search ends.
 	endAt int

@@ -20,8 +20,7 @@ type constraint struct {
 	// Exactly one of these three fields is set.
 	match, distinct string
 	program         celgo.Program
-	// variables holds the variables of the constraint's definition. values caches each device in the form that the program
-	// reads.
+	// variables holds the variables of the constraint's definition. values caches each device in the form that the program reads.
 	variables []variable
 	values    map[*device]any
 	// aboutNode is true if a failure of the program excludes only this node.
@@ -173,8 +172,7 @@ func (c *constraint) define(def definition) (err error) {
 	return err
 }
 
-// definition returns the constraint that is defined by the given name in the claim or in any class. Problems define each name
-// once.
+// definition returns the constraint that is defined by the name in the claim or in any class. Problems define each name once.
 func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (definition, error) {
 	var configurations []resourceapi.DeviceConfiguration
 	for _, config := range claim.Spec.Devices.Config {

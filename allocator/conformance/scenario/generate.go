@@ -78,8 +78,7 @@ type Profile struct {
 	// MaxWanted limits the number of devices that all requests with an exact count want. A prioritized list counts as its
 	// largest alternative. Counts that no node can satisfy are not limited.
 	MaxWanted int
-	// MaxSets limits the ways to choose devices for all requests, calculated as if no device were in use and every device
-	// matched.
+	// MaxSets limits the ways to choose devices for all requests, calculated as if no device were in use and every device matched.
 	MaxSets float64
 }
 

@@ -72,8 +72,7 @@ type Stats struct {
 	Evaluations int64
 	// SetsAccepted is the number of complete sets that satisfied a CEL constraint.
 	SetsAccepted int64
-	// SetsProven is the number of accepted sets that needed no evaluation, because the bounds proved that the expression is
-	// true.
+	// SetsProven is the number of accepted sets that needed no evaluation, because the bounds proved that the expression is true.
 	SetsProven int64
 	// TableEvaluations is the number of evaluations of parts of CEL constraints for one or two devices, for the tables of the
 	// bounds.

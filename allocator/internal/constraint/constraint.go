@@ -37,8 +37,7 @@ type Constraint interface {
 type Bounding interface {
 	// Admits reports whether Add would now accept the device for a request without derived attributes.
 	Admits(c *inventory.Candidate) bool
-	// Most returns an upper bound of the number of the given devices that can be added together. Admits must be true for each
-	// device.
+	// Most returns an upper bound of the number of the devices that can be added together. Admits must be true for each device.
 	Most(devices []*inventory.Candidate) int
 }
 

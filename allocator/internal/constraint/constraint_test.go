@@ -123,8 +123,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// Add accepts exactly the devices that Admits accepts. Most is never less than the number of devices that can be added
-// together.
+// Add accepts exactly the devices that Admits accepts. Most is never less than how many devices can be added together.
 func TestBoundingConstraints(t *testing.T) {
 	one, two := []int64{1}, []int64{1, 2}
 	of := func(api resourceapi.DeviceConstraint, lists bool) func() constraint.Constraint {

@@ -47,8 +47,7 @@ type ClaimDefinitions struct {
 	Constraints, Preferences []*Definition
 	// Defined holds the preferences before they were compiled.
 	Defined []v1alpha1.Preference
-	// ConstraintsErr is the error if the constraints could not be read, and PreferencesErr if the preferences could not be
-	// read.
+	// ConstraintsErr is the error if the constraints could not be read, and PreferencesErr if the preferences could not be read.
 	ConstraintsErr, PreferencesErr error
 }
 

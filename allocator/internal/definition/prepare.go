@@ -117,8 +117,7 @@ type PreparedClaim struct {
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
-	// drivers has an entry for each request and alternative: the only driver whose devices it can get, or "" if the driver is
-	// not known.
+	// drivers has an entry per request and alternative: the only driver whose devices it can get, or "" if the driver isn't known.
 	drivers []string
 }
 

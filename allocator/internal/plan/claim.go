@@ -42,8 +42,7 @@ func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
 	if !a.CELConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		if !isTemporary && len(claim.Spec.Devices.Config) > 0 {
-			// Cache that the configuration has no constraints. Searching a large configuration for each node would take too
-			// long.
+			// Cache that the configuration has no constraints. Searching a large configuration for each node would take too long.
 			a.ResolvedClaims.ByClaim.Store(claim, (*resolvedClaim)(nil))
 		}
 		return nil

@@ -29,8 +29,7 @@ type shapes struct {
 	planner *Planner
 	// idle returns the planner for idle nodes. It creates the planner at the first call.
 	idle func() *Planner
-	// claims maps each shape to a claim. The claim of a shape is always the same object, because planners cache claims by
-	// pointer.
+	// claims maps each shape to a claim. The claim of a shape is always the same object, because planners cache claims by pointer.
 	claims sync.Map // Shape -> *resourceapi.ResourceClaim
 }
 

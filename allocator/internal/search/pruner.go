@@ -74,9 +74,8 @@ type prunerTables struct {
 // partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
 	active bool
-	// chosen holds the devices of the set. domain is indexed by the number of chosen devices and holds the devices that may
-	// still be added. forced is indexed in the same way and holds the devices of domain that every satisfactory completion
-	// contains.
+	// chosen holds the devices of the set. domain is indexed by the number of chosen devices and holds the devices that may still
+	// be added. forced is indexed in the same way and holds the devices of domain that every satisfactory completion contains.
 	chosen         bitset.Set
 	domain, forced bitset.List
 	// completed is the outcome of the bounds for the complete set, or 0 if the outcome has not been computed.

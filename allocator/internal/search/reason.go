@@ -59,9 +59,8 @@ func (y reason) String() string {
 	return "no combination of free devices meets all requests and constraints"
 }
 
-// overLimit returns the reason for a claim that needs more devices than a claim can have, because of its requests with
-// allocationMode All. It returns "" if there is no such claim. A claim that exceeds the limit on every node already fails in
-// setup.
+// overLimit returns the reason for a claim that needs more devices than a claim can have, by its requests with allocationMode
+// All. It returns "" if there is no such claim. A claim that exceeds the limit on every node already fails in setup.
 func (y reason) overLimit() string {
 	limit := y.search.Planner.MaxResults
 	for i, requests := range y.search.Requests {
@@ -158,8 +157,7 @@ func (y reason) unsatisfied(c *CELConstraint) string {
 		r := c.covered[0][0]
 		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
-		// The constraint alone is the cause if all sets were evaluated, or if no other part of the claims can have excluded a
-		// set.
+		// The constraint alone is the cause if all sets were evaluated, or if no other part of the claims can have excluded a set.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			if r.Count == 1 {
 				return fmt.Sprintf("no free device satisfies constraint %s", c.Name)

@@ -23,8 +23,7 @@ import (
 
 // Solution holds the alternatives and devices that a search has chosen, in the order of claims, requests and devices.
 type Solution struct {
-	// Decisions holds the alternative that the search currently tries, for each request up to the current one, over all claims
-	// in order.
+	// Decisions holds the alternative that the search tries, for each request up to the current one, over all claims in order.
 	Decisions []*Request
 	// Choices holds the devices that the search has taken.
 	Choices []Choice

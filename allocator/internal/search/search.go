@@ -55,8 +55,7 @@ func (s *Search) iterate() (outcome, error) {
 	return s.nextRequest(0, 0)
 }
 
-// nextRequest handles the given request and all later requests. If it finds no solution, it gives back all devices that it
-// took.
+// nextRequest handles the request and all later requests. If it finds no solution, it gives back all devices that it took.
 func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	if err := s.step(); err != nil {
 		return none, err

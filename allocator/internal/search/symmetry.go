@@ -124,8 +124,7 @@ func (y *symmetry) find() []int {
 		}
 		for _, g := range s.groups {
 			if g.selectors.Verdict(i) == selection.Unknown {
-				// A selector fails for the device at position i or has not been evaluated, so no other device is symmetric to
-				// it.
+				// A selector fails for the device at position i or has not been evaluated, so no other device is symmetric to it.
 				return fmt.Sprint("unknown ", i)
 			}
 			key += fmt.Sprint(" ", g.selectors.Verdict(i))

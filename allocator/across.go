@@ -55,8 +55,7 @@ func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]re
 type acrossNodes struct {
 	ctx context.Context
 	on  []NodeClaims
-	// claims maps each claim that was allocated in this search to its result. results holds the results of the nodes searched
-	// so far.
+	// claims maps each claim allocated in this search to its result. results holds the results of the nodes searched so far.
 	claims  map[*resourceapi.ResourceClaim]resourceapi.AllocationResult
 	results [][]resourceapi.AllocationResult
 	tried   int
@@ -112,8 +111,7 @@ func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResu
 // IsLocal reports whether only one node can reach the devices of the slice and their counters.
 func IsLocal(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") != "" }
 
-// from allocates the claims of s.on[node] and of all later nodes. found is false if that is impossible with the current results
-// of the earlier nodes.
+// from allocates the claims of s.on[node] and later nodes. found is false if the results of earlier nodes prevent that.
 func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	if node == len(s.on) {
 		return true, nil
@@ -149,8 +147,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	return found, withoutRefusal(err)
 }
 
-// pending returns the claims of a node that are not allocated yet. usable is false if the node can't reach the devices of an
-// allocated claim.
+// pending returns the unallocated claims of a node. usable is false if the node can't reach the devices of an allocated claim.
 func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourceapi.ResourceClaim, usable bool, err error) {
 	for _, claim := range of.Claims {
 		result, has := s.claims[claim]
@@ -191,8 +188,7 @@ func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.Resourc
 	return found, err
 }
 
-// sharedBy returns a key for the devices of an allocation that several nodes can reach. Two allocations with the same such
-// devices have the same key.
+// sharedBy returns a key for those devices of an allocation that several nodes can reach.
 func sharedBy(devices []AllocatedDevice) string {
 	var shared []string
 	for _, d := range devices {

@@ -51,8 +51,7 @@ func NewAllocator(ctx context.Context,
 //
 // It returns one result for each claim. If the claims don't fit on the node, it returns nil. With [WithReasons] it returns an
 // error that wraps [structured.ErrFailedAllocationOnNode] instead. Any other error means that the attempt fails on all nodes:
-// the claims, their classes or the tried devices are invalid, or a limit was exceeded. If ctx ends, the error wraps the error
-// of ctx.
+// the claims, their classes or the tried devices are invalid, or a limit was exceeded. If ctx ends, the error wraps its error.
 func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	results, _, err := a.AllocateWithStats(ctx, node, claims)
 	return results, err
@@ -64,8 +63,7 @@ func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims
 	return results, details.Stats, err
 }
 
-// AllocateWithDetails is like Allocate and also returns the work that the call did and the values of preferences for the
-// results.
+// AllocateWithDetails is like Allocate and also returns the work of the call and the values of preferences for the results.
 func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Details, error) {
 	_, results, details, err := a.allocate(ctx, node, claims)
 	return results, details, err

@@ -30,8 +30,7 @@ func DefaultBudget() Budget { return budget.Default() }
 func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
 // NewSeparateBudgets returns an unused budget with two limits. preferences limits the searches for better sets, and of limits
-// all other searches. It is for reports and for groups of pods, because [NewAttemptBudget] derives the second limit for a
-// single pod.
+// all other searches. It is for reports and groups of pods. [NewAttemptBudget] derives the second limit for a single pod.
 func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
 	return budget.NewSeparate(of, preferences)
 }

@@ -6,8 +6,7 @@ package allocator
 import "github.com/celset/celset/allocator/internal/plan"
 
 type (
-	// Cache holds results that allocators share ([WithCache]). Its size in bytes is limited. It never changes the result of a
-	// call.
+	// Cache holds results that allocators share ([WithCache]). Its size is limited. It never changes the result of a call.
 	Cache = plan.Cache
 	// CacheOption configures a [Cache].
 	CacheOption = plan.CacheOption

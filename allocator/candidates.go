@@ -22,8 +22,7 @@ type Candidate interface {
 }
 
 // ChooseFrom chooses from candidates instead of devices, for a problem with a single claim. It ignores the slices of the
-// problem. It returns the indices of the chosen candidates in the order of the search, or nil if no set of candidates satisfies
-// the claim.
+// problem. It returns the indices of the chosen candidates in the order of the search, or nil if no set satisfies the claim.
 func ChooseFrom[C Candidate](ctx context.Context, p Problem, candidates []C) (chosen []int, details Details, err error) {
 	// The search treats the candidates as devices of one pool that all nodes can reach. The position of a device in the search
 	// is then the index of its candidate.

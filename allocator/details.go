@@ -64,8 +64,7 @@ func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []
 // MostAsked returns the shapes that claims ask for most, the most frequent first. [WithShapes] takes the result.
 func MostAsked(counts map[Shape]int) []Shape { return shape.MostAsked(counts) }
 
-// AskedFrequency returns the order of magnitude of the number of claims for a shape. MostAsked compares shapes by this order
-// only.
+// AskedFrequency returns the order of magnitude of the number of claims for a shape. MostAsked compares only this order.
 func AskedFrequency(count int) int { return shape.AskedFrequency(count) }
 
 // UsualShapes returns default shapes for a constraint that no claim asks for yet, in descending order of devices.
@@ -75,12 +74,10 @@ func UsualShapes(class, constraint string) []Shape { return shape.Usual(class, c
 type SetCount = setcount.Count
 
 // CountSets returns, for each node, the number of claims for exactly this shape that could be allocated there at the same time.
-// If several nodes can use a device, it counts for the first of them. CountSets ignores tolerations of taints, admin access and
-// device sharing.
+// If several nodes can use a device, it counts for the first of them. CountSets ignores tolerations, admin access and sharing.
 //
 // The work is limited for each node, for all nodes, and by the budget of [WithAttemptBudget] if that option is set. If the
-// limit was reached and more sets may exist, IsMost is false. An error concerns the shape, the slices of a node, or the
-// context.
+// limit was reached and more sets may exist, IsMost is false. An error concerns the shape, slices or the context.
 func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, of Shape) ([]SetCount, error) {
 	return setcount.On(ctx, a.planner, nodes, of)
 }

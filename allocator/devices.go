@@ -17,8 +17,7 @@ import (
 // RequestDevices lists the devices of a node for one request, as if there were no other requests and constraints.
 type RequestDevices = search.RequestDevices
 
-// RequestDevices examines all devices of the node for each request of the claims, in order. It fails with the same errors as
-// [Allocator.Allocate].
+// RequestDevices examines all devices of the node for each request, in order. It fails with the errors of [Allocator.Allocate].
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
 	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {

@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package allocator finds devices for resource claims on one node, like [k8s.io/dynamic-resource-allocation/structured]. In
-// addition it supports CEL device constraints (KEP-5254). Such a constraint is an expression over all devices that the requests
-// get together.
+// addition it supports CEL device constraints (KEP-5254). Such a constraint is an expression over all devices of its requests.
 //
 //	a, err := allocator.NewAllocator(ctx, features, state, classes, slices, celCache)
 //	results, err := a.Allocate(ctx, node, claims)
@@ -13,10 +12,9 @@
 //
 // # The promise
 //
-// For claims without CEL constraints, the result equals the result of upstream's allocator: the same devices, configuration and
-// node selector, or a refusal. For claims with CEL constraints, the result equals the result of an exhaustive search. This is
-// the first set in upstream's order that satisfies all constraints, a refusal if no set does, or the first error that the
-// search meets.
+// For claims without CEL constraints, the result equals upstream's result: the same devices, configuration and node selector,
+// or a refusal. For claims with CEL constraints, it equals the result of an exhaustive search. This is the first set in
+// upstream's order that satisfies all constraints, a refusal if no set does, or the first error that the search meets.
 //
 // # Tour
 //

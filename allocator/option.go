@@ -35,7 +35,7 @@ func WithReasons() Option {
 	return func(o *plan.Options) { o.Reasons = true }
 }
 
-// WithBudget replaces [DefaultBudget]. Each Allocate call may use the part of the budget for one node. A call that needs more
+// WithBudget replaces [DefaultBudget]. Each Allocate call may use the part of the budget for one node. If it needs more, it
 // returns a [*BudgetError].
 func WithBudget(budget Budget) Option {
 	return func(o *plan.Options) { o.SetBudget(budget) }
@@ -69,8 +69,7 @@ func WithShapes(shapes []Shape) Option {
 	return func(o *plan.Options) { o.Asked = shapes }
 }
 
-// WithExhaustiveSearch evaluates CEL constraints for every set, as KEP-5254 describes, and uses no bounds. Tests compare the
-// normal search with it.
+// WithExhaustiveSearch evaluates CEL constraints for every set, as in KEP-5254, without bounds. Tests compare results with it.
 func WithExhaustiveSearch() Option {
 	return func(o *plan.Options) { o.Unbounded = true }
 }
@@ -93,8 +92,7 @@ func WithAttemptBudget(budget *AttemptBudget) Option {
 	return func(o *plan.Options) { o.Attempt = budget }
 }
 
-// WithPrepared makes the allocator use the given prepared claims. The allocator must have the same cache of selectors as the
-// [Preparer].
+// WithPrepared makes the allocator use prepared claims. The allocator must have the cache of selectors of the [Preparer].
 func WithPrepared(claims Prepared) Option {
 	return func(o *plan.Options) { o.Prepared = claims }
 }

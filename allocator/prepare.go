@@ -14,8 +14,8 @@ import (
 
 // A scheduler prepares claims in the background. Its allocators then use the prepared claims ([WithPrepared]).
 type (
-	// Preparer decodes claims, limits the cost of their selectors, and compiles their selectors and expressions. It is safe for
-	// concurrent use.
+	// Preparer decodes claims, bounds the cost of selectors, and compiles selectors and expressions. It is safe for concurrent
+	// use.
 	Preparer = definition.Preparer
 	// PreparedClaim is a claim with its decoded and compiled selectors, constraints and preferences.
 	PreparedClaim = definition.PreparedClaim
@@ -45,8 +45,8 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return definition.ClassVersions(claim, version)
 }
 
-// VersionOf returns the version of a class, or the class's specification if no API server has stored it. It returns "" if err
-// is not nil.
+// VersionOf returns the version of a class, or its specification if no API server has stored it. If err is not nil, it returns
+// "".
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	return definition.VersionOf(class, err)
 }

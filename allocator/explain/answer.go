@@ -35,8 +35,7 @@ type Explanation struct {
 type Why struct {
 	// Requests lists the requests of all claims in order. Each alternative has an entry of its own.
 	Requests []Request `json:"requests,omitempty"`
-	// Unmet is the first condition that no set of free devices satisfies. It is nil if the claims fit, or if they don't fit
-	// even without any condition.
+	// Unmet is the first condition that no set of free devices satisfies. It is nil if the claims fit, or never fit.
 	Unmet *Condition `json:"unmet,omitempty"`
 	// Causes lists obstacles other than conditions and claims. If the claims fit after removing a single cause, Causes lists
 	// each such cause. Otherwise all listed causes must be removed together.
@@ -68,8 +67,7 @@ type Request struct {
 
 func (r Request) hasNone() bool { return r.Matching == 0 }
 
-// Effort is the work of a search: steps, evaluated sets, sets that the bounds proved without an evaluation, and devices that
-// the search skipped.
+// Effort is the work of a search: steps, evaluated sets, sets proved without an evaluation, and skipped devices.
 type Effort struct {
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`

@@ -259,8 +259,7 @@ func (p *Problem) withoutCounters(node *v1.Node) *Problem {
 	return p.editedDevices(node, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 }, func(d *resourceapi.Device) { d.ConsumesCounters = nil })
 }
 
-// withoutCapacities returns the problem with all requested capacities set to zero. A device without such a capacity still does
-// not match.
+// withoutCapacities returns the problem with all requested capacities set to zero. Devices must still have these capacities.
 func (p *Problem) withoutCapacities(*v1.Node) *Problem {
 	if !p.Features.ConsumableCapacity {
 		return nil

@@ -29,8 +29,7 @@ import (
 //
 // A set of devices that exceeds the counters of an idle pool matters only if there is no other set.
 
-// maxConflict is the maximum number of counters in step 3. If a problem has more counters, the message names all exceeded
-// counters.
+// maxConflict limits the counters in step 3. If a problem has more counters, the message names all exceeded counters.
 const maxConflict = 32
 
 type counter struct{ driver, pool, set, name string }
@@ -47,8 +46,7 @@ type limits struct {
 	results []resourceapi.AllocationResult
 }
 
-// counters returns a message with the counters that prevent the allocation. results is an allocation found without any
-// counters.
+// counters returns a message with the counters that prevent the allocation. results is an allocation without counters.
 func (p *Problem) counters(ctx context.Context, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	problems, err := p.limits(ctx, node, results, owners)
 	if err != nil {
@@ -125,8 +123,7 @@ func (l *limits) solve(ctx context.Context, limited func(counter) bool) (bool, e
 	return results != nil, err
 }
 
-// withUse returns the problem after two changes: devices in use consume nothing, and limited counters are reduced by the
-// amounts in use.
+// withUse returns the problem after two changes: devices in use consume nothing, and limited counters lack the amounts in use.
 func (p *Problem) withUse(inUse sets.Set[structured.DeviceID], used map[counter]resource.Quantity, limited func(counter) bool) *Problem {
 	return cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return len(slice.Spec.SharedCounters) > 0 || slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })

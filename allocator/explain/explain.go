@@ -26,8 +26,7 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 	return e, p.Explain(ctx, node, e)
 }
 
-// Explain adds the obstacles to an explanation returned by Ask. If it returns an error, it has added the obstacles found so
-// far.
+// Explain adds the obstacles to an explanation by Ask. If it returns an error, it has added the obstacles found so far.
 func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) error {
 	if e.Fits || e.Failed {
 		return nil
@@ -35,9 +34,9 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return p.feasible().explain(ctx, node, e)
 }
 
-// Ask searches devices for the claims on the node, as the scheduler would. An error means that the claims can't be allocated on
-// any node. If the search ended early, by an exhausted budget or a failed evaluation, Ask returns an incomplete explanation and
-// the error.
+// Ask searches devices for the claims on the node, like the scheduler. An error means that the claims can't be allocated on any
+// node. If the search ended early, by an exhausted budget or a failed evaluation, Ask returns an incomplete explanation and the
+// error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())

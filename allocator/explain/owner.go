@@ -41,8 +41,7 @@ type Others struct {
 // maxOwners limits the number of searches. A larger set of owners is reported without making it minimal.
 const maxOwners = 64
 
-// owners returns the claims that have any of the devices, or other devices that consume the same counters. It sorts claims by
-// name.
+// owners returns the claims, by name, that have any of the devices, or other devices that consume the same counters.
 func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	onNode := sets.New(devices...)
 	consumed := p.counterSets(onNode.Has)
@@ -80,8 +79,7 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	return all
 }
 
-// named separates the owners whose names the reader may see from the others. The others are nil if the reader may see all
-// names.
+// named separates the owners whose names the reader may see from the others, which are nil if the reader may see all.
 func (p *Problem) named(owners []Owner) ([]Owner, *Others) {
 	var named []Owner
 	var others Others

@@ -83,8 +83,7 @@ func (e *Explanation) printPreferences(b *strings.Builder) {
 	}
 }
 
-// DevicesByRequest returns a text that lists the devices by request. It includes drivers and pools if the devices have
-// different ones.
+// DevicesByRequest returns a text that lists the devices by request, with drivers and pools if these differ.
 func (c Claim) DevicesByRequest() string {
 	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
 		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver

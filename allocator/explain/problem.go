@@ -27,8 +27,7 @@ type Problem struct {
 	// NamesAll is true if the reader of the explanation may read claims of all namespaces. Otherwise, claims outside the
 	// namespace of Claims are counted but not named, because users of one namespace may not see objects of another namespace.
 	NamesAll bool
-	// TaintRules lists the DeviceTaintRules that may have added taints to devices in Slices. Messages name them. TaintRules is
-	// optional.
+	// TaintRules may be empty. It lists DeviceTaintRules that may have added taints to devices in Slices. Messages name them.
 	TaintRules []*compat.DeviceTaintRule
 	// Environment compiles conditions. If it is nil, all problems of the process share one environment. If it is the
 	// environment in Options, only conditions that [Prepare] compiled are used.
@@ -58,8 +57,7 @@ func Prepare(ctx context.Context, environment *device.Environment, claim *resour
 	return nil
 }
 
-// maxElsewhere limits the number of slices for other nodes that an explanation examines if the node has no device for a
-// request.
+// maxElsewhere limits the slices for other nodes that an explanation examines if the node has no device for a request.
 const maxElsewhere = 128
 
 // cacheBytes limits the cache that the searches of one explanation share.

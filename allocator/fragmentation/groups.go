@@ -14,8 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// All claims of a pod must be on one node, and several pods may share a claim. So claims that are connected by pods are moved
-// together, as a group.
+// All claims of a pod must be on one node, and pods may share claims. So claims connected by pods are moved as a group.
 
 // group is a set of claims that must be on the same node.
 type group struct {
@@ -60,8 +59,7 @@ func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNode
 
 func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
 
-// groupsOf returns the groups of all claims with devices, the largest group first. It pins a group if stays returns true for
-// one of its claims.
+// groupsOf returns the groups of claims with devices, largest first. It pins a group if stays returns true for a claim in it.
 func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range c.problem.Allocated {

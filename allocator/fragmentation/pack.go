@@ -17,7 +17,7 @@ import (
 )
 
 // These are the limits of packing. place compares fitsForPacking nodes on which a group fits. All groups together have maxTries
-// tries, one for each group and node. Groups that fit on no node are pinned, and all other groups are placed again, in at most
+// tries, one for each group and node. Groups that fit on no node are pinned, and the others are placed again, in at most
 // maxRounds rounds.
 const (
 	fitsForPacking = 32
@@ -88,8 +88,7 @@ func copyOf(consumed structured.ConsumedCapacity) map[resourceapi.QualifiedName]
 // equally good nodes it takes the node with the most devices in use. It returns nil if the group fits on no node. The error is
 // errTriedEnough or comes from the context.
 func (p *placing) place(g *group) (moved *group, node string, err error) {
-	// An allocator copies the state when it is created, and the state changes after each group. So create an allocator for each
-	// group.
+	// The state changes after each group, and an allocator copies it when created. So create an allocator for each group.
 	a, err := allocator.NewAllocator(p.ctx, p.problem.Features, p.state, p.problem.Classes, p.problem.Slices, p.problem.Selectors, p.problem.Options...)
 	if err != nil {
 		return nil, "", err

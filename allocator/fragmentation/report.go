@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// These are the limits of one report in CEL cost units and steps. They apply to counting sets, and separately to packing
-// ([NewBudget]).
+// These limits of a report, in CEL cost units and steps, apply to counting sets and separately to packing ([NewBudget]).
 const (
 	DefaultCost  uint64 = 500_000_000
 	DefaultSteps int64  = 2_000_000
@@ -45,8 +44,7 @@ type Options struct {
 
 // Report describes the fragmentation of a cluster.
 type Report struct {
-	// Nodes is the number of nodes. Claims is the number of claims with devices. Pinned is the number of these claims that
-	// packing never moves.
+	// Nodes counts nodes, and Claims counts claims with devices. Pinned counts those claims that packing never moves.
 	Nodes  int `json:"nodes"`
 	Claims int `json:"claims"`
 	Pinned int `json:"pinned"`
@@ -139,8 +137,7 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// decisiveShapes returns the shapes that packing tries to keep available, the largest first. It leaves out shapes with
-// onlyUsual.
+// decisiveShapes returns the shapes that packing tries to keep available, largest first, without shapes with onlyUsual.
 func (c *cluster) decisiveShapes() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
@@ -159,8 +156,8 @@ func (c *cluster) whenAllocated(claims []*resourceapi.ResourceClaim) (*allocator
 	return problem.NewAllocator(c.ctx)
 }
 
-// count counts the sets that fit now and on idle nodes. If wanted is false, it drops shapes that no claim asks for and that fit
-// on no node.
+// count counts the sets that fit now and on idle nodes. If wanted is false, it drops shapes that no claim asks for and no node
+// has.
 func (c *cluster) count(wanted bool) error {
 	now, err := c.whenAllocated(c.problem.Allocated)
 	if err != nil {

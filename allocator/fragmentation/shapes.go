@@ -15,16 +15,15 @@ import (
 )
 
 // These are the limits on shapes for a class and for a report. The shapes with the most requests are kept. They are chosen in
-// rounds, with one shape of each namespace in a round. So claims of one namespace can't displace the shapes of other
-// namespaces.
+// rounds, with one shape of each namespace in a round. So a namespace can't displace the shapes of others.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
 )
 
 // shapesOf returns the shapes to count: for each constraint, the shapes that claims ask for. If no claim asks for the
-// constraint, or if options.Usual is true, it adds [allocator.UsualShapes]. If options.Counts is not empty, only these counts
-// are used.
+// constraint or options.Usual is true, it adds [allocator.UsualShapes]. If options.Counts is not empty, it uses only these
+// counts.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -55,8 +54,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// roundsOf maps each shape to the round that chooses it. In round 0 each namespace contributes the shape that its claims ask
-// for most.
+// roundsOf maps each shape to the round that chooses it. Round 0 chooses the shape that each namespace asks for most.
 func roundsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {

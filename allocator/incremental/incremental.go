@@ -39,8 +39,8 @@ type Constraint struct {
 	names []string
 }
 
-// Constraints compiles the CEL constraints of a claim and its classes. It returns an error if the claim, a class or an
-// expression is invalid.
+// Constraints compiles the CEL constraints of a claim and its classes. It fails if the claim, a class or an expression is
+// invalid.
 func Constraints(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) ([]*Constraint, error) {
 	resolved, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
@@ -68,8 +68,7 @@ func Constraints(ctx context.Context, environment *device.Environment, claim *re
 
 // Request is a request that the search takes devices for.
 type Request struct {
-	// Name is the name of the request. For a request with alternatives, it is the name of the current alternative, such as
-	// "gpus/small".
+	// Name is the name of the request, or of the current alternative if the request has alternatives, such as "gpus/small".
 	Name string
 	// Count is the number of devices that the search takes for the request.
 	Count int
@@ -157,8 +156,7 @@ type Set struct {
 	devices    []*device.Device
 	// bounds checks partial sets. It is nil if the expression can't be analyzed, or if a device may be in the set twice.
 	bounds *bound.Bounds
-	// requests holds the covered requests. size is the number of devices in a complete set, and count the current number of
-	// devices.
+	// requests holds the covered requests. size is the number of devices in a complete set, and count the current number.
 	requests    []members
 	size, count int
 	pool        pool
@@ -170,8 +168,7 @@ type Set struct {
 
 // pool holds sets of device indices.
 type pool struct {
-	// chosen holds the devices in the set, and free holds all other devices. shared holds the devices that allow multiple
-	// allocations.
+	// chosen holds the devices in the set, and free all other devices. shared holds devices that allow multiple allocations.
 	chosen, free, shared bitset.Set
 }
 
@@ -199,8 +196,7 @@ const thoroughFrom = 3
 
 // Add adds a device for a request. It returns false and changes nothing in these cases: no complete set with these devices
 // satisfies the constraint, the request has all its devices, or the device is already in the set and does not allow multiple
-// allocations. Add also returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and
-// the search should end.
+// allocations. Add also returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true
@@ -306,6 +302,5 @@ func (s *Set) Reset() {
 	}
 }
 
-// Err returns the reason why an evaluation failed or was not made, or the error about invalid arguments of [Constraint.Over].
-// Otherwise it returns nil.
+// Err returns the error of an evaluation that failed or was not made, or of invalid arguments of [Constraint.Over], or nil.
 func (s *Set) Err() error { return s.err }

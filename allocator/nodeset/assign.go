@@ -8,16 +8,14 @@ import (
 	"fmt"
 )
 
-// maxAssignmentSteps limits the steps of all assignments of a search. Each kind of pods on a node and each edge of a matching
-// is one step.
+// maxAssignmentSteps limits the steps of all assignments of a search: a kind of pods on a node, or an edge of a matching.
 const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
 //
 // If each node takes one pod, the assignment is a bipartite matching, found by augmenting paths. Otherwise the nodes get their
 // pods one node after the other. The search first gives a node as many pods as possible, starting with the first kinds. If the
-// remaining pods don't fit on the remaining nodes, the search backtracks. It tries each combination of a node and remaining
-// pods once.
+// remaining pods don't fit on the remaining nodes, the search backtracks. It tries each node with the same remaining pods once.
 type assignment struct {
 	search *Search
 	ctx    context.Context
@@ -140,8 +138,7 @@ func (a *assignment) take(load Load, sign int) {
 	}
 }
 
-// match assigns one pod to each node that runs no pod of the group. owners maps each kind to the nodes that get a pod of this
-// kind.
+// match assigns one pod to each node that runs no pod of the group. owners maps each kind to the nodes that get such a pod.
 func (a *assignment) match() bool {
 	s := a.search
 	owners := make([][]int, len(s.Kinds))

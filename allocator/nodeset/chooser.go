@@ -68,8 +68,7 @@ type chosen struct {
 }
 
 // choose returns the first set of nodes that satisfies the expression and the condition only. With a preference it returns the
-// best such set. It returns nil if there is no such set. only may be nil. The error names the group or the object with the
-// constraint.
+// best such set. It returns nil if there is no such set. only may be nil. The error names the group or the constraint's object.
 func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, only *condition, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
 		return nil, p.failed(nil, fmt.Sprintf("the group needs %d nodes, the limit is %d: use fewer pods, or a larger podsPerNode", size, v1alpha1.MaxNodeSetSize))

@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeset chooses the nodes for the pods of a group by a CEL expression over the set of nodes, and assigns the pods to
-// the nodes.
+// Package nodeset chooses the nodes for the pods of a group by a CEL expression over the set of nodes, and assigns the pods.
 //
 //	search := &nodeset.Search{Chooser: chooser, Group: group, Nodes: nodes, Hosts: hosts, Compiled: compiled}
 //	choice, err := search.Choose(ctx)

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Refusals is indexed by the kind of pods. An entry maps each reason why nodes can't take a pod of this kind to the number of
+// Refusals is indexed by the kind of pods. An entry maps a reason why nodes can't take a pod of the kind to the number of
 // nodes.
 type Refusals []map[string]int
 
@@ -76,8 +76,7 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
 }
 
-// withoutRefusals finds the set with the fewest nodes that can't take a pod, and returns a message with these nodes and the
-// reasons.
+// withoutRefusals finds the set with the fewest nodes that can't take a pod, and returns a message with nodes and reasons.
 func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
 	nearest, err := newProblem(&Problem{Group: s.Group, Placed: s.placed(), Wanted: []int{s.tried.sizes[0] - s.placed()}, nearest: true})
 	if err != nil || nearest.Wanted[0] == 0 {
@@ -104,8 +103,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 		nearest.Size(), len(unable), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
 }
 
-// withoutRoom returns a message if a set satisfies the expression and each node can take a pod, but the nodes can't take all
-// pods.
+// withoutRoom returns a message if a set satisfies the expression and each node takes a pod, but the nodes can't take all pods.
 func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) string {
 	size := s.tried.sizes[0] - s.placed()
 	if size == 0 || s.condition(ctx, s.tried.count, size) == nil {
@@ -181,8 +179,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// withoutPlaced returns a message with the nodes that already run pods of the group, if a set exists that does not contain all
-// of them.
+// withoutPlaced returns a message with the nodes that already run pods of the group, if a set exists without some of them.
 func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) string {
 	placed := s.placed()
 	if placed == 0 {

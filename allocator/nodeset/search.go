@@ -30,7 +30,7 @@ type Search struct {
 	// Nodes lists the candidates, sorted by name.
 	Nodes []Node
 	// Hosts reports which pods a node can take. It may be nil if each node takes one pod and pods on different nodes don't
-	// compete for resources.
+	// compete.
 	Hosts Hosts
 	// Compiled returns the prepared claim for a problem.
 	Compiled Compiler
@@ -83,8 +83,7 @@ const (
 	searchSteps int64  = 100_000
 )
 
-// Limits returns the options that limit the search for one group, and the budget in these options. The scheduler and kubectl
-// use the same limits.
+// Limits returns options that limit the search for one group, and their budget. The scheduler and kubectl use them.
 func Limits() ([]allocator.Option, *allocator.AttemptBudget) {
 	limits := allocator.Budget{Cost: searchCost, Steps: searchSteps}
 	budget := allocator.NewSeparateBudgets(limits, limits)
@@ -231,8 +230,7 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 // maxKindCounts limits how many ways to choose count pods by kind are tried if expressions read devices.
 const maxKindCounts = 64
 
-// chooseByKinds chooses nodes if expressions read devices. Each kind of pods has a request, because its pods get different
-// devices.
+// chooseByKinds chooses nodes if expressions read devices. Each kind of pods has a request, because it gets different devices.
 func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
 	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {

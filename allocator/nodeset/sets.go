@@ -25,8 +25,7 @@ const MaxSets = 256
 // MaxAllocations is the maximum number of allocations that are examined to list the sets of a pod on a node.
 const MaxAllocations = 16384
 
-// MaxSetBytes is the approximate limit of memory for the sets on all nodes of a group, including the memory of the search among
-// the sets.
+// MaxSetBytes approximately limits the memory for the sets on all nodes of a group and for the search among them.
 const MaxSetBytes = 32 << 20
 
 // Reading describes the properties of nodes and devices that the expressions of a constraint read.
@@ -136,8 +135,7 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 	return s, err
 }
 
-// Published returns the allocated device with its slice from the latest generation. If the device is no longer published, the
-// result has no properties.
+// Published returns the device with its latest slice. If the device is no longer published, the result has no properties.
 func Published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
 	none := &resourceapi.ResourceSlice{}
 	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool

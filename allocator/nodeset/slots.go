@@ -21,8 +21,7 @@ func (l Load) Pods() (count int) {
 	return count
 }
 
-// Hosts reports which pods nodes can take. The scheduler implements it with its filters. A simulation implements it with the
-// objects that it has read.
+// Hosts reports which pods nodes can take. The scheduler implements it with its filters, and a simulation with objects.
 type Hosts interface {
 	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if the node
 	// can take them. A load has at least two pods, and the node can take each of them alone. If Refusal refuses a load, it must
@@ -187,8 +186,7 @@ func keyOf(node int, load Load) string {
 	return key
 }
 
-// Forbid records that a node can't take a load, because a pod of the load could not be placed there. The next choice avoids
-// this load.
+// Forbid records that a node can't take a load, because one of the pods did not fit there. The next choice avoids this load.
 func (s *Search) Forbid(node int, load Load) {
 	s.slots.verdicts[keyOf(node, load)] = false
 	for kind, n := range load {

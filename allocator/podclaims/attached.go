@@ -17,8 +17,7 @@ import (
 // Attached returns an error if the scheduler has given up waiting until the devices of an allocated claim are attached: a
 // device reports a failure, or the time limit has passed. pod is the UID of the pod that wants to use the claim.
 //
-// Attached checks the devices in order. If a device has not reported yet, failures of later devices are ignored, as in
-// kube-scheduler.
+// Attached checks the devices in order. A device that has not reported hides failures of later devices, as in kube-scheduler.
 func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now time.Time) error {
 	if !c.BindingConditions || claim.Status.Allocation == nil {
 		return nil

@@ -40,8 +40,8 @@ type Checker struct {
 type Getter func(namespace, name string) (*resourceapi.ResourceClaim, error)
 
 // Find returns the claims of a pod, in the order of its specification. It returns an error for the first claim that the pod
-// can't use, regardless of devices. The error wraps [resourceclaim.ErrClaimNotFound] if the claim has not been made from its
-// template yet.
+// can't use, regardless of devices. The error wraps [resourceclaim.ErrClaimNotFound] if the claim is not yet made from its
+// template.
 func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, error) {
 	var claims []*resourceapi.ResourceClaim
 	for i := range pod.Spec.ResourceClaims {
@@ -56,8 +56,7 @@ func (c *Checker) Find(pod *v1.Pod, get Getter) ([]*resourceapi.ResourceClaim, e
 	return claims, nil
 }
 
-// Of returns the claim for one entry of spec.resourceClaims, or nil if the entry needs no claim. It fails with the same errors
-// as [Checker.Find].
+// Of returns the claim for an entry of spec.resourceClaims, or nil if it needs no claim. It fails like [Checker.Find].
 func (c *Checker) Of(pod *v1.Pod, entry *v1.PodResourceClaim, get Getter) (*resourceapi.ResourceClaim, error) {
 	name, isOwned, err := resourceclaim.Name(pod, entry)
 	if err != nil || name == nil {

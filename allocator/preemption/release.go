@@ -24,8 +24,7 @@ type Release struct {
 	Pending func(claim types.UID) *resourceapi.AllocationResult
 	// Own holds the claims of the preempting pod. They keep their devices.
 	Own sets.Set[types.UID]
-	// Held holds the devices that are reserved for other pods. The preempting pod does not get them, even if their owners are
-	// removed.
+	// Held holds devices reserved for other pods. The preempting pod does not get them, even if their owners are removed.
 	Held sets.Set[structured.DeviceID]
 	// Users returns the users of the claims on a node: it maps the UID of a claim to the UIDs of pods. It includes pods during
 	// their binding, which a claim's reservedFor does not list yet. Users may be nil.
@@ -61,8 +60,7 @@ func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClai
 // k8s.io/kubernetes/pkg/controller/resourceclaim). A claim without users keeps its devices.
 func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone map[types.UID]*v1.Pod) *resourceapi.ResourceClaim {
 	if claim.Status.Allocation == nil {
-		// If a pod is evicted during its binding, the scheduler drops the allocation that it has not yet written for the pod's
-		// own claim.
+		// If a pod is evicted during its binding, the scheduler drops the unwritten allocation of the pod's own claim.
 		pending := r.pending(claim)
 		if pending == nil || pod.Spec.SchedulingGroup != nil || !metav1.IsControlledBy(claim, pod) {
 			return nil

@@ -53,8 +53,7 @@ type Found struct {
 	Cost    Cost
 	// Questions is the number of calls of Fits.
 	Questions int
-	// Exact is true if the set is proven to have the least cost among the sets that the search covers: all sets if there are at
-	// most ExactVictims victims.
+	// Exact is true if no set that the search covers costs less. It covers all sets for at most ExactVictims victims.
 	Exact bool
 }
 
@@ -153,8 +152,8 @@ func (s *search) fits(removed bitset.Set) (bool, error) {
 	return fits, nil
 }
 
-// reprieve keeps the victims in order, one by one, as long as Fits returns true, like kube-scheduler. It returns the removed
-// victims. inOrderOfReprieve begins with victims whose removal violates a budget. The others follow, each part sorted by
+// reprieve keeps victims in order as long as Fits returns true, like kube-scheduler. It returns the removed victims.
+// inOrderOfReprieve begins with victims whose removal violates a budget. The others follow. Both parts are sorted by
 // importance.
 func (s *search) reprieve(removed bitset.Set, order []int) (bitset.Set, error) {
 	removed = slices.Clone(removed)

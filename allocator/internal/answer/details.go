@@ -1,9 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer describes the result of an Allocate call: details and statistics for callers, failures of expressions that
-// concern a node, and cached results. A cached result has positions of devices instead of objects, because nodes of one
-// hardware type share it.
+// Package answer describes results of Allocate calls: details and statistics, failures that concern a node, and cached results.
+// A cached result has positions of devices instead of objects, because nodes of one hardware type share it.
 package answer
 
 import (
@@ -29,8 +28,7 @@ type Details struct {
 type Value struct {
 	// Claim is the index of the claim.
 	Claim int
-	// Preference is the index in the preferences of the claim. If a class defines a preference for two requests, Name is the
-	// same for both.
+	// Preference is the index in the claim's preferences. If a class defines a preference for two requests, both have its Name.
 	Preference int
 	// Name is the name of the preference, with its class if the class defines it.
 	Name string
@@ -74,8 +72,7 @@ type Stats struct {
 	SetsAccepted int64
 	// SetsProven is the number of accepted sets that needed no evaluation, because the bounds proved that the expression is true.
 	SetsProven int64
-	// TableEvaluations is the number of evaluations of parts of CEL constraints for one or two devices, for the tables of the
-	// bounds.
+	// TableEvaluations counts evaluations of parts of CEL constraints for one or two devices, for the tables of the bounds.
 	TableEvaluations int64
 	// TableBuilds is the number of tables that were begun for the bounds.
 	TableBuilds int64

@@ -82,8 +82,7 @@ func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candid
 	return &result
 }
 
-// WithoutNode returns a copy of the failure without the names of the node and its devices. All nodes with such devices share
-// it.
+// WithoutNode returns a copy of the failure without the names of the node and its devices, which nodes can share.
 func WithoutNode(e *Error) *Error {
 	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }

@@ -36,13 +36,11 @@ type Availability struct {
 	// allocated holds the positions of devices that earlier allocations use exclusively. taken holds the positions of devices
 	// that the search uses exclusively.
 	allocated, taken bitset.Set
-	// owners is a stack with an entry for each device that the search has taken exclusively. A device can have several owners
-	// only with admin access.
+	// owners is a stack of the devices that the search has taken exclusively. Only with admin access a device has several owners.
 	owners []owner
 	// shares maps the position of a shared device to a stack: the amounts that each allocation of the search consumes.
 	shares map[int][]capacity.Amounts
-	// charged holds the positions of shared devices whose counters the search has taken. Shares with admin access take no
-	// counters.
+	// charged holds the positions of shared devices whose counters the search has taken. Admin access takes no counters.
 	charged map[int]bool
 	// counters and groups have an entry for each pool that the search has needed so far.
 	counters map[*inventory.Pool]*counter.Counters
@@ -96,8 +94,7 @@ func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) 
 type Reservation struct {
 	// counters is true if counters and compatibility groups were taken for the device.
 	counters bool
-	// Share identifies the allocation of a shared device. It is nil for other devices. Consumed holds the amounts that the
-	// allocation consumes.
+	// Share identifies the allocation of a shared device, and is nil for others. Consumed holds the amounts that it consumes.
 	Share    *types.UID
 	Consumed capacity.Amounts
 }
@@ -229,12 +226,10 @@ func (a *Availability) Expect(devices int) { a.owners = make([]owner, 0, devices
 // Shares returns the amounts that each allocation of a shared device by the search consumes, in order.
 func (a *Availability) Shares(c *inventory.Candidate) []capacity.Amounts { return a.shares[c.Position] }
 
-// declaresOptionalNodeOperations is the feature that a node declares if it supports the field skipNodeOperations of a
-// ResourceSlice.
+// declaresOptionalNodeOperations is the feature that a node declares if it supports skipNodeOperations in a ResourceSlice.
 const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 
-// IsUsable reports whether the request may get the device, by taints, binding conditions and features of the node. It ignores
-// other allocations.
+// IsUsable reports whether the request may get the device, by taints, conditions and node features. It ignores allocations.
 func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
 	if compat.SkipsNodeOperations(&c.Slice.Spec) &&
 		(!*celcompat.OptionalNodeOperations(&a.features) || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
@@ -246,8 +241,7 @@ func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) boo
 	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
 }
 
-// tolerated reports whether the tolerations cover all taints that prevent an allocation. Taints with an unknown effect are
-// ignored.
+// tolerated reports whether the tolerations cover all taints that prevent an allocation. It ignores unknown effects.
 func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
 	for _, taint := range taints {
 		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
@@ -283,7 +277,7 @@ const (
 // amounts. With NoCapacity it returns the name of the capacity.
 //
 // Accept checks only the available devices, capacities and counters. It checks neither the request nor whether the node can use
-// the device. A candidate may have an ID without a Device. The unknown consumption of devices that are no longer published
+// the device. A candidate may have an ID without a Device. Consumption of devices that are no longer published is unknown and
 // counts as zero.
 func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts) (Shortage, resourceapi.QualifiedName) {
 	if a.allocated.Has(c.Position) || a.taken.Has(c.Position) {

@@ -6,8 +6,8 @@
 // search that evaluates little. The limits are on work instead of time, so that a search has the same result on slow and fast
 // machines. The deadline of the context is the last resort.
 //
-// A search counts its [Work]. All searches of one attempt to place a pod share an [Attempt]. An [Error] reports the number of
-// undecided sets.
+// A search counts its [Work]. All searches of one attempt to place a pod share an [Attempt]. An [Error] counts the undecided
+// sets.
 //
 // A search without CEL constraints has no budget. It must behave like upstream's search, which is limited only by the context.
 package budget
@@ -131,8 +131,8 @@ func IsExceeded(err error) bool {
 }
 
 // Each Allocate call has limits for one node. In one attempt to place a pod, a scheduler may try thousands of nodes. If the
-// search on each node stayed just below the limits, the attempt would last for minutes. So all Allocate calls of one attempt
-// also share a budget.
+// search on each node stayed just below the limits, the attempt would last for minutes. So all calls of one attempt share a
+// budget, too.
 
 // A search charges the attempt in batches of steps or cost, so that concurrent searches don't contend for the counters. So each
 // search exceeds the budget by at most one batch and one evaluation.
@@ -207,8 +207,7 @@ type Work struct {
 	// Steps is the number of steps of the search. Cost counts the cost of evaluations.
 	Steps int64
 	Cost  *cel.Budget
-	// StepLimit is the limit on the steps of this search. Attempt is the budget shared with the other searches of the attempt,
-	// or nil.
+	// StepLimit limits the steps of this search. Attempt is the budget shared with the other searches of the attempt, or nil.
 	StepLimit int64
 	Attempt   *Attempt
 	// charged is the work that this search has already charged to the attempt.
@@ -276,8 +275,7 @@ func (w *Work) Charge() {
 // n - c0 - 1 devices after c0, without the sets of k-1 out of the n - c1 devices from c1 on, and so forth.
 //
 // Example: the request is for 2 of 4 devices, and the search is at {1, 2}. C(4,2) - C(3,2) = 3 sets begin with 0 and come
-// before {1, 2}. C(2,1) - C(2,1) = 0 sets begin with 1 and come before {1, 2}. There are 6 sets, so 3 are left: {1, 2}, {1, 3}
-// and {2, 3}.
+// before {1, 2}. C(2,1) - C(2,1) = 0 sets begin with 1 and come before {1, 2}. Of 6 sets, {1, 2}, {1, 3} and {2, 3} are left.
 
 // Combination describes the devices of one request in the sets of a constraint.
 type Combination struct {
@@ -290,8 +288,7 @@ type Combination struct {
 // sets returns the number of ways to choose devices for the request.
 func (c Combination) sets() *big.Int { return binomial(c.Free, c.Count) }
 
-// preceding returns the number of ways to choose devices for the request that come before all ways with the chosen devices, in
-// the order of the search.
+// preceding returns the number of ways to choose devices that the search tries before all ways with the chosen devices.
 func (c Combination) preceding() *big.Int {
 	sum, from := new(big.Int), 0
 	for i, index := range c.Chosen {
@@ -304,8 +301,7 @@ func (c Combination) preceding() *big.Int {
 
 func binomial(n, k int) *big.Int { return new(big.Int).Binomial(int64(n), int64(k)) }
 
-// Undecided returns the number of sets from the search's current position on, including the current set. all is the number of
-// all sets.
+// Undecided returns the number of sets from the search's position on, including the current set. all counts all sets.
 func Undecided(combinations []Combination) (left, all *big.Int) {
 	behind, all := new(big.Int), big.NewInt(1)
 	for _, c := range slices.Backward(combinations) {

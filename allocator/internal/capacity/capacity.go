@@ -80,11 +80,9 @@ func Exceeded(device *resourceapi.Device, consumed Amounts, shares []Amounts, re
 	return "", false
 }
 
-// eachConsumed calls visit with a copy of each consumed amount. If ok is false or err is not nil, the caller must ignore the
-// visited amounts.
+// eachConsumed calls visit with a copy of each consumed amount. If ok is false or err is not nil, the amounts are meaningless.
 //
-// If there is both an error and a forbidden amount, eachConsumed returns the error, so that the result does not depend on the
-// order of the map.
+// An error takes precedence over a forbidden amount, so that the result does not depend on the order of the map.
 func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, visit func(resourceapi.QualifiedName, resource.Quantity)) (ok bool, err error) {
 	var requests map[resourceapi.QualifiedName]resource.Quantity
 	if request != nil {
@@ -112,8 +110,7 @@ func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequi
 	return ok, nil
 }
 
-// consumedAmount returns the requested amount, rounded up to an amount that the policy permits. If requested is false, it
-// returns the default.
+// consumedAmount returns the request rounded up to an amount that the policy permits, or the default if requested is false.
 func consumedAmount(request resource.Quantity, requested bool, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
@@ -233,8 +230,7 @@ const (
 	milli
 )
 
-// unitOf returns milli if the feature for fractions is on and the whole range can be counted in milli. Otherwise it returns
-// whole.
+// unitOf returns milli if the feature for fractions is on and milli can represent the whole range. Otherwise it returns whole.
 func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit {
 	if !fractional {
 		return whole
@@ -258,8 +254,7 @@ func (u unit) value(q resource.Quantity) int64 {
 	return q.Value()
 }
 
-// exact returns a quantity counted in the unit. It returns false if the value overflows, or if a value in milli had to be
-// rounded.
+// exact returns a quantity counted in the unit. It returns false if the value overflows or a value in milli was rounded.
 func (u unit) exact(q resource.Quantity) (int64, bool) {
 	if u == whole {
 		return q.Value(), q.CmpInt64(math.MaxInt64) <= 0

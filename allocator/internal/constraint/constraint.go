@@ -24,8 +24,7 @@ import (
 // Constraint is a condition on the devices of one or more requests of a claim. The search adds only devices of requests that
 // the constraint covers. It removes devices in reverse order, and each removal must restore the previous state.
 type Constraint interface {
-	// Add adds a device if some completion of the set may satisfy the constraint. If Add returns false or an error, the set is
-	// unchanged.
+	// Add adds a device if some completion of the set may satisfy the constraint. If not, or after an error, the set is unchanged.
 	Add(r *requests.Request, c *inventory.Candidate) (bool, error)
 	// Remove undoes the last successful Add.
 	Remove(c *inventory.Candidate)
@@ -59,8 +58,7 @@ func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 
 // Lookup finds the attributes that constraints compare.
 type Lookup interface {
-	// Attribute returns the attribute of a device, or nil. A derived attribute of the request takes precedence over a published
-	// attribute.
+	// Attribute returns the attribute of a device, or nil. Derived attributes of the request take precedence over published ones.
 	Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
 }
 
@@ -288,8 +286,7 @@ func (d *distinctAttributeList) Admits(c *inventory.Candidate) bool {
 	return values.Len() > 0
 }
 
-// Most returns the number of different elements. No set has more devices, because no two devices of a set have a common
-// element.
+// Most returns the number of different elements. A set can't have more devices, as no two devices may have a common element.
 func (d *distinctAttributeList) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {

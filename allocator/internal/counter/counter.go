@@ -17,8 +17,7 @@ import (
 // A partitionable device (KEP-4815) consumes counters of its pool. Devices can be allocated together if their total consumption
 // does not exceed any counter.
 
-// Counters holds the counters of one pool: the amounts that were available before the search, and the amounts that the search
-// has taken.
+// Counters holds the counters of a pool: the amounts available before the search, and the amounts that the search has taken.
 type Counters struct {
 	index     map[string]map[string]int // by counter set and counter
 	available []resource.Quantity
@@ -107,15 +106,14 @@ func (c compatibility) with(groups []string) (result compatibility, ok bool) {
 	return compatibility{devices: true, groups: common}, common.Len() > 0
 }
 
-// Groups holds the compatibility for each counter set of a pool. before is a stack with the former values, one entry for each
-// Take.
+// Groups holds the compatibility for each counter set of a pool. before is a stack of former values, one for each Take.
 type Groups struct {
 	current map[string]compatibility
 	before  []map[string]compatibility
 }
 
-// NewGroups returns the groups of a pool with its allocated devices. If the allocated devices are incompatible, no further
-// device is compatible.
+// NewGroups returns the groups of a pool with its allocated devices. If these are incompatible, no further device is
+// compatible.
 func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Groups {
 	c := &Groups{current: make(map[string]compatibility)}
 	p.EachDevice(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {

@@ -58,8 +58,7 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 }
 
 // Classes caches each class at the first look-up. A lister may return a changed class at any time, but one attempt must use one
-// version: cache keys are computed from the class before the search and for all nodes. Preparing a claim must use one version,
-// too.
+// version: cache keys are computed from the class before the search and for all nodes. Preparing a claim must use one, too.
 type Classes struct {
 	structured.DeviceClassLister
 	// cachesErrors is true if failed look-ups are cached as well.

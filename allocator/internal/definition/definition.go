@@ -90,8 +90,7 @@ func CompileClaim(ctx context.Context, environment *device.Environment, claim *r
 	return m, nil
 }
 
-// add compiles an expression and stores the result, or the compile error as Mistake. It returns an error only if the context
-// ended.
+// add compiles an expression and stores it, or the compile error as Mistake. It returns an error only if the context ended.
 func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v1alpha1.Variable) (*device.Expression, error),
 	kind, name string, source v1alpha1.Source, text string, variables []v1alpha1.Variable,
 ) error {

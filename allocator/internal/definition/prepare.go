@@ -51,8 +51,8 @@ const (
 	maxSelectorBytes = 64 << 20
 )
 
-// selectorSet holds compiled selectors for upstream's evaluator. It never evicts a selector, so allocating a prepared claim
-// compiles nothing.
+// selectorSet holds compiled selectors for upstream's evaluator. It evicts none, so allocating a prepared claim compiles
+// nothing.
 type selectorSet struct {
 	*dracel.Cache
 	number uint64
@@ -112,8 +112,7 @@ type PreparedClaim struct {
 	classes *Classes
 	// content is the fingerprint that [ClaimContent] returned, or nil if it returned false.
 	content *fingerprint.Sum
-	// selectors is the set with the selectors of the claim and of its classes. reads maps each selector to the attributes that
-	// it reads.
+	// selectors is the set with the selectors of the claim and its classes. reads maps each selector to the attributes it reads.
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
@@ -136,8 +135,7 @@ func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 }
 
 // ClassVersions returns a key for the versions of the classes that a claim uses. version returns the version of a class, or ""
-// if the class does not exist. If no API server has stored the claim, the key contains the claim's specification, because it
-// may change.
+// if the class doesn't exist. If no API server has stored the claim, the key contains its specification, because it may change.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
 	var versions strings.Builder
 	if claim.ResourceVersion == "" {
@@ -407,8 +405,7 @@ func (p Prepared) Prefers(claim *resourceapi.ResourceClaim) (prefers, known bool
 	return c != nil && c.prefers, c != nil
 }
 
-// SelectorsOr returns the cache of compiled selectors that all prepared claims share. If there are no prepared claims, it calls
-// others.
+// SelectorsOr returns the cache of compiled selectors of all prepared claims. If there are no prepared claims, it calls others.
 func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	for _, c := range p {
 		return c.selectors.Cache

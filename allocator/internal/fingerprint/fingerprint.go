@@ -1,8 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fingerprint identifies content by hashes. A cache key is the fingerprint of everything that the cached result depends
-// on.
+// Package fingerprint identifies content by hashes. A cache key is the fingerprint of everything that the result depends on.
 //
 // Content is encoded by appending parts to a slice. Different sequences of parts have different encodings. The package does not
 // modify the encoded objects, because they belong to informers. [Of] returns the fingerprint of the encoded bytes.
@@ -49,9 +48,9 @@ func AppendMessage(to []byte, m Message) ([]byte, bool) {
 }
 
 // The objects belong to informers, and other goroutines read them, so this package must not modify them. A quantity modifies
-// itself: it caches its text, and it changes to decimal form when it is compared with a decimal. So methods are called only on
-// copies of quantities. The protocol buffer of a device is not used, because encoding it calls methods on the quantities of
-// request policies.
+// itself: it caches its text, and it becomes a decimal when compared with a decimal. So methods are called only on copies of
+// quantities. The protocol buffer of a device is not used, because encoding it calls methods on the quantities of request
+// policies.
 
 // AppendCapacities appends capacities. Different capacities have different encodings.
 func AppendCapacities(to []byte, all map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) []byte {

@@ -5,8 +5,7 @@
 // devices are taken. A set breaks when one of its devices is taken.
 //
 // [Sets] holds the sets of one shape on an idle node. They are listed once for each kind of hardware. [Free] counts the
-// unbroken sets of several shapes on one node. It is a stack of devices: giving back the last device restores the previous
-// state.
+// unbroken sets of several shapes on one node. It is a stack: giving back the last device restores the previous state.
 package freesets
 
 import (

@@ -29,16 +29,14 @@ type Inventory struct {
 	Pools []*Pool
 	// Candidates holds the devices of the pools in the order of the search.
 	Candidates []*Candidate
-	// Ordinary holds the positions of candidates with [Candidate.Ordinary]. HasShared is true if a candidate has
-	// [Candidate.Shared].
+	// Ordinary holds the positions of ordinary candidates. HasShared is true if a candidate is shared.
 	Ordinary  bitset.Set
 	HasShared bool
 	// IsPlain is true if the slices have only devices with attributes and capacities, and all pools are complete and valid.
 	IsPlain bool
 	// Plain holds the positions of candidates that have only attributes and capacities.
 	Plain bitset.Set
-	// slices holds the slices that the inventory was made from. selfContained is true if the inventory depends only on these
-	// slices.
+	// slices holds the slices that the inventory was made from. selfContained is true if it depends only on these slices.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
 	// Views caches the IDs of views for package view.
@@ -145,8 +143,7 @@ func (i *Inventory) ConsumesCounters() bool {
 	return slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 })
 }
 
-// Conflicts returns, for each device, the devices that can't be allocated at the same time because together they exceed a
-// counter.
+// Conflicts returns, for each device, the devices that can't be allocated with it because together they exceed a counter.
 func (i *Inventory) Conflicts() bitset.List {
 	conflicts := bitset.NewList(len(i.Candidates), len(i.Candidates))
 	for at, c := range i.Candidates {
@@ -189,8 +186,7 @@ type Candidate struct {
 	Position int
 	// Shared is true if the device allows multiple allocations and the feature ConsumableCapacity is on.
 	Shared bool
-	// Ordinary is true if the device is not shared, has no capacities, counters, taints or binding conditions, and needs no
-	// feature of its node.
+	// Ordinary is true if the device is not shared, has no capacities, counters, taints or conditions, and needs no node features.
 	Ordinary bool
 }
 
@@ -223,8 +219,7 @@ func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
 				position := len(candidates)
-				// Convert only the name of the device here. Each conversion needs a look-up, and many devices have the same
-				// driver and pool.
+				// Convert only the device's name here. Each conversion needs a look-up, and many devices have the same driver and pool.
 				id.Device = draapi.MakeUniqueString(d.Name)
 				all[position] = Candidate{
 					ID:       id,

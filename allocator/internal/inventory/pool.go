@@ -29,8 +29,7 @@ func (id ID) String() string { return id.Driver + "/" + id.Name }
 // Pool is a pool as one node sees it: the slices of the latest generation that has something for the node.
 type Pool struct {
 	ID
-	// Incomplete is true if some slices of the generation are not published yet. The devices of such a pool can't be used, so
-	// Slices is empty.
+	// Incomplete is true if slices of the generation are not published yet. Such devices can't be used, so Slices is empty.
 	Incomplete bool
 	// Invalid is the reason why the pool is invalid, or "". The devices of an invalid pool can't be used, so Slices is empty.
 	Invalid string
@@ -300,8 +299,7 @@ func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
 	return ""
 }
 
-// counterSetsOf returns the counter sets of a pool. invalid is the reason if a counter is undefined or defined twice, and ""
-// otherwise.
+// counterSetsOf returns the counter sets of a pool. invalid is the reason if a counter is undefined or defined twice, or "".
 func counterSetsOf(withCounters, withDevices []*resourceapi.ResourceSlice) (counterSets map[string]map[string]resourceapi.Counter, invalid string) {
 	counterSets = make(map[string]map[string]resourceapi.Counter)
 	for _, slice := range withCounters {

@@ -88,8 +88,7 @@ func (s *Optimization) stats() answer.Stats {
 	return answer.Sum(stats, s.preferred.spent)
 }
 
-// Allocate returns an allocation result for each claim, or an error if the claims don't fit. kept is the cache entry of the
-// result, or nil.
+// Allocate returns a result for each claim, or an error if the claims don't fit. kept is the cache entry, or nil.
 func (s *Optimization) Allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
 	if s.IsConstrained() {

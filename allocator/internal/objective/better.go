@@ -135,8 +135,7 @@ func chosenFor(m *search.Improvement, o objectiveFunction) []*inventory.Candidat
 	return chosen
 }
 
-// setUp adds the objectives of a claim to the search: for the preference to improve, and for the earlier preferences whose
-// values must not fall.
+// setUp adds a claim's objectives: for the preference to improve, and for earlier preferences whose values must not fall.
 func (b *betterSearch) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
 	improves, index := s.Improves, len(s.Requests)-1
 	for _, known := range improves.Earlier {

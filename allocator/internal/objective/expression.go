@@ -11,8 +11,7 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// newFunction returns the objective function of a preference, and adds it as a constraint to the requests that the preference
-// covers.
+// newFunction returns the objective function of a preference, and adds it as a constraint to the covered requests.
 func newFunction(s *search.Search, claim *resourceapi.ResourceClaim, p *plan.Preference, all []search.Alternatives) (objectiveFunction, error) {
 	if p.Policy == nil {
 		c := s.NewCELConstraint(claim, p.Definition, p.API, all)

@@ -24,8 +24,8 @@ import (
 // for. It breaks as few of them as possible, and larger sets matter more. So a single device comes from a broken pair, a pair
 // comes from a broken quad, and a block comes from a corner.
 //
-// Taking more devices never breaks fewer sets. So the sets that a partial set breaks are a lower bound for its completions.
-// This bound cuts branches.
+// Taking more devices never breaks fewer sets. So the loss of a partial set is a lower bound for its completions and cuts
+// branches.
 
 // fragmentation is the objective function of the policy. Its value is minus the loss ([freesets.Lost]). As a constraint, it
 // accepts only sets with a smaller loss than the incumbent.
@@ -37,12 +37,10 @@ type fragmentation struct {
 	members []*inventory.Candidate
 	// domain is a buffer for the devices that the search may take next.
 	domain bitset.Set
-	// shapes lists the shapes with sets on the node, most devices first. free counts the sets of these shapes that are still
-	// whole.
+	// shapes lists the shapes with sets on the node, most devices first. free counts their sets that are still whole.
 	shapes []shape.Shape
 	free   *freesets.Free
-	// mayCutAtAll evaluates the selectors of the requests in span, once. It returns true if they can't fail and the requests
-	// evaluate nothing else.
+	// mayCutAtAll evaluates the selectors of span, once. It returns true if they can't fail and span evaluates nothing else.
 	mayCutAtAll func() bool
 	// cut is the number of partial sets that the bound excluded.
 	cut int64
@@ -84,8 +82,7 @@ func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alterna
 	return f
 }
 
-// begin lists the sets of the shapes on the node and marks the broken sets. It ignores shapes that have no devices of the
-// drivers of members.
+// begin lists the sets of the shapes and marks the broken sets. It ignores shapes without devices of the members' drivers.
 func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
 	broken := bitset.New(len(s.Inventory.Candidates))

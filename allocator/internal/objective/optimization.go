@@ -13,8 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// Optimization runs the searches of one Allocate call: for the first solution and, if there are preferences, for better
-// solutions.
+// Optimization runs the searches of an Allocate call: for the first solution and, if there are preferences, for better ones.
 type Optimization struct {
 	*search.Search
 	// preferred holds the result of the searches for better solutions.

@@ -27,8 +27,7 @@ func (w *Work) do(members int) bool {
 	return true
 }
 
-// Reservations decides whether sets without common devices can be taken together. It is a stack: the set that was taken last is
-// given back first.
+// Reservations decides whether sets without common devices can be taken together. The last set taken is given back first.
 type Reservations interface {
 	// Take takes a set and returns true, if the set is available.
 	Take(set []int) bool
@@ -48,11 +47,9 @@ type packer struct {
 }
 
 // Most returns the indices of as many sets as possible that have no common device. The members of a set are positions below
-// devices. isMost is true if no larger number of sets is possible. reservations may be nil if any sets without common devices
-// can be taken together.
+// devices. isMost is true if no larger number of sets is possible. reservations may be nil if only common devices matter.
 //
-// Regardless of the limit on work, Most first takes each set in order that fits (first fit). The result never has fewer sets
-// than that.
+// Whatever the limit, Most first takes each set in order that fits (first fit). The result never has fewer sets.
 func Most(sets [][]int, devices int, reservations Reservations, work *Work) (chosen []int, isMost bool) {
 	sets, places := withoutDuplicates(sets)
 	if len(sets) == 0 {
@@ -72,8 +69,7 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 	return chosen, isMost
 }
 
-// withoutDuplicates removes empty sets, and repeated devices in a set. places holds the original index of each set that is
-// kept.
+// withoutDuplicates removes empty sets, and repeated devices in a set. places holds the original index of each kept set.
 func withoutDuplicates(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
 		if !isAscending(set) {
@@ -139,8 +135,7 @@ func (p *packer) takeInOrder(sets []int) {
 	p.giveAllBack()
 }
 
-// takeTightest repeatedly takes the set whose devices are in the fewest sets, and stores the choice. It returns false if too
-// little work was left.
+// takeTightest always takes the set whose devices are in the fewest sets. It returns false if too little work was left.
 func (p *packer) takeTightest(alive []int) bool {
 	defer p.giveAllBack()
 	for len(alive) > 0 {
@@ -167,8 +162,7 @@ func (p *packer) takeTightest(alive []int) bool {
 	return true
 }
 
-// tightest returns the device that is in the fewest of the given sets, but in at least one. devices is the number of devices in
-// all sets.
+// tightest returns the device that is in the fewest sets, but in at least one. devices counts the devices in all sets.
 func (p *packer) tightest(alive []int) (position, devices int) {
 	clear(p.degrees)
 	for _, set := range alive {

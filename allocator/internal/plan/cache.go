@@ -23,8 +23,7 @@ import (
 )
 
 // Nodes of one hardware type differ only in their names and in the devices in use, and little changes between scheduling
-// attempts. So results are cached. The key of a result contains everything that the result depends on. The cache holds three
-// kinds of results:
+// attempts. So results are cached by everything that they depend on. The cache holds three kinds of results:
 //
 //   - The analysis of an expression holds for all devices (package definition).
 //   - A table holds the values of an expression for the devices of a view ([tableKey]).
@@ -34,12 +33,10 @@ import (
 // The inventories of nodes are not part of the cache. The number of nodes limits them, and [inventory.Index] keeps each
 // inventory while it is valid. Keys keep no large object alive: they contain fingerprints of expressions and views, and weak
 // pointers to inventories. A failed evaluation is not cached. It is repeated and fails again. Sizes of entries are estimates.
-// The devices of a view count once while at least one entry refers to the view. Any other object counts for each entry that
-// refers to it.
+// The devices of a view count once while at least one entry refers to the view. Any other object counts for each entry.
 
 // DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type and many
-// claims. It is also enough for 1,800 nodes with 64 devices each if no two devices are equal in the attributes that claims
-// read.
+// claims. It is also enough for 1,800 nodes with 64 devices each if all devices differ in attributes that claims read.
 const DefaultCacheBytes int64 = 256 << 20
 
 // Cache holds results that allocators share: tables of expressions, verdicts of selectors and constraints, and answers. It is
@@ -160,8 +157,7 @@ func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	return table, false
 }
 
-// tableOf returns the cached table, or calls create and caches the result. create gets a function that the table calls when it
-// has grown by some bytes.
+// tableOf returns the cached table, or caches the result of create. The table must call grown when it has grown.
 func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
 	return tableKeeping(c, key, func(grown func(int)) (table T, bytes int, keeps *view.View) {
 		table, bytes = create(grown)

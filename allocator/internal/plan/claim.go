@@ -28,8 +28,8 @@ type resolvedClaim struct {
 // and resolving a claim takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
-	// ByContent holds claims for extended resources. The scheduler makes such a claim for each node, and most of them differ
-	// only in the name of the node.
+	// ByContent holds claims for extended resources. The scheduler makes one for each node, and most differ only in the node's
+	// name.
 	ByContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 

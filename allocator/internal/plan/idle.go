@@ -17,8 +17,7 @@ import (
 )
 
 // These are the limits for listing the sets of a shape, which is done once for each kind of hardware. Sets beyond the limits
-// are not counted. The limits are a part of the default budget for preferences, so that each attempt can list some sets and
-// cache them.
+// are not counted. The limits are a part of the default budget for preferences, so that each attempt can cache some sets.
 const (
 	shapeSteps = 10_000
 	shapeCost  = 500_000

@@ -26,8 +26,7 @@ import (
 type Plan struct {
 	Planner *Planner
 	Claims  []*resourceapi.ResourceClaim
-	// reads returns the attributes that the constraints, preferences and selectors of the claims read, separately. Read returns
-	// the union.
+	// reads returns the attributes that the constraints, preferences and selectors of the claims read. Read returns the union.
 	reads func() reads
 	Read  func() view.ReadSet
 	// content returns the fingerprint of the claims. ok is false if a claim has neither CEL constraints nor preferences, or if
@@ -35,8 +34,7 @@ type Plan struct {
 	content func() (fingerprint.Sum, bool)
 }
 
-// PlanFor returns a plan for the claims. It reuses the last plan if that plan is for the same objects, which the claims of a
-// pod are on all nodes.
+// PlanFor returns a plan for the claims. It reuses the last plan if the objects are the same, as for all nodes of a pod.
 func (a *Planner) PlanFor(claims []*resourceapi.ResourceClaim) *Plan {
 	if last := a.lastPlan.Load(); last != nil && slices.Equal(last.Claims, claims) {
 		return last
@@ -61,8 +59,7 @@ func (p *Plan) Reading(more view.ReadSet) *Plan {
 	return other
 }
 
-// ReadByConstraints returns the attributes that constraints read. If preferences is true, it includes attributes that
-// preferences read.
+// ReadByConstraints returns the attributes that constraints read and, if preferences is true, that preferences read.
 func (p *Plan) ReadByConstraints(preferences bool) view.ReadSet {
 	read := p.reads()
 	if preferences {
@@ -185,8 +182,7 @@ func (n *OnNode) AnswerEntry() *AnswerEntry {
 }
 
 // KnownRefusal returns the cached result if it says that the claims don't fit, and nil otherwise. Often most nodes of a cluster
-// refuse a pod. A cached refusal needs no search and no checks, because an earlier search with the same key has made the
-// checks.
+// refuse a pod. A cached refusal needs no search and no checks, because a search with the same key has made the checks.
 func KnownRefusal(kept *AnswerEntry) *answer.Answer {
 	if kept == nil {
 		return nil

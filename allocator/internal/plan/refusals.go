@@ -31,8 +31,7 @@ func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 // ForMany makes calls of Has faster. It pays off if Has is called for most nodes of a cluster.
 func (r *Refusals) ForMany() { r.pools = r.plan.Planner.State.Pools() }
 
-// Has reports whether the cache stores that the claims don't fit on a node. While it does, Allocate returns the same refusal
-// with the same reason.
+// Has reports whether the cache stores that the claims don't fit on a node. While it does, Allocate returns the same refusal.
 func (r *Refusals) Has(node *v1.Node) bool {
 	a := r.plan.Planner
 	has, err := a.InventoryOf(node)

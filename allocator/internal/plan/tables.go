@@ -34,7 +34,7 @@ func (n *OnNode) VerdictsOf(d *definition.Definition) *verdict.Table {
 }
 
 // TablesOf returns the tables that the bounds of an expression use. If evaluating later conjuncts may exceed the cost limit,
-// the tables cover only the conjuncts before them. It returns nil if no conjunct can be analyzed, or if the tables would be too
+// the tables cover only the conjuncts before them. It returns nil if no conjunct can be analyzed or the tables would be too
 // large.
 func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *bound.Tables {
 	c := n.Planner.Cache

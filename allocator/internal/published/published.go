@@ -144,8 +144,7 @@ func (p *Pool) judge(available *availability.Availability, c *inventory.Candidat
 	return overlap
 }
 
-// isUncounted reports whether the device consumes counters whose amounts are unknown, because the pool is incomplete or
-// invalid.
+// isUncounted reports whether the device consumes counters whose amounts are unknown, as the pool is incomplete or invalid.
 func (p *Pool) isUncounted(c *inventory.Candidate) bool {
 	return c.Device != nil && len(c.Device.ConsumesCounters) > 0 && (p.pool.Incomplete || p.pool.Invalid != "")
 }

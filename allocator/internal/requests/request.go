@@ -66,8 +66,7 @@ func Each(claim *resourceapi.ResourceClaim) iter.Seq[Request] {
 	}
 }
 
-// AsksForMore reports whether a claim asks for more devices than the limit, on any node. A request with allocationMode All
-// counts as 0 devices.
+// AsksForMore reports whether a claim asks for more devices than the limit on any node. AllocationMode All counts as 0.
 func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
 	devices := 0
 	for order := range claim.Spec.Devices.Requests {
@@ -149,8 +148,8 @@ func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClai
 	return nil
 }
 
-// Prepare reads the class and the derived attributes of the request. It returns an error if the class does not exist or the
-// request is not supported.
+// Prepare reads the class and the derived attributes of the request. It fails if the class is missing or the request is not
+// supported.
 func (r *Request) Prepare(features structured.Features, classes structured.DeviceClassLister) error {
 	if derived := compat.DerivedAttributes(r.Spec); len(derived) > 0 {
 		if !*celcompat.DerivedAttributes(&features) {

@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// acceptance checks the condition of the allocator's caller ([plan.Acceptance]) during a search. It comes before all other
-// constraints of the claim.
+// acceptance checks the condition of the allocator's caller ([plan.Acceptance]) during a search. It comes before other
+// constraints.
 //
 // A partial set still needs r devices. The total of a complete set is at most the sum of the weights of the chosen devices plus
 // the r greatest weights in the domain. If this upper bound is below the least sum, the search gives up the partial set. A

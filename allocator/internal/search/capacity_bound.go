@@ -30,8 +30,7 @@ type demand struct {
 	devices int
 }
 
-// capacityBound compares two numbers of devices: the number that one request and all later requests still need, and the number
-// that is left for them.
+// capacityBound compares how many devices one request and all later requests still need with how many are left for them.
 type capacityBound struct {
 	search *Search
 	// fixed holds the requests that need a fixed number of devices.
@@ -90,8 +89,7 @@ func (b *capacityBound) add(all Alternatives) bool {
 	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.findSupply(request) })
 }
 
-// findSupply stores the devices left for the group of the request, unless they are stored already. known is false if the
-// devices left are unknown.
+// findSupply stores the devices left for the request's group, if they are not stored yet. known is false if they are unknown.
 func (b *capacityBound) findSupply(request *Request) (known bool) {
 	if b.supplies[request.group] != nil {
 		return true

@@ -28,8 +28,7 @@ import (
 )
 
 // CELConstraint is the CEL device constraint of KEP-5254. It collects devices until the set is complete, and then evaluates the
-// expression. The value of the expression for a partial set says nothing about complete sets. pruner.go explains how bounds
-// exclude partial sets.
+// expression. Its value for a partial set says nothing about complete sets. pruner.go explains how bounds exclude partial sets.
 //
 // The size of a complete set is not fixed at the start. A request with alternatives contributes the devices of its current
 // alternative, or no devices if the constraint does not cover that alternative. The search takes requests in order and devices
@@ -43,12 +42,10 @@ type CELConstraint struct {
 	claim  *resourceapi.ResourceClaim
 	// values is a buffer that memberValues fills with the devices of a complete set.
 	values []*device.Device
-	// verdictTable caches the verdicts on sets. It is nil until the first verdict is needed. positions is a buffer for the key
-	// of a set in this table.
+	// verdictTable caches the verdicts on sets. It is nil until it is needed. positions is a buffer for the key of a set.
 	verdictTable *verdict.Table
 	positions    []int
-	// pruners holds a pruner for each alternative of the first covered request. pruner belongs to the alternative that the
-	// search tries now or tried last.
+	// pruners holds a pruner for each alternative of the first covered request. pruner is for the current or last alternative.
 	pruners []*pruner
 	pruner  *pruner
 	// Goal is the condition on the value of a preference, nil for a constraint.
@@ -64,8 +61,7 @@ type coverage struct {
 	covered []Alternatives
 }
 
-// progress describes the partial set. It changes when the search tries an alternative, and when it takes or gives back a
-// device.
+// progress describes the partial set. It changes when the search tries an alternative, or takes or gives back a device.
 type progress struct {
 	// undecided is the number of covered requests without a current alternative. wanted is the number of devices that the other
 	// covered requests contribute.
@@ -160,8 +156,7 @@ func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
-// contribution links a request to a constraint whose set size depends on the request. covered is true if the constraint covers
-// the request.
+// contribution links a request to a constraint whose set size depends on it. covered is true if the constraint covers it.
 type contribution struct {
 	constraint *CELConstraint
 	covered    bool
@@ -174,9 +169,8 @@ func (c contribution) devices(r *Request) int {
 	return 0
 }
 
-// decide records in all constraints of r.decides that the search now tries r. It returns false if a constraint excludes r, because
-// the bounds allow no set or because the complete set is not satisfactory. If it returns false or an error, it has undone its
-// changes.
+// decide records in all constraints of r.decides that the search now tries r. It returns false if a constraint excludes r,
+// because the bounds allow no set or the complete set is not satisfactory. It has then undone its changes.
 func (r *Request) decide() (bool, error) {
 	for _, d := range r.decides {
 		d.constraint.selectPruner(r)
@@ -212,8 +206,7 @@ func (c *CELConstraint) afterDecision(devices int) (bool, error) {
 	if c.undecided == len(c.covered)-1 && len(c.members) == 0 && !c.pruner.begin() {
 		return false, c.pruner.failure()
 	}
-	// The set is usually complete after its last device was added. It is complete without another device if the remaining
-	// requests contribute no devices.
+	// Usually the last device completes the set. The decision completes it if the remaining requests contribute no devices.
 	if devices > 0 || !c.IsComplete() {
 		return true, c.pruner.failure()
 	}
@@ -228,8 +221,7 @@ func (c *CELConstraint) undecide(devices int) {
 	}
 }
 
-// IsComplete reports whether the set has all its devices. It returns false for an empty set, because empty sets are not
-// evaluated.
+// IsComplete reports whether the set has all its devices. It returns false for an empty set, which is not evaluated.
 func (c *CELConstraint) IsComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
@@ -398,8 +390,8 @@ func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 }
 
 // Most returns an upper bound of the preference's value over all sets, or [math.MaxInt64]. A bound exists only if the last
-// device of all claims completes the set. Otherwise tryBound in package objective could skip a set after which the search would
-// meet an error.
+// device of all claims completes the set. Otherwise tryBound in package objective could skip a set that is followed by an
+// error.
 func (c *CELConstraint) Most() int64 {
 	requests := c.search.Requests
 	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {

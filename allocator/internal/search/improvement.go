@@ -23,8 +23,8 @@ type Improvement struct {
 	SetUp func(s *Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []Alternatives) error
 }
 
-// Valued is a preference with its value for the incumbent. Claim is the index of the claim. Preference is the index in the
-// preferences of that claim.
+// Valued is a preference with its value for the incumbent. Claim and Preference are the indices of the claim and in its
+// preferences.
 type Valued struct {
 	Claim, Preference int
 	Value             int64
@@ -51,8 +51,7 @@ func (s *Search) isNotBetter() bool {
 	return s.Objective != nil && s.Objective.IsComplete() && s.Objective.Target().Value <= s.Objective.Target().Floor
 }
 
-// preferenceBudgetError returns the error for an exhausted budget of the preferences. Callers of the allocator never get this
-// error.
+// preferenceBudgetError returns the error for an exhausted budget of the preferences. The allocator's callers never get it.
 func (s *Search) preferenceBudgetError(of budget.Limit) *budget.Error {
 	return budget.NewError(of, s.Claims[s.Improves.Next.Claim], s.Node.Name, nil)
 }

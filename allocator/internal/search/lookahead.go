@@ -15,9 +15,8 @@ import (
 // Lookahead cuts branches with too few devices left. Without lookahead, upstream's search takes 2^25 steps to refuse a request
 // for 26 devices if 25 exist.
 //
-// A cut must change neither the solution nor the error of the search. So lookahead cuts a branch only if the search would find
-// no solution and meet no error in it. Errors come from evaluations, so every evaluation in the branch must have succeeded
-// already:
+// A cut must change neither the solution nor the error of a search. So lookahead cuts a branch only if it contains no solution
+// and no error. Errors come from evaluations, so every evaluation in the branch must have succeeded already:
 //
 //    - Lookahead evaluates the selectors for every free device that the requests in the branch might try. If a selector fails,
 //      lookahead does not cut the branch.
@@ -78,8 +77,7 @@ const (
 )
 
 // evaluateSelectors evaluates the selectors of a request for all devices that the search may try, including devices that the
-// search has taken. It ignores failures, because the search may never reach such a device. A search that reaches the device
-// repeats the failure.
+// search has taken. It ignores failures, because the search may never reach such a device. If it does, it repeats the failure.
 func (l *lookahead) evaluateSelectors(r *Request) {
 	s := l.search
 	r.group.lookedAhead = true
@@ -204,8 +202,7 @@ func (l *lookahead) hasPlenty(p point, r *Request, wanted int) bool {
 	return count >= wanted
 }
 
-// isEnough reports whether the request may get the wanted number of the given devices together. The constraints of the request
-// must admit each device.
+// isEnough reports whether the request may get wanted of the devices together. Its constraints must admit each device.
 func (l *lookahead) isEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {
 		return false

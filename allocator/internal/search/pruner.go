@@ -43,8 +43,7 @@ import (
 type pruner struct {
 	constraint *CELConstraint
 	search     *Search
-	// first is the current alternative of the first covered request. covered holds first and the other requests whose devices
-	// make up the set.
+	// first is the current alternative of the first covered request. covered holds all requests whose devices make up the set.
 	first   *Request
 	covered []*Request
 	// useless is true if the pruner can never cut anything.
@@ -88,8 +87,7 @@ type partialSet struct {
 // may well succeed without that work.
 const thoroughFrom = 3
 
-// begin examines the empty set before the search takes devices for the first covered request. It returns false if no set is
-// satisfactory.
+// begin examines the empty set before the first covered request gets devices. It returns false if no set is satisfactory.
 func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
@@ -112,8 +110,7 @@ func (p *pruner) begin() bool {
 	return false
 }
 
-// descend examines the set after the device added was added to it for request r. It returns false if no completion is
-// satisfactory.
+// descend examines the set after added was added to it for request r. It returns false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
 	if !p.active {
@@ -267,8 +264,7 @@ func (p *pruner) removeTaken(r *requests.Request, from int, domain bitset.Set) {
 	}
 }
 
-// mayTake reports whether r or a later covered request can still get the device. r can get only devices at position from or
-// later.
+// mayTake reports whether r or a later covered request can still get the device. r gets only devices at position from or later.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
 	for i, q := range p.covered {
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
@@ -379,8 +375,8 @@ func (r *Request) next(position int) int {
 	return position
 }
 
-// isPruned reports whether a CEL constraint that covers r already checks that enough devices are left. Lookahead then skips its
-// own count.
+// isPruned reports whether a CEL constraint that covers r already checks that enough devices are left. Lookahead then counts
+// nothing.
 func (r *Request) isPruned() bool {
 	for _, d := range r.decides {
 		if d.covered && d.constraint.pruner.active && !d.constraint.pruner.volatile {

@@ -14,8 +14,8 @@ import (
 )
 
 // isPrepared prepares the pruner at the first call and reports whether the pruner can cut anything. The eligible devices and
-// the bounds are then valid for the whole search. The pruner cuts nothing if a selector or another evaluation before the set is
-// complete may fail.
+// the bounds are then valid for the whole search. The pruner cuts nothing if another evaluation before the set is complete may
+// fail.
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
 		p.useless = p.search.Planner.Unbounded || !p.prepare()
@@ -62,8 +62,7 @@ func (p *pruner) prepare() bool {
 	return true
 }
 
-// mayRepeat reports whether a set may contain a device twice because two covered requests can share the device. A bitset can't
-// represent such a set.
+// mayRepeat reports whether a set may contain a device twice, for two covered requests. A bitset can't represent such a set.
 func (p *pruner) mayRepeat() bool {
 	if len(p.covered) == 1 || !p.search.Inventory.HasShared {
 		return false

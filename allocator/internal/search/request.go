@@ -32,8 +32,7 @@ type Request struct {
 	group *group
 }
 
-// Alternatives holds the subrequests of a prioritized list, or a single request. The search chooses the first alternative that
-// leads to a solution.
+// Alternatives holds the subrequests of a prioritized list, or one request. The search chooses the first one with a solution.
 type Alternatives []*Request
 
 // least returns the alternative that needs the fewest devices.
@@ -78,8 +77,7 @@ func (r *Request) AddConstraint(c constraint.Constraint) {
 	r.constraints = append(r.constraints, c)
 }
 
-// otherConstraints returns the number of constraints of the request, without [acceptance], because the pruner applies the
-// acceptance itself.
+// otherConstraints returns the number of the request's constraints without [acceptance], because the pruner applies that.
 func (r *Request) otherConstraints() int {
 	count := len(r.constraints)
 	if count > 0 {

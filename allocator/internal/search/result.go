@@ -91,8 +91,7 @@ func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	return results, nil
 }
 
-// deviceResults returns the allocation results for the devices of a claim. Binding conditions are copied only if the feature is
-// on.
+// deviceResults returns the allocation results for the devices of a claim, with binding conditions if the feature is on.
 func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
@@ -120,8 +119,7 @@ func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.Devic
 }
 
 // configuration returns the configurations of the classes followed by the configurations of the claim. A class that several
-// requests use is included once. If a configuration applies to all requests, its list of requests is empty, which means all
-// requests.
+// requests use is included once. If a configuration applies to all requests, its list of requests is empty.
 func configuration(claim *resourceapi.ResourceClaim, requests []*Request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
@@ -167,8 +165,7 @@ func classConfiguration(requests []*Request) []resourceapi.DeviceAllocationConfi
 }
 
 // nodeSelector returns a selector for the nodes where all devices can be used. If a device is tied to a node, the selector
-// selects only this node. Otherwise it combines the selectors of the devices. It returns nil if the devices can be used
-// everywhere.
+// selects only this node. Otherwise it combines the selectors of the devices. It is nil if all nodes can use the devices.
 func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
@@ -183,8 +180,7 @@ func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 			continue
 		}
 		if n := len(selector.NodeSelectorTerms); n > 1 {
-			// The terms of a node selector are alternatives. The API allows a single term, because alternatives of several
-			// devices can't be combined into one term.
+			// The terms of a selector are alternatives. The API allows one term, because alternatives can't be combined into one term.
 			return nil, answer.DoesNotFit(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
 		}
 		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
@@ -233,8 +229,7 @@ func (s *Solution) IsAbout(claim int, p *plan.Preference) bool {
 	return slices.ContainsFunc(s.Choices, func(c Choice) bool { return c.Claim == claim && constraint.Covers(p.API, &c.Request.Request) })
 }
 
-// Positions describes a solution independently of the node: by the index of the alternative of each request, and by the
-// positions of the devices.
+// Positions describes a solution independently of the node: by the indices of alternatives and the positions of devices.
 func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choice) {
 	decisions, choices = make([]int, 0, len(of.Decisions)), make([]answer.Choice, 0, len(of.Choices))
 	next := 0

@@ -46,8 +46,7 @@ func (s *Search) Solutions() iter.Seq[*Solution] {
 	}
 }
 
-// iterate runs the search from the first request on. It evaluates nothing if requests with allocationMode All exceed the limit
-// on the devices of a claim.
+// iterate runs the search. It evaluates nothing if requests with allocationMode All exceed the limit on a claim's devices.
 func (s *Search) iterate() (outcome, error) {
 	if (reason{s}).overLimit() != "" {
 		return none, nil
@@ -70,8 +69,7 @@ func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	case request == len(s.Requests[claim]):
 		result, err := s.nextRequest(claim+1, 0)
 		if result == tooMany {
-			// The limit applies to each claim separately. Other devices for this claim may lead to another alternative in the
-			// next claim.
+			// The limit applies to each claim. Other devices for this claim may lead to another alternative in the next claim.
 			result = none
 		}
 		return result, err
@@ -193,8 +191,7 @@ func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 				return result, err
 			}
 			if s.isNotBetter() {
-				// The value of the objective does not depend on this request's devices. Trying more devices can't improve it,
-				// but might lead to an error.
+				// The value of the objective does not depend on this request's devices. More tries can't improve it, but may fail.
 				return none, nil
 			}
 		}
@@ -205,8 +202,7 @@ func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 	return none, nil
 }
 
-// isEligible reports whether the request may get the device. It checks availability first, so that no selector is evaluated for
-// a device in use.
+// isEligible reports whether the request may get the device. It evaluates no selector for a device in use.
 func (s *Search) isEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
 	if s.Available.InUse(claim, &r.Request, c) {
 		return false, nil
@@ -296,8 +292,7 @@ func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
 	}
 }
 
-// withinLimit reports whether a claim with these requests can't exceed the limit on results, whichever alternatives the search
-// chooses.
+// withinLimit reports whether a claim with these requests stays within the limit on results with all choices of alternatives.
 func (s *Search) withinLimit(requests []Alternatives) bool {
 	devices := 0
 	for _, all := range requests {

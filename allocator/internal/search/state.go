@@ -56,8 +56,7 @@ type taken struct {
 type cutting struct {
 	lookahead lookahead
 	symmetry  symmetry
-	// SymmetryOff is true if the search must not skip symmetric devices, because the preference depends on which devices remain
-	// free.
+	// SymmetryOff is true if the search must not skip symmetric devices, because it matters which devices remain free.
 	SymmetryOff bool
 	// accepts is the caller's condition on complete sets, or nil.
 	accepts *acceptance
@@ -70,8 +69,7 @@ type preference struct {
 }
 
 // point is a position in the search. claim and request are indices, and device is the index of the next device within the
-// request. from is the first position to try. A request takes its devices in ascending order, so that each set is tried only
-// once.
+// request. from is the first position to try. A request takes devices in ascending order, so that each set is tried only once.
 type point struct {
 	claim, request, device int
 	from                   int

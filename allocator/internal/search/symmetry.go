@@ -27,8 +27,7 @@ import (
 // The exchange must not change the order of devices in an expression. Within the current request the order stays the same,
 // because all later devices of the request come after both devices. A later request may place the two devices at different
 // indices of its sorted devices. So no device is skipped if a CEL constraint covers a later request. No device is skipped
-// either if a later request has allocationMode All. Such a request checks its devices in order and stops at the first device in
-// use or with an error.
+// either if a later request has allocationMode All. Such a request stops at its first device in use or with an error.
 
 // symmetry finds the symmetric devices of a search.
 type symmetry struct {

@@ -88,8 +88,7 @@ func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.
 	return result
 }
 
-// isFree reports whether the request could get the device if no other request existed. It returns false if a selector fails for
-// the device.
+// isFree reports whether the request could get the device if no other request existed. If a selector fails, it returns false.
 func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
 	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection evaluates expressions over one device: the selectors of requests and of their classes ([Selectors]), and
-// derived attributes.
+// Package selection evaluates expressions over one device: selectors of requests and classes ([Selectors]), and derived
+// attributes.
 //
 // The search evaluates an expression only when it reaches a device, because a failure for a device that is not needed must not
 // fail the allocation. A verdict does not depend on allocations. The search keeps it, and a [Row] keeps it for other searches
@@ -47,8 +47,7 @@ type Evaluator struct {
 	derived   map[derivation]derivedAttribute
 }
 
-// NeverSelects reports whether the device can't be selected by any selector. It is checked first, because a selector may fail
-// for the device.
+// NeverSelects reports whether no selector can select the device. It is checked before a selector may fail.
 func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
 	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }

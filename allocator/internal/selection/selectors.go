@@ -34,15 +34,13 @@ type Selectors struct {
 	evaluator *Evaluator
 	class     *resourceapi.DeviceClass
 	own       []resourceapi.DeviceSelector
-	// judged has a bit for each position, which is set if the device has a verdict. passed is the subset of judged that is
-	// Selected.
+	// judged holds the positions of devices with a verdict. passed holds the positions of devices with the verdict Selected.
 	judged, passed bitset.Set
 	row            *Row
 	last           judgement
 }
 
-// Init prepares the selectors of a request for a node with the given number of devices. row keeps verdicts for other searches.
-// It may be nil.
+// Init prepares the selectors of a request for a node with the given number of devices. row shares verdicts, and may be nil.
 func (s *Selectors) Init(e *Evaluator, r *requests.Request, devices int, row *Row) {
 	sets := bitset.NewList(2, devices)
 	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, judged: sets.At(0), passed: sets.At(1), row: row}
@@ -81,8 +79,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	if known := s.Verdict(c.Position); known != Unknown {
 		return known == Selected, nil
 	}
-	// Look up verdicts only for devices that this search reaches, because the reason for a failure must not depend on other
-	// searches.
+	// Look up verdicts only for devices that this search reaches, because reasons must not depend on other searches.
 	if s.row != nil {
 		if known := s.row.Of(c.Position); known != Unknown {
 			s.enter(c.Position, known == Selected)
@@ -130,8 +127,7 @@ func (s *Selectors) evaluate(r *requests.Request, c *inventory.Candidate) (bool,
 
 // Row keeps the verdicts of a request's selectors for several searches over the same view.
 type Row struct {
-	// judged and passes have a bit for each device. Enter sets the bit of passes before the bit of judged, so that readers see
-	// a valid verdict.
+	// judged and passes have a bit for each device. Enter sets passes before judged, so that readers see a valid verdict.
 	judged, passes []atomic.Uint64
 }
 
@@ -149,8 +145,7 @@ func (r *Row) Enter(device int, passes bool) {
 	r.judged[device/64].Or(1 << (device % 64))
 }
 
-// Word returns the verdicts on 64 devices, beginning with position 64*w. A set bit in known means that the device has a
-// verdict.
+// Word returns the verdicts on 64 devices, beginning with position 64*w. Devices with a bit in known have a verdict.
 func (r *Row) Word(w int) (known, passes uint64) {
 	known = r.judged[w].Load()
 	return known, r.passes[w].Load()
@@ -180,8 +175,7 @@ func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.judged) 
 type judgement struct {
 	*inventory.Candidate
 	passes bool
-	// reads reports whether the selectors read an attribute, for devices of the driver of the last device. It is nil until it
-	// is needed.
+	// reads reports whether the selectors read an attribute of devices of the last device's driver. It is nil until needed.
 	reads func(resourceapi.QualifiedName) bool
 }
 

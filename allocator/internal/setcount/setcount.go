@@ -155,8 +155,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 	return chosen, isMost
 }
 
-// oneByOne allocates claims for the shape until no further claim fits. It returns the allocated sets, and gives back their
-// devices.
+// oneByOne allocates claims for the shape until no further claim fits. It returns the sets, and gives back their devices.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
 	p := c.planner.IdlePlanIn(c.state, c.shape)
 	defer func() {

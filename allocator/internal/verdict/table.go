@@ -27,8 +27,7 @@ type Evaluator interface {
 	EvaluateSet() (Verdict, error)
 }
 
-// Table caches the verdicts of one expression on sets of devices. A set is given by positions. Table is safe for concurrent
-// use.
+// Table caches the verdicts of one expression on sets of devices. A set is given by positions. Table is concurrency-safe.
 type Table struct {
 	// width is the number of bytes that encode a position.
 	width int
@@ -39,16 +38,14 @@ type Table struct {
 	verdicts map[string]Verdict
 	// taken is the size of the verdicts in bytes. counted is the size that has been reported to grown.
 	taken, counted int64
-	// busy has an entry for each set that is being evaluated. The channel is created when a second caller waits. It is closed
-	// when the evaluation ends.
+	// busy has an entry for each set under evaluation. A second caller creates the channel. The end of the evaluation closes it.
 	busy map[string]chan struct{}
 }
 
 const (
 	// TableBytes is the size of an empty table.
 	TableBytes = int(unsafe.Sizeof(Table{}))
-	// verdictBytes is the estimated size of a verdict without the positions. The estimate assumes that a map uses two of three
-	// slots.
+	// verdictBytes is the estimated size of a verdict without the positions, if a map uses two of three slots.
 	verdictBytes = 3 * int(unsafe.Sizeof("")+unsafe.Sizeof(Verdict{})+1) / 2
 	// chunk is the unit of reported growth, in bytes.
 	chunk = 1 << 10

@@ -3,8 +3,7 @@
 
 // Package view represents the devices of a node as expressions read them: drivers, capacities, and the attributes in a
 // [ReadSet]. Drivers publish serial numbers, UUIDs and addresses, so no two devices of a cluster have equal attributes. But a
-// claim for any four connected devices reads none of these. So results about a node are cached for all nodes with the same
-// [View].
+// claim for any four connected devices reads none of these. So nodes with the same [View] share cached results.
 //
 // A view is never modified. If the slices of two nodes have the same [Content], one by one, no expression with that read set
 // can distinguish the devices of the nodes.

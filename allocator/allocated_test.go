@@ -143,8 +143,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 	require.False(t, poolOf().Has("a"))
 }
 
-// A search and [PublishedPool] count allocations in the same way. So the devices that a search finds never overlap with earlier
-// allocations.
+// A search and [PublishedPool] count allocations in the same way. So a search never finds devices that overlap with others.
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {

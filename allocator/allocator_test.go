@@ -19,8 +19,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// fourInARow describes a claim with a CEL constraint, an attribute constraint and a selector, and nodes with some devices in
-// use.
+// fourInARow describes a claim with a CEL constraint, an attribute constraint and a selector, and some devices in use.
 const fourInARow = `slice 2 pool=pool-2 everywhere; devices 3 shared-# index=2#; allocated mla-1
 slice 1; devices 8 mla-# index=#
 claim a; want row 4 if $device.index >= 0; distinct index; cel row = $row; claim b; want one 1`
@@ -100,8 +99,7 @@ func (c *cancelAfter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// testdata/transcripts/stats.txt shows the work of single calls. Stats adds up the work of all calls. A cached result costs no
-// work.
+// testdata/transcripts/stats.txt shows the work of single calls. Stats adds up all calls. A cached result costs no work.
 func TestStats(t *testing.T) {
 	for statements, want := range map[string]Stats{
 		"claim c; want x 4":                         {Steps: 6},

@@ -153,8 +153,7 @@ func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed.requireRight(t, got)
 }
 
-// A result from the cache is as complete as a new one. Each claim gets the names of its own requests, its chosen alternatives,
-// and its configuration.
+// A cached result is as complete as a new one. Each claim has its own requests, alternatives and configuration.
 func TestKnownAnswersAreComplete(t *testing.T) {
 	for name, statements := range map[string]string{
 		"second alternative": "claim c; first x; sub nine 9; sub two 2; cel row = $row; config x/nine = nine; config x/two = two; config x = x",

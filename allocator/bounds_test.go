@@ -83,8 +83,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 	}
 }
 
-// The search must not cut branches if the pattern's relation fails for some completions, because then Allocate must return the
-// error.
+// The search must not cut branches if the pattern's relation fails for some completion, because Allocate returns that error.
 func TestPatternsThatFail(t *testing.T) {
 	const chain = "devices.exists(a, devices.exists(b, devices.exists(c, $a.next == $b.index && $b.next == $c.index)))"
 	for name, text := range map[string]string{
@@ -129,8 +128,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	require.NotZero(t, seen["cut"], "%v", seen)
 }
 
-// randomMatching returns GPUs and NICs on few PCIe roots, and requests for one or two GPUs or NICs on the same root or on
-// different roots.
+// randomMatching draws GPUs and NICs on few PCIe roots, and requests for one or two of them on equal or different roots.
 func randomMatching(t *rapid.T) scenario {
 	s := scenario{}
 	lists := oneIn(t, 3, "list attributes")

@@ -91,7 +91,7 @@ func TestReportedCacheSize(t *testing.T) {
 			taken, said := heap()-before, cache.Used()+definition.Analyses.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Analyses.Used(), taken)
 			require.Less(t, taken, 2*said)
-			// An analysis is counted twice: by the cache and by the process-wide memory of analyses. Each of them may keep it alive.
+			// An analysis is counted by the cache and by the process-wide memory of analyses. Each may keep it alive.
 			require.Greater(t, 2*taken, said-definition.Analyses.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)
@@ -205,7 +205,7 @@ func TestFloodOfClaims(t *testing.T) {
 	before := heap()
 	said := int64(0)
 	for _, q := range hostile.questions() {
-		// Use one allocator for each claim, as a scheduler does. An allocator stores data for its claims, which is not tested here.
+		// Use one allocator for each claim, like a scheduler, because an allocator stores data for its claims.
 		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))

@@ -60,8 +60,7 @@ func width(attribute string) string {
 	return values + ".max() - " + values + ".min()"
 }
 
-// Concurrent calls with one Cache return the same results as searches without a shared cache. Their total work is exactly the
-// work of sequential calls.
+// Concurrent calls with one Cache return the same results as separate searches, with exactly the work of sequential calls.
 func TestCacheIsForManyAtATime(t *testing.T) {
 	f := mixedFleet()
 	questions := f.questions()
@@ -287,8 +286,7 @@ func newChanging(before, after *resourceapi.DeviceClass, left int64) *changing {
 	return c
 }
 
-// If a class changes and changes back, the cache stores no wrong result. Each attempt uses one version of the class, and caches
-// results for that version.
+// If a class changes and changes back, no wrong result is cached. Each attempt uses and caches one version of the class.
 func TestClassesThatChange(t *testing.T) {
 	s := rowOfThree()
 	before, after := classOf(driver), classOf(driver, index+" > 1")

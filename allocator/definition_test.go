@@ -82,8 +82,7 @@ func (c *compilations) ObserveCompilation(string, bool, error) {
 
 func (c *compilations) ObserveEvaluation(string, uint64, error) {}
 
-// The scheduler tries a pod on many nodes. Allocators look up and compile the definitions of the pod's claims once, even if
-// that fails.
+// The scheduler tries a pod on many nodes. Its definitions are looked up and compiled once, even if that fails.
 func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
 	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
@@ -136,8 +135,7 @@ func TestClaimsForOneNode(t *testing.T) {
 	a.planner.ResolvedClaims.ByClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
 }
 
-// A default constraint of a class has the same effect as a constraint of the claim that refers to the definition and covers
-// only the request.
+// A default constraint has the same effect as a constraint that refers to its definition and covers only the request.
 func TestDefaultsAreReferences(t *testing.T) {
 	expressions := []string{"$row", "$indices.sum() % 3 == 0", "devices.exists(d, $at.index == 2)", "devices.size() != 3"}
 	found, none := 0, 0
@@ -198,8 +196,7 @@ func names(ids []structured.DeviceID) []string {
 	return result
 }
 
-// RequestDevices returns the devices for a request regardless of other requests. It does not count a device if a selector fails
-// for it.
+// RequestDevices returns the devices for a request regardless of other requests, without devices that a selector fails for.
 func TestRequestDevices(t *testing.T) {
 	s := given(t, `device a index=0; device b index=1; device none; device tainted index=3 +taint=NoSchedule; allocated b
 claim c; want x 3; want y 1 if $device.index < 3`)

@@ -25,8 +25,7 @@ type (
 	PreferenceOutcome = answer.Outcome
 	// PreferenceValue is the value of a preference for the chosen devices.
 	PreferenceValue = answer.Value
-	// ShapeLoss describes the effect of the chosen devices on a [Shape]: the number of sets that become unavailable, and the
-	// number of sets that remain.
+	// ShapeLoss counts the sets of a [Shape] that the chosen devices make unavailable, and the sets that remain.
 	ShapeLoss = answer.Loss
 	// EvaluationError is returned if the claims don't fit on a node because a CEL constraint failed on the node's devices. Only
 	// constraints whose failure policy excludes just the node cause this error. It requires the option [WithReasons].

@@ -101,8 +101,7 @@ func Example() {
 	// 0 sets evaluated, 1 proven
 }
 
-// A scheduler or autoscaler that creates an allocator for each attempt replaces one line. All uses of the allocator stay the
-// same.
+// A scheduler or autoscaler that creates an allocator for each attempt replaces one line. All uses stay the same.
 func ExampleNewAllocator() {
 	ctx := context.Background()
 	var (

@@ -29,8 +29,7 @@ import (
 // use. Fleets also show that results don't depend on earlier calls of the allocator, or of other allocators with the same
 // cache.
 
-// randomCases returns the number of cases. Three of eight cases use expressions of the corpus. The other five use random
-// expressions.
+// randomCases returns the number of cases. Three of eight use expressions of the corpus, the others random ones.
 func randomCases() int { return cases.Of(10_000, 200_000) }
 
 // tally counts cases by outcome. The tests use it to detect generators that produce too few interesting cases. The fields with
@@ -68,8 +67,7 @@ func (s *tally) add(o tally) {
 	s.cutAndFailed += o.cutAndFailed
 }
 
-// The search returns the same devices and error texts as the exhaustive search. Only the numbers of steps and evaluations
-// differ.
+// The search returns the same devices and errors as the exhaustive search. Only the numbers of steps and evaluations differ.
 func TestSameAsExhaustive(t *testing.T) {
 	// Most allocated memory soon becomes garbage, so collect it less often.
 	percent := debug.SetGCPercent(400)
@@ -157,8 +155,8 @@ type comparison struct {
 	// environment compiles the expressions of one fleet at a time. A shared environment would evict expressions of other
 	// fleets, and their results would be computed again.
 	environment *device.Environment
-	// want holds the results of the exhaustive search. got holds the first results of the search under test. Both are indexed
-	// by cycle and question.
+	// want holds the results of the exhaustive search. got holds the first results of the search under test. Indices are cycle and
+	// question.
 	want, got [][]response
 }
 

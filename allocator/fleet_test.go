@@ -254,8 +254,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	}
 }
 
-// corpusClaim returns a claim for the devices that the expression was written for, or for a few more or less. The claim may
-// have a second expression.
+// corpusClaim requests the devices that main was written for, or a few more or less. It may have a second expression.
 func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *claimBuilder {
 	c := claim("c")
 	for i, r := range main.Requests {

@@ -83,8 +83,8 @@ func TestInventoriesAreKept(t *testing.T) {
 	}
 }
 
-// An inventory may depend on slices without the node's name. The cache then reuses the inventory as long as all slices and the
-// node are the same objects.
+// An inventory may depend on slices without the node's name. It is then reused while all slices and the node are the same
+// objects.
 func TestInventoriesThatDependOnMore(t *testing.T) {
 	perDevice := func(b *sliceBuilder) *sliceBuilder {
 		return b.Edit(func(s *resourceapi.ResourceSliceSpec) {

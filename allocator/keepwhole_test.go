@@ -47,8 +47,7 @@ func allOf(n, count int) [][]int {
 	return all
 }
 
-// For each set that satisfies the constraints, the test counts the sets of each shape that remain. KeepWhole must choose the
-// set with the smallest loss.
+// The test counts the sets that remain for each possible set. KeepWhole must choose a set with the smallest loss.
 func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -167,7 +166,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses: %s", diff)
 		}
-		// PolicyValues returns the same value for a claim that already has these devices, and the right values for other devices.
+		// PolicyValues returns the same value for a claim with these devices, and the right values for other devices.
 		having := s.APIClaims()[0].DeepCopy()
 		having.Status.Allocation = &results[0]
 		told, err := a.PolicyValues(t.Context(), s.OnNode(), having)

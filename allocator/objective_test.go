@@ -14,8 +14,7 @@ const (
 	sum = indices + ".sum()"
 )
 
-// The search first tries to reach the upper bound of the value. This takes few steps even if many sets are each slightly better
-// than the last.
+// The search first tries the upper bound. This takes few steps even if many sets are each slightly better than the last.
 func TestTryingTheBoundSparesSteps(t *testing.T) {
 	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
 	got, stats := s.answer(t, WithPreferenceBudget(1e8, 1e6))
@@ -49,8 +48,7 @@ func TestWithoutPreferences(t *testing.T) {
 	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
 }
 
-// A preference that takes long never keeps claims from being allocated. An attempt has one budget for all work, or a second
-// budget for the preferences.
+// A preference that takes long never prevents an allocation. An attempt has one budget, and maybe another for preferences.
 func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
@@ -82,8 +80,7 @@ func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	return claims, details
 }
 
-// PolicyValues returns only the values of policies. Each policy is evaluated for the chosen alternatives of the requests that
-// it covers.
+// PolicyValues returns only values of policies, each for the chosen alternatives of the requests that the policy covers.
 func TestPolicyValues(t *testing.T) {
 	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
 claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)

@@ -35,8 +35,7 @@ func WithReasons() Option {
 	return func(o *plan.Options) { o.Reasons = true }
 }
 
-// WithBudget replaces [DefaultBudget]. Each Allocate call may use the part of the budget for one node. If it needs more, it
-// returns a [*BudgetError].
+// WithBudget replaces [DefaultBudget]. An Allocate call that needs more than the part for one node returns a [*BudgetError].
 func WithBudget(budget Budget) Option {
 	return func(o *plan.Options) { o.SetBudget(budget) }
 }
@@ -57,8 +56,8 @@ func WithPreferenceBudget(cost uint64, steps int64) Option {
 	return func(o *plan.Options) { o.PreferenceCost, o.PreferenceSteps = cost, steps }
 }
 
-// WithDefaultPreference sets the policy that chooses the devices of requests without a preference, also in claims without CEL
-// constraints. "" means no policy.
+// WithDefaultPreference sets the policy for requests without a preference, also in claims without CEL constraints. "" means no
+// policy.
 func WithDefaultPreference(policy v1alpha1.PreferencePolicy) Option {
 	return func(o *plan.Options) { o.Preference = policy }
 }

@@ -14,8 +14,7 @@ import (
 
 // A scheduler prepares claims in the background. Its allocators then use the prepared claims ([WithPrepared]).
 type (
-	// Preparer decodes claims, bounds the cost of selectors, and compiles selectors and expressions. It is safe for concurrent
-	// use.
+	// Preparer decodes claims, bounds the cost of selectors, and compiles selectors and expressions. It is concurrency-safe.
 	Preparer = definition.Preparer
 	// PreparedClaim is a claim with its decoded and compiled selectors, constraints and preferences.
 	PreparedClaim = definition.PreparedClaim
@@ -45,8 +44,7 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return definition.ClassVersions(claim, version)
 }
 
-// VersionOf returns the version of a class, or its specification if no API server has stored it. If err is not nil, it returns
-// "".
+// VersionOf returns the version of a class, or its specification if no API server has stored it, or "" if err is not nil.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	return definition.VersionOf(class, err)
 }

@@ -19,8 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// warmAllocator returns an allocator for a node with devices in use. It has already allocated the claims once, so that caches
-// are filled.
+// warmAllocator returns an allocator for a node with devices in use. It has allocated the claims once to fill its caches.
 func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
 	t.Helper()
 	slices, err := s.ResourceSlices(nodeName)

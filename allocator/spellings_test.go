@@ -51,8 +51,7 @@ func publishings() []publishing {
 	}
 }
 
-// spelled returns the scenario of a claim with one spelling of a shape. If possible is false, devices are removed so that no
-// set exists.
+// spelled returns a claim with one spelling of a shape, and its devices. If possible is false, too few devices remain.
 func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 	devices := corpus.SpellingDevices(s.Machine)
 	if !possible {

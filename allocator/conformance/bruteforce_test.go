@@ -30,7 +30,7 @@ func TestSameAsBruteForce(t *testing.T) {
 		want := sameAsBruteForce(t, c)
 		coverage.add(t.Name(), c, want)
 		requireSameWithReasons(t, c, want)
-		// If CEL constraints are off, a reference to a CEL constraint counts as matchAttribute with an attribute that no device has.
+		// Without CEL constraints, a reference to one is a matchAttribute with an attribute that no device has.
 		sameAsUpstream(t, c, allocator.WithoutCELConstraints())
 	})
 	coverage.requireTraits(t, "derived attributes", "compatibility groups", "request policies", "valid values", "steps", "maximum", "alternative over the limit", string(fatal))

@@ -105,8 +105,7 @@ func (t *tally) requireGates(tb testing.TB) {
 	}
 }
 
-// requireTraits logs the counts, and fails the test if they show that the generator has degenerated. The traits and outcomes in
-// except need not occur.
+// requireTraits logs the counts, and fails the test if too few cases have a trait or an outcome that is not in except.
 func (t *tally) requireTraits(tb testing.TB, except ...string) {
 	tb.Logf("one in %d of the cases, and those in which a trait mattered: without it the outcome is another\n%s", sampling, t.traitTable())
 	if t.cases < minimalCases {

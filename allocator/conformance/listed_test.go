@@ -26,8 +26,7 @@ var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit
 
 var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
 
-// translated returns upstream's outcome with the errors of our allocator. An error about the slices of a node excludes only
-// that node.
+// translated returns upstream's outcome with our errors: an error about the slices of a node excludes only that node.
 func translated(c *scenario.Case, o outcome) outcome {
 	if o.kind == fatal && overLimit.MatchString(o.err.Error()) && !slices.ContainsFunc(c.Claims, allocator.AsksForTooMany) {
 		return outcome{kind: none}

@@ -65,8 +65,7 @@ func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who s
 		who, want, got, cmp.Diff(want.results, got.results, byFormat), c)
 }
 
-// classify returns the outcome for results and an error of an allocator. It also checks properties that every outcome must
-// have.
+// classify returns the outcome for an allocator's results and error. It checks properties that every outcome must have.
 func classify(c *scenario.Case, results []resourceapi.AllocationResult, err error) outcome {
 	o := outcome{results: results, err: err}
 	switch {

@@ -58,6 +58,5 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// some returns the number of cases of each test. The comparison with each variant of upstream's allocator uses 2.5 times as
-// many.
+// some returns the number of cases of each test. The comparison with a variant of upstream uses 2.5 times as many.
 func some() int { return cases.Of(3000, 20_000) }

@@ -31,8 +31,7 @@ type given struct {
 	used   structured.AllocatedState
 }
 
-// giving copies a case and removes the cached texts of all its quantities. A quantity read from YAML in non-canonical form has
-// no cached text either.
+// giving copies a case and removes the cached texts of all its quantities. So all look like quantities in non-canonical form.
 func giving(c *scenario.Case) given {
 	own := given{Case: c.Clone()}
 	own.eachQuantity(forget)

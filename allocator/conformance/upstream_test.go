@@ -71,8 +71,7 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 
 // FuzzSameAsUpstream lets the fuzzer search for cases that reach code which random cases don't reach.
 func FuzzSameAsUpstream(f *testing.F) {
-	// Drawing a case takes some thousand bytes. The fuzzer would hardly find so long an input by itself, so it starts with
-	// random inputs.
+	// Drawing a case takes some thousand bytes. The fuzzer hardly finds such inputs by itself, so start with random inputs.
 	for seed := range byte(8) {
 		input := make([]byte, 16<<10)
 		if _, err := rand.NewChaCha8([32]byte{seed}).Read(input); err != nil {
@@ -85,8 +84,7 @@ func FuzzSameAsUpstream(f *testing.F) {
 	}))
 }
 
-// drawCase draws a case. If the test fails and a folder is set, it stores the case. Shrinking ends with the smallest case, so
-// this case is stored last.
+// drawCase draws a case. If the test fails and a folder is set, it stores the case. The smallest case is stored last.
 func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 	c := scenario.Cases(profile).Draw(t, "case")
 	t.Cleanup(func() {
@@ -115,9 +113,8 @@ func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.O
 	return got
 }
 
-// incubatingComparable reports whether the incubating variant supports the whole case. This variant ignores skipNodeOperations
-// of slices and allocates their devices. The experimental variant does not allocate them while the feature is off. See
-// docs/differences.md.
+// incubatingComparable reports whether the incubating variant supports the whole case. It ignores skipNodeOperations of slices,
+// but the experimental variant does not while the feature is off. See docs/differences.md.
 func incubatingComparable(c *scenario.Case) bool {
 	for _, slice := range c.Slices {
 		if len(slice.Spec.SkipNodeOperations) > 0 {
@@ -198,8 +195,7 @@ func orPanic(v variant, c *scenario.Case) (result kind) {
 	return upstream(v, c).kind
 }
 
-// TestDifferenceCancellation checks the error after a cancellation. Upstream's error wraps the cause, but not context.Canceled.
-// Our error wraps both.
+// TestDifferenceCancellation checks the error after a cancellation. Only our error wraps context.Canceled.
 func TestDifferenceCancellation(t *testing.T) {
 	c, err := scenario.Load(filepath.Join("testdata", "identical-devices.yaml"))
 	require.NoError(t, err)

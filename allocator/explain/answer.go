@@ -42,8 +42,7 @@ type Why struct {
 	Causes []Cause `json:"causes,omitempty"`
 	// Never is true if the claims would not fit even if all devices of the node were free, and no cause was found.
 	Never bool `json:"never,omitempty"`
-	// InTheWay lists allocated claims. At least one of them must give back devices. OthersInTheWay counts the claims among them
-	// that the reader may not see.
+	// InTheWay lists allocated claims. Some of them must give back devices. OthersInTheWay counts claims that aren't named.
 	InTheWay       []Owner `json:"inTheWay,omitempty"`
 	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
 	// Unknown is the error that ended the search for obstacles before it was complete.

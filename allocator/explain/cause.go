@@ -61,8 +61,7 @@ func fromObjects(message func(*Problem, *v1.Node, []resourceapi.AllocationResult
 	}
 }
 
-// relaxations lists all kinds of causes. If several causes must be removed together, the search first tries to drop the earlier
-// kinds from the list of causes.
+// relaxations lists all kinds of causes. If several must be removed together, the search first tries to drop earlier kinds.
 var relaxations = []relaxation{
 	{CauseNodeSelector, (*Problem).onAllNodes, fromObjects((*Problem).nodeSelectors)},
 	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
@@ -186,8 +185,7 @@ func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	return name == "" || name == node.Name
 }
 
-// editedDevices returns the problem with edit applied to each device that has selects and that may be on the node. It returns
-// nil if there is no such device.
+// editedDevices returns the problem with edit applied to each device that has selects and the node may have, or nil.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })

@@ -52,8 +52,7 @@ type partitioned struct {
 	// constraint is empty, "profile" for a matchAttribute constraint, or a CEL expression.
 	constraint string
 	most       int64
-	// sets lists all sets that the claim could get if counters and devices in use did not matter. A set has a bit for each
-	// partition.
+	// sets lists all sets that the claim could get, ignoring counters and devices in use. A set has a bit for each partition.
 	sets []uint
 }
 

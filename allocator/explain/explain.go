@@ -35,8 +35,7 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 }
 
 // Ask searches devices for the claims on the node, like the scheduler. An error means that the claims can't be allocated on any
-// node. If the search ended early, by an exhausted budget or a failed evaluation, Ask returns an incomplete explanation and the
-// error.
+// node. If an exhausted budget or a failed evaluation ended the search, Ask returns an incomplete explanation and the error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())

@@ -28,8 +28,7 @@ type Owner struct {
 	counterSets sets.Set[counterSet]
 }
 
-// Others summarizes allocated claims of other namespaces. Users may read which devices a slice has, but not which claims of
-// other namespaces have them.
+// Others summarizes claims of other namespaces. Users may read the devices of slices, but not who has them.
 type Others struct {
 	// Claims is the number of claims.
 	Claims int `json:"claims"`

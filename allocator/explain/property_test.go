@@ -79,8 +79,7 @@ func drawOwners(rt *rapid.T) []*resourceapi.ResourceClaim {
 	return owners
 }
 
-// requireFirst checks the reported condition. parts holds all conjuncts, and solvable reports whether the first n of them have
-// a solution.
+// requireFirst checks the reported condition. solvable reports whether the first n conjuncts in parts have a solution.
 func requireFirst(rt *rapid.T, e *explain.Explanation, parts []string, solvable func(n int) bool) {
 	if e.Unmet == nil {
 		require.False(rt, solvable(0))
@@ -113,8 +112,7 @@ func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceap
 	}
 }
 
-// TestOtherNamespacesAreNotNamed checks that text and data never name claims of other namespaces, and that their number is
-// right.
+// TestOtherNamespacesAreNotNamed checks that text and data don't name claims of other namespaces, but count them.
 func TestOtherNamespacesAreNotNamed(t *testing.T) {
 	hidden := 0
 	cases.Check(t, func(rt *rapid.T) {

@@ -185,8 +185,7 @@ func reused(r request, lasting []request) (names []string, left int64) {
 	return names, left
 }
 
-// mostMissing returns, for each resource, the request in passing that needs most devices besides the devices it reuses
-// ([reused]).
+// mostMissing returns, for each resource, the request in passing that needs most devices besides [reused] devices.
 func mostMissing(passing, lasting []request) []request {
 	var requests []request
 	for _, r := range passing {

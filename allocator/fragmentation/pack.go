@@ -17,8 +17,7 @@ import (
 )
 
 // These are the limits of packing. place compares fitsForPacking nodes on which a group fits. All groups together have maxTries
-// tries, one for each group and node. Groups that fit on no node are pinned, and the others are placed again, in at most
-// maxRounds rounds.
+// tries. Groups that fit on no node are pinned, and the others are placed again, in at most maxRounds rounds.
 const (
 	fitsForPacking = 32
 	maxTries       = 200_000
@@ -134,8 +133,7 @@ func isBetter(a, b []allocator.PreferenceValue) bool {
 	return false
 }
 
-// pack allocates all groups again, the largest first. It returns the claims with their new devices. If it finds no packing, it
-// returns nil and the reason.
+// pack allocates all groups again, largest first. It returns the claims with new devices, or nil and a reason.
 func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, err error) {
 	pinned := make(map[*group]bool)
 	for _, g := range c.groups {

@@ -35,8 +35,7 @@ type Options struct {
 	// Usual adds sets of 2, 4, 8 and 16 devices ([allocator.UsualShapes]) to the shapes that claims ask for, so that every
 	// report contains them. They don't change the counts of other shapes.
 	Usual bool
-	// Stays reports whether a claim must keep its devices. The group of such a claim is not moved, and its requests are not
-	// evaluated. Stays may be nil.
+	// Stays selects claims that are not moved, together with their groups. Their requests are not evaluated. Stays may be nil.
 	Stays func(*resourceapi.ResourceClaim) bool
 	// CacheBytes is the size of the cache for one report. 0 means [allocator.DefaultCacheBytes].
 	CacheBytes int64
@@ -156,8 +155,7 @@ func (c *cluster) whenAllocated(claims []*resourceapi.ResourceClaim) (*allocator
 	return problem.NewAllocator(c.ctx)
 }
 
-// count counts the sets that fit now and on idle nodes. If wanted is false, it drops shapes that no claim asks for and no node
-// has.
+// count counts the sets that fit now and on idle nodes. If wanted is false, it drops shapes that neither claims nor nodes have.
 func (c *cluster) count(wanted bool) error {
 	now, err := c.whenAllocated(c.problem.Allocated)
 	if err != nil {
@@ -184,8 +182,8 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual are last. So if the budget is exhausted,
-// these shapes are left out first.
+// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual are last, so an exhausted budget leaves them
+// out first.
 func (c *cluster) countingOrder() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {

@@ -114,8 +114,7 @@ func TestShapesAreBounded(t *testing.T) {
 	require.Len(t, shapes, maxShapesOfClass)
 	require.Contains(t, shapes, block(5, 2, 1, 1, 1))
 
-	// In one namespace, two claims ask for each of many shapes. This must not displace the shape of a single claim in another
-	// namespace.
+	// In one namespace, two claims ask for each of many shapes. The shape of one claim in another namespace is still counted.
 	more := wants("more", 2)
 	more.Namespace = "more"
 	var flood []*resourceapi.ResourceClaim

@@ -39,8 +39,7 @@ type Constraint struct {
 	names []string
 }
 
-// Constraints compiles the CEL constraints of a claim and its classes. It fails if the claim, a class or an expression is
-// invalid.
+// Constraints compiles the CEL constraints of a claim and its classes. It fails if any of them is invalid.
 func Constraints(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) ([]*Constraint, error) {
 	resolved, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {

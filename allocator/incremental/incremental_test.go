@@ -33,8 +33,7 @@ func (noClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// claimOf returns a claim with a constraint that covers the named requests or alternatives. The claim also has a request that
-// is not covered.
+// claimOf returns a claim with a constraint for the named requests or alternatives, and with a request that isn't covered.
 func claimOf(expression string, requests ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Name = "claim"
@@ -164,8 +163,7 @@ func drawDevices(t *rapid.T, n int) (all []incremental.Device) {
 	return all
 }
 
-// TestSameAsExhaustive checks that a search with a Set finds the same devices, or the same failure, as a search that evaluates
-// only complete sets.
+// TestSameAsExhaustive checks that a search with a Set has the same result as a search that evaluates only complete sets.
 func TestSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -16,8 +16,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// TestExclusiveBesideShared checks that a device that does not allow multiple allocations is added once, even if other devices
-// allow them.
+// TestExclusiveBesideShared checks that an exclusive device is added once, even if other devices are shared.
 func TestExclusiveBesideShared(t *testing.T) {
 	c, err := constraintOf(t, "devices.size() == 2", "a", "b")
 	require.NoError(t, err)

@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// The search ends within its limit of steps even if all pods differ. The first two kinds exclude each other on every node, so
-// very many assignments fail.
+// The search ends within its limit even if all pods differ. Two kinds exclude each other on every node.
 func TestManyKinds(t *testing.T) {
 	const kinds, nodes = 40, 12
 	p := &problem{group: nodeset.Group{

@@ -94,8 +94,7 @@ func draw(t *rapid.T, maxNodes, maxPerNode int, prefers bool) *problem {
 	for range kinds {
 		p.needs = append(p.needs, rapid.IntRange(1, 3).Draw(t, "needs"))
 	}
-	// With a preference, give nodes all attributes. Otherwise the preference may fail on a set that only one of the two
-	// searches tries.
+	// With a preference, give nodes all attributes. Otherwise it may fail on a set that only one search tries.
 	all := prefers || rapid.Bool().Draw(t, "all attributes")
 	for i := range n {
 		node := nodeset.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"rack": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "rack")}}
@@ -148,8 +147,7 @@ func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]
 	return s
 }
 
-// brute tries all sets in order, each with all assignments of the pods. It returns the first set or, with a preference, the
-// best set.
+// brute tries all sets in order with all assignments of the pods. It returns the first set or, with a preference, the best.
 func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, pods int, failed bool) {
 	devices := make([]*device.Device, len(p.nodes))
 	for i, n := range p.nodes {
@@ -214,8 +212,7 @@ func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, 
 	return nil, 0, false
 }
 
-// sets yields the sets that may take count pods: all nodes that run pods of the group, plus up to count other nodes. Smaller
-// sets come first.
+// sets yields sets for count pods, smaller ones first: all nodes that run pods of the group, plus up to count others.
 func (p *problem) sets(count int) iter.Seq[[]int] {
 	var placed, others []int
 	for i, n := range p.nodes {

@@ -18,8 +18,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Refusals is indexed by the kind of pods. An entry maps a reason why nodes can't take a pod of the kind to the number of
-// nodes.
+// Refusals is indexed by the kind of pods. An entry maps a reason why nodes can't take such a pod to the number of nodes.
 type Refusals []map[string]int
 
 // MaxReasons limits the number of reasons, nodes and pods that a message lists.

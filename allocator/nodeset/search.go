@@ -29,8 +29,7 @@ type Search struct {
 	*Group
 	// Nodes lists the candidates, sorted by name.
 	Nodes []Node
-	// Hosts reports which pods a node can take. It may be nil if each node takes one pod and pods on different nodes don't
-	// compete.
+	// Hosts reports which pods a node can take. It may be nil if each node takes one pod and pods don't compete.
 	Hosts Hosts
 	// Compiled returns the prepared claim for a problem.
 	Compiled Compiler

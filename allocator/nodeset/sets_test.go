@@ -383,8 +383,7 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 		c := drawDevicesCase(t)
 		want, wantFailed := c.brute(t, chooser.Environment())
 		if wantFailed && c.group.Constraint.Preference != "" {
-			// The expression fails on a set that brute tries. The search may skip this set because the set can't be better, so
-			// don't compare.
+			// The expression fails on a set that brute tries and the search may skip, because the set can't be better.
 			return
 		}
 		chosen, failed := c.choose(t, chooser)
@@ -454,8 +453,7 @@ func TestSetsAreLimited(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string
 		nics       int
-		// differ is true if each device has a different rail. tainted is true if each device has a taint, so that no devices
-		// are symmetric.
+		// differ is true if each device has a different rail. tainted devices are not symmetric.
 		differ, tainted bool
 		claims          []pod
 		want            string

@@ -131,8 +131,7 @@ func (s *Search) free(node int) int {
 	}
 }
 
-// mostOf returns the greatest number of pods of a kind that a node can take. It uses bisection, and tries the maximum first,
-// because that usually succeeds.
+// mostOf returns how many pods of a kind a node can take, by bisection. It first tries the maximum, which usually fits.
 func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 	takes, refused := 1, min(s.Kinds[kind], s.free(node))+1
 	for next := refused - 1; takes+1 < refused; next = (takes + refused) / 2 {

@@ -106,8 +106,7 @@ func TestMaxQuestions(t *testing.T) {
 	require.LessOrEqual(t, found.Questions, 1+4+4+1)
 }
 
-// TestNeedsSpareQuestions checks that Needs saves calls of Fits. Any eight of sixteen equal victims are sufficient, which are
-// 12,870 sets.
+// TestNeedsSpareQuestions checks that Needs saves calls of Fits. Any eight of sixteen equal victims suffice: 12,870 sets.
 func TestNeedsSpareQuestions(t *testing.T) {
 	problem := Problem{Victims: single(make([]int32, 16)...), Fits: func(_ context.Context, removed bitset.Set) (bool, error) { return removed.Count() >= 8, nil }}
 	for i := range problem.Victims {

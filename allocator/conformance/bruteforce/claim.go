@@ -16,8 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A claim holds the requests and constraints of a ResourceClaim. Each request is a list of alternatives, usually with one
-// entry.
+// A claim holds the requests and constraints of a ResourceClaim. A request is a list of alternatives, usually with one entry.
 type claim struct {
 	requests    [][]*request
 	constraints []constraint

@@ -68,8 +68,7 @@ func (c constraint) covered(assignment []choice) []*device {
 }
 
 // compares reports whether the devices satisfy a match or distinct constraint. All devices must have the attribute. For match,
-// all devices must have a common value. For distinct, no two devices may have a common value. Only lists have more than one
-// value.
+// all devices must have a common value. For distinct, no two devices may have a common value. Only lists have several values.
 func (c constraint) compares(devices []*device, lists bool) bool {
 	var common sets.Set[string]
 	for i, a := range devices {
@@ -106,8 +105,7 @@ func attribute(d *device, name string, lists bool) sets.Set[string] {
 	return nil
 }
 
-// elements returns the values of an attribute. It depends on the names of types in the API: the list type of "string" is
-// "strings".
+// elements returns the values of an attribute. It relies on names of types in the API: the list type of "string" is "strings".
 func elements(value resourceapi.DeviceAttribute, lists bool) sets.Set[string] {
 	text, err := json.Marshal(value)
 	if err != nil || !lists {
@@ -207,8 +205,7 @@ func definitionsIn(configurations []resourceapi.DeviceConfiguration) ([]definiti
 	return definitions, nil
 }
 
-// defaults returns the default constraints of a class that apply to a request. They apply only if the request gets several
-// devices.
+// defaults returns the default constraints of a class for a request. They apply only if the request gets several devices.
 func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	if r.adminAccess || !r.all && r.count < 2 {
 		return nil, nil

@@ -131,8 +131,7 @@ func latest(all []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// forNode reports whether the node can use the slice or some of its devices. It returns false if the slice needs a disabled
-// feature.
+// forNode reports whether the node can use the slice or some of its devices. It can't if the slice needs a disabled feature.
 func forNode(p *Problem, slice *resourceapi.ResourceSlice) bool {
 	spec := &slice.Spec
 	if !p.Features.PartitionableDevices && (spec.PerDeviceNodeSelection != nil || len(spec.SharedCounters) > 0) {

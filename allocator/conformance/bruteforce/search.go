@@ -136,8 +136,7 @@ func (r *request) combinations(chosen []*device, from int, visit func([]*device)
 	return true, nil
 }
 
-// available reports whether the devices of an assignment are available in addition to the devices of earlier claims and of
-// earlier allocations.
+// available reports whether neither earlier claims nor earlier allocations prevent the assignment.
 func (s *solver) available(assignment []choice) bool {
 	together := slices.Concat(slices.Concat(s.chosen...), assignment)
 	return s.free(assignment) && s.haveCapacity(together) && s.haveCounters(together)
@@ -296,8 +295,7 @@ func (s *solver) wasShared(d *device) bool {
 // A stage is a partial assignment: devices for the first requests of a claim.
 type stage struct {
 	chosen []choice
-	// served is the number of requests in the stage, including the current request. last is the current request or its
-	// alternative.
+	// served is the number of requests in the stage, including the current one. last is the current request or its alternative.
 	served int
 	last   *request
 	// complete is true if the current request has got its devices.
@@ -352,8 +350,7 @@ func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 }
 
 // passesEarlierConstraints reports whether the search reaches the evaluation of the constraint at index. All constraints that
-// compare attributes must accept the assignment. For the last device, the search has checked only the constraints listed before
-// index.
+// compare attributes must accept the assignment. For the last device, only constraints before index have been checked.
 func (s *solver) passesEarlierConstraints(c *claim, index int, at stage) bool {
 	for i, constraint := range c.constraints {
 		seen := at.chosen

@@ -21,8 +21,7 @@ const (
 	attributeLinks   = "links"   // a list of any type or a scalar, in the shared domain
 )
 
-// attributes draws attributes of every type, with qualified and unqualified names. Random CEL constraints read index, row, col
-// and group.
+// attributes draws attributes of all types, with qualified and unqualified names. CEL constraints read index, row, col, group.
 func (p *poolDraw) attributes() map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
 	index := int64(p.names - 1)
 	if p.rarely() {
@@ -58,8 +57,7 @@ func (p *poolDraw) attributeName(id string) resourceapi.QualifiedName {
 	return resourceapi.QualifiedName(id)
 }
 
-// drawsLists draws whether a device gets list attributes. While the feature is off, a list makes all selectors fail for the
-// device.
+// drawsLists draws whether a device gets list attributes. If the feature is off, a list makes all selectors fail.
 func (p *poolDraw) drawsLists() bool {
 	if !p.Features.ListTypeAttributes && (!p.Faults || !p.isAbout(listTheme) && !p.oneIn2To(3)) {
 		return false
@@ -88,8 +86,7 @@ func (p *poolDraw) links() resourceapi.DeviceAttribute {
 	}
 }
 
-// model draws a string or, as a driver's mistake, another type, a list, or an unknown type. A list or an unknown type makes all
-// selectors fail.
+// model draws a string or, as a mistake, another type, a list, or an unknown type. The last two make all selectors fail.
 func (p *poolDraw) model() resourceapi.DeviceAttribute {
 	switch {
 	case p.oneIn2To(5):

@@ -72,8 +72,7 @@ func (p *poolDraw) memoryPolicy() *resourceapi.CapacityRequestPolicy {
 	return policy
 }
 
-// coresPolicy draws a policy with fractions. Allocators interpret it differently with and without the feature for fractional
-// ranges.
+// coresPolicy draws a policy with fractions. Its meaning depends on the feature for fractional ranges.
 func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{Default: quantity(pick(p.generator, "1", "1500m"))}
 	valid := &resourceapi.CapacityRequestPolicyRange{Min: quantity("500m"), Step: quantity("250m")}

@@ -16,8 +16,7 @@
 // [Gates] lists the optional features, and [Traits] lists other interesting properties. Tests count them, because otherwise
 // they would not show that a generator no longer draws some feature.
 //
-// The smallest draw of each generator is the plainest value. So shrinking a failing case removes everything that the failure
-// does not need.
+// The smallest draw of each generator is the plainest value. So shrinking removes everything that a failure does not need.
 package scenario
 
 import (
@@ -239,8 +238,7 @@ func Load(path string) (*Case, error) {
 	return c, nil
 }
 
-// Store writes the case to a YAML file, and creates the folder if it does not exist. It does not rewrite a file with the same
-// content.
+// Store writes the case to a YAML file, and creates the folder if needed. It does not rewrite a file with the same content.
 func (c *Case) Store(path string) error {
 	text := []byte(fileHeader + c.String())
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {

@@ -11,9 +11,9 @@ import (
 
 // Cases returns a generator of cases within a profile.
 //
-// It does not draw some input that the API forbids and that makes upstream panic: a class selector without cel, a request that
-// is neither exactly nor firstAvailable, a range of a request policy with a step but without a minimum, a step of zero, and a
-// negative count.
+// It draws no input that the API forbids and upstream panics on: a class selector without cel, a request that is neither
+// exactly nor firstAvailable, a range of a request policy with a step but without a minimum, a step of zero, and a negative
+// count.
 func Cases(profile Profile) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{T: t, Profile: profile, Case: &Case{}, sliceNames: sets.New[string](), sets: 1}

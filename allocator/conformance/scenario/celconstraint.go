@@ -57,8 +57,7 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	}
 }
 
-// define adds the definition of a constraint to the claim, or to the class of a covered request. In a class the definition may
-// be a default.
+// define adds the definition of a constraint to the claim, or to the class of a covered request. There it may be a default.
 func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, name string) {
 	definition := g.definition(name, wantedBy(devices, covered))
 	if g.sometimes() {
@@ -73,8 +72,7 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: parametersOf(definition)})
 }
 
-// classOf returns the class of the request or alternative with this name. For a prioritized list it returns the class of the
-// first alternative.
+// classOf returns the class of the request or alternative with this name. A list has the class of its first alternative.
 func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
 	for _, a := range byName(devices.Requests, name) {
 		if i := slices.IndexFunc(g.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == a.class }); i >= 0 {

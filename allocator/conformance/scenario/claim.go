@@ -44,8 +44,7 @@ func (g *generator) claim(index int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// addRequest adds a request unless an exhaustive search for the case would take too long. In cases with too few devices,
-// requests are often equal.
+// addRequest adds a request unless an exhaustive search would take too long. If devices are scarce, requests are often equal.
 func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 	request := g.request(name)
 	if last := len(devices.Requests) - 1; last >= 0 && g.often(scarceTheme) {
@@ -266,8 +265,7 @@ func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
 	return result
 }
 
-// references draws names that a constraint or configuration refers to: names of requests, of prioritized lists, or of
-// alternatives.
+// references draws the names in a constraint or configuration: of requests, of prioritized lists, or of alternatives.
 func (g *generator) references(requests []resourceapi.DeviceRequest) []string {
 	var names []string
 	for i := range requests {
@@ -367,8 +365,7 @@ func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
 	return resourceapi.DeviceConstraint{MatchAttribute: g.attributeOf(attributeHealthy, attributeRow, attributeModel, attributeGroup, attributeVersion)}
 }
 
-// attributeOf draws the qualified name of an attribute: in a driver's domain, in the shared domain, or rarely a name that no
-// device has.
+// attributeOf draws the name of an attribute: in a driver's domain, in the shared domain, or rarely one that no device has.
 func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	name := g.driver() + "/" + pick(g, ids...)
 	switch {

@@ -102,8 +102,7 @@ func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
 	return result
 }
 
-// compatibilityGroups draws the compatibility groups of a device for one counter set. If the feature is off, allocators ignore
-// a slice with such groups.
+// compatibilityGroups draws the groups of a device for one counter set. If the feature is off, allocators ignore such slices.
 func (p *poolDraw) compatibilityGroups() []string {
 	if p.Simple || !p.mostly(groupTheme) || !p.Features.CompatibilityGroups && !p.maybe() {
 		return nil

@@ -52,15 +52,14 @@ func (g *generator) driver() string {
 
 // A Profile determines which features, faults and sizes the cases may have.
 type Profile struct {
-	// Faults permits input that makes allocators return an error: missing classes, selectors that fail or don't compile,
-	// required features that are off, amounts that can't be represented, and values of future versions. Without Faults such
-	// input never occurs.
+	// Faults permits input that makes allocators return an error: missing classes, selectors that fail or don't compile, required
+	// features that are off, amounts that can't be represented, and values of future versions. Otherwise none occurs.
 	Faults bool
 	// FailingSelectors draws many selectors that fail at run time for some devices.
 	FailingSelectors bool
 	// Alpha permits features that only upstream's experimental variant supports.
 	Alpha bool
-	// Simple omits features that the brute force search does not support: derived attributes, compatibility groups and request
+	// Simple omits features that package bruteforce does not support: derived attributes, compatibility groups and request
 	// policies.
 	Simple bool
 	// CELConstraints adds CEL device constraints and references to them.
@@ -78,7 +77,7 @@ type Profile struct {
 	// MaxWanted limits the number of devices that all requests with an exact count want. A prioritized list counts as its
 	// largest alternative. Counts that no node can satisfy are not limited.
 	MaxWanted int
-	// MaxSets limits the ways to choose devices for all requests, calculated as if no device were in use and every device matched.
+	// MaxSets limits the ways to choose devices for all requests, as if no device were in use and every device matched.
 	MaxSets float64
 }
 
@@ -103,8 +102,7 @@ var (
 		MaxDevices: 6, MaxRequests: 4, MaxWanted: 7, MaxSets: 4_000}
 )
 
-// features draws the features that are on, which are most of them. If allocators can ignore the feature of the case's theme, it
-// is on in half of the cases.
+// features draws the features that are on: most of them. A feature of the theme that can be ignored is on in half of the cases.
 func (g *generator) features() {
 	on := func(about ...theme) bool {
 		if g.Faults && g.isAbout(about...) {
@@ -182,8 +180,7 @@ func (g *generator) often(themes ...theme) bool {
 	return g.oneIn2To(5)
 }
 
-// The generators of numbers in rapid prefer small numbers. So the following functions combine fair coins. All of them shrink to
-// false.
+// rapid's generators prefer small numbers, so the following functions combine fair coins. All of them shrink to false.
 
 // maybe returns true in one of two draws.
 func (g *generator) maybe() bool { return rapid.Bool().Draw(g.T, "") }

@@ -91,8 +91,7 @@ func (g *generator) nodeSelector(zone string) *v1.NodeSelector {
 	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
 }
 
-// faultyNodeSelector draws a selector without terms, with more terms than allocation results support, or with an unknown
-// operator.
+// faultyNodeSelector draws a selector without terms, with more terms than results support, or with an unknown operator.
 func (g *generator) faultyNodeSelector() *v1.NodeSelector {
 	term := func(operator v1.NodeSelectorOperator, values ...string) v1.NodeSelectorTerm {
 		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: zoneLabel, Operator: operator, Values: values}}}

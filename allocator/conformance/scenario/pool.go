@@ -111,8 +111,7 @@ func (g *generator) placementKind() int {
 	return g.fairly(4)
 }
 
-// otherGenerations adds a slice of an older generation, which allocators must ignore, or of a newer generation that is
-// incomplete.
+// otherGenerations adds a slice of an older generation, which must be ignored, or of a newer generation that is incomplete.
 func (p *poolDraw) otherGenerations() {
 	if p.rarely() {
 		old := p.slice(latestGeneration - 1)
@@ -186,8 +185,7 @@ func (p *poolDraw) device(slice *resourceapi.ResourceSlice) resourceapi.Device {
 	return device
 }
 
-// deviceName draws a device name that is unique in the pool. In rare cases it returns a duplicate, which makes the pool
-// invalid.
+// deviceName draws a device name that is unique in the pool, or rarely a duplicate, which makes the pool invalid.
 func (p *poolDraw) deviceName() string {
 	if p.names == 0 || !p.oneIn2To(8) {
 		p.names++

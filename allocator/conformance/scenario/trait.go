@@ -29,8 +29,7 @@ var rareTraits = []string{
 	"valid values", "maximum",
 }
 
-// These are paths to fields of a case. A path includes all elements of lists, all values of maps, and the targets of pointers.
-// {a,b} means both a and b.
+// These are paths of fields. A path goes through pointers, all elements of lists and all values of maps. {a,b} means both.
 const (
 	allClaims    = "Claims.Spec.Devices."
 	allRequests  = allClaims + "Requests.{Exactly,FirstAvailable}"

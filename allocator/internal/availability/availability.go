@@ -33,8 +33,7 @@ type Availability struct {
 	features structured.Features
 	node     *v1.Node
 	state    *State
-	// allocated holds the positions of devices that earlier allocations use exclusively. taken holds the positions of devices
-	// that the search uses exclusively.
+	// allocated holds the positions of devices used exclusively by earlier allocations, and taken of devices taken by the search.
 	allocated, taken bitset.Set
 	// owners is a stack of the devices that the search has taken exclusively. Only with admin access a device has several owners.
 	owners []owner

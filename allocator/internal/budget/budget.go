@@ -183,8 +183,7 @@ func (b *Attempt) Cost() uint64 { return b.cost.Load() }
 // Steps returns the number of steps charged so far.
 func (b *Attempt) Steps() int64 { return b.steps.Load() }
 
-// End makes all current and later searches of the attempt fail, with or without CEL constraints. Their errors wrap err. Only
-// the first call has an effect.
+// End makes all current and later searches of the attempt fail with an error that wraps err. Only the first call has an effect.
 func (b *Attempt) End(err error) {
 	b.end.CompareAndSwap(nil, &err)
 	b.preferences.end.CompareAndSwap(nil, &err)

@@ -32,8 +32,7 @@ func subsets(free, count int) [][]int {
 	return result
 }
 
-// choicesOf returns all choices, where a choice has one subset for each request. The subset of the first request changes
-// slowest.
+// choicesOf returns all choices. A choice has a subset for each request. The subset of the first request changes slowest.
 func choicesOf(combinations []Combination) [][][]int {
 	result := [][][]int{nil}
 	for _, c := range combinations {

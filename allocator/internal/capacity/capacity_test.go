@@ -193,8 +193,7 @@ func TestHasRoom(t *testing.T) {
 	require.False(t, room("4", "1", []Amounts{of("5", "2"), of("2", "0")}, nil))
 	// Other allocations may consume a capacity that the device no longer has.
 	require.True(t, room("4", "1", nil, Amounts{"colors": resource.MustParse("1")}))
-	// Of two capacities, one suffices and the other does not. The result must not depend on which is checked first, so try
-	// repeatedly.
+	// One capacity suffices and the other does not. Try repeatedly, because the order of a map is random.
 	for range 20 {
 		require.False(t, room("4", "5", nil, nil))
 		require.False(t, room("11", "1", nil, nil))

@@ -14,8 +14,7 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// A partitionable device (KEP-4815) consumes counters of its pool. Devices can be allocated together if their total consumption
-// does not exceed any counter.
+// A partitionable device (KEP-4815) consumes counters of its pool. Devices can be allocated together if no counter is exceeded.
 
 // Counters holds the counters of a pool: the amounts available before the search, and the amounts that the search has taken.
 type Counters struct {

@@ -35,8 +35,8 @@ import (
 // its selectors and expressions. A scheduler must not spend this time in a scheduling cycle. So a Preparer does the work in the
 // background, and allocators use its results. Bounding the cost of a selector is called judging it.
 
-// Preparer compiles the selectors and expressions of claims on behalf of the tenant in the context ([cel.Environment.Compile]).
-// It is safe for concurrent use.
+// Preparer compiles selectors and expressions for the tenant in the context ([cel.Environment.Compile]). It is
+// concurrency-safe.
 type Preparer struct {
 	environment *device.Environment
 	judge       *costbound.Selectors
@@ -51,8 +51,7 @@ const (
 	maxSelectorBytes = 64 << 20
 )
 
-// selectorSet holds compiled selectors for upstream's evaluator. It evicts none, so allocating a prepared claim compiles
-// nothing.
+// selectorSet holds compiled selectors. It evicts none, so allocating a prepared claim compiles nothing.
 type selectorSet struct {
 	*dracel.Cache
 	number uint64
@@ -148,8 +147,7 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return versions.String()
 }
 
-// VersionOf returns the resource version of a class, or the class's specification if no API server has stored the class. It
-// returns "" if err is not nil.
+// VersionOf returns the version of a class, or its specification if no API server has stored it, or "" if err is not nil.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	switch {
 	case err != nil:

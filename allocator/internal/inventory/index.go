@@ -159,7 +159,7 @@ func (d *dependentInventories) get(features structured.Features, node *v1.Node) 
 	return nil
 }
 
-// store caches the inventory of a node and drops that of an older version of the node. At the limit it caches nothing.
+// store caches the inventory of a node in place of an older version. At the limit it caches nothing.
 func (d *dependentInventories) store(features structured.Features, node *v1.Node, made *Inventory) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

@@ -38,8 +38,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	}
 }
 
-// atDepth is a context that is cancelled when the search checks the context for the nth time at a given depth. It records the
-// work done until then.
+// atDepth is a context that is cancelled at its nth check at a given depth of the search. It records the work until then.
 type atDepth struct {
 	context.Context
 	search             *Search
@@ -61,8 +60,8 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-// A search for 12 of 24 devices has 2.7 million sets. It ends as soon as its context is cancelled, at any depth, whether or not
-// the expression has bounds.
+// A search for 12 of 24 devices has 2.7 million sets. It ends as soon as its context is cancelled, at any depth, with and
+// without bounds.
 func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	const wanted = 12
 	for name, expression := range map[string]string{

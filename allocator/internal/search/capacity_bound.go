@@ -284,8 +284,7 @@ func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	return b
 }
 
-// countValues counts the devices left for the group g by attribute value. A value counts as unlimited if one of its devices can
-// be allocated more than once.
+// countValues counts the devices left for the group g by attribute value. A reusable device makes its values unlimited.
 func (b *capacityBound) countValues(g *group, by constraint.Matching) map[attribute.Scalar]int {
 	counts := make(map[attribute.Scalar]int)
 	for _, c := range b.supplies[g].devices {

@@ -63,8 +63,8 @@ type coverage struct {
 
 // progress describes the partial set. It changes when the search tries an alternative, or takes or gives back a device.
 type progress struct {
-	// undecided is the number of covered requests without a current alternative. wanted is the number of devices that the other
-	// covered requests contribute.
+	// undecided is the number of covered requests without a current alternative. The other covered requests contribute wanted
+	// devices.
 	undecided, wanted int
 	// members holds the devices of the set so far.
 	members []*inventory.Candidate

@@ -12,8 +12,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Lookahead cuts branches with too few devices left. Without lookahead, upstream's search takes 2^25 steps to refuse a request
-// for 26 devices if 25 exist.
+// Lookahead cuts branches with too few devices left. Upstream's search takes 2^25 steps to refuse 26 devices if 25 exist.
 //
 // A cut must change neither the solution nor the error of a search. So lookahead cuts a branch only if it contains no solution
 // and no error. Errors come from evaluations, so every evaluation in the branch must have succeeded already:

@@ -245,8 +245,7 @@ func (p *pruner) lacksDevices() bool {
 	return false
 }
 
-// failure returns the error that ended the work on the bounds, because the context ended or the budget was exhausted. It
-// returns nil if there was no such error.
+// failure returns the error that ended the work on the bounds (the end of the context or an exhausted budget), or nil.
 func (p *pruner) failure() error {
 	if p.bounds == nil || p.bounds.Err() == nil {
 		return nil

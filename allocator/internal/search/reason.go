@@ -127,8 +127,7 @@ func isRefused(r *Request) bool {
 	})
 }
 
-// free counts the devices that the request could get if no other request existed. known is false if the search has not examined
-// all devices for the request.
+// free counts the devices that the request could get without other requests. known is false if some were not examined.
 func (y reason) free(r *Request) (free int, known bool) {
 	s := y.search
 	known = true

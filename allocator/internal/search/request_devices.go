@@ -15,7 +15,8 @@ type RequestDevices struct {
 	Request string
 	// Wanted is the number of devices to allocate.
 	Wanted int
-	// Matching holds the devices that the request could get if no device were in use. Free holds those that it can get now.
+	// Matching holds the devices that the request could get if no device were in use. Free holds the matching devices available
+	// now.
 	Matching, Free []structured.DeviceID
 	// Unusable holds devices that pass the selectors but can't be used. They have a taint that the request does not tolerate,
 	// or need a feature that is off or that the node lacks.

@@ -27,8 +27,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestSearchesLeaveNothing checks the state after random searches: with a solution, without a solution, with an error, and
-// refused.
+// TestSearchesLeaveNothing checks the state after random searches with each outcome.
 func TestSearchesLeaveNothing(t *testing.T) {
 	outcomes := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {

@@ -39,8 +39,7 @@ type symmetry struct {
 	skipped int64
 }
 
-// classOf returns the symmetry class of the device at each position. Symmetric devices have the same class. classOf returns nil
-// if no two devices are symmetric.
+// classOf returns a class for each position, which symmetric devices share. It returns nil if no devices are symmetric.
 func (y *symmetry) classOf() []int {
 	if !y.found {
 		y.found = true

@@ -19,8 +19,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Shape describes sets of devices that claims may ask for: a number of devices of a class that satisfy a constraint of the
-// class. Shapes are comparable.
+// Shape describes sets of devices: a number of devices of a class that satisfy a constraint of the class. It is comparable.
 type Shape struct {
 	// Class is the name of a DeviceClass.
 	Class string `json:"class"`
@@ -61,8 +60,7 @@ const MaxOfClass = 8
 // most frequent shapes change. So a single additional claim should not change their order.
 func AskedFrequency(count int) int { return bits.Len(uint(count)) }
 
-// MostAsked returns the shapes that most claims ask for, sorted by [AskedFrequency] and then by size. It returns at most
-// [MaxOfClass] shapes of each class.
+// MostAsked returns the shapes that most claims ask for, by [AskedFrequency] and size, at most [MaxOfClass] of each class.
 func MostAsked(counts map[Shape]int) []Shape {
 	order := func(s, o Shape) int {
 		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),

@@ -41,8 +41,7 @@ func is(positions []int) evaluator {
 
 var never evaluator = func() (Verdict, error) { return Verdict{}, errors.New("is known already") }
 
-// The table returns the verdict of the right set, for any number of sets. As long as the table is not full, each set is
-// evaluated once.
+// The table returns the verdict of the right set, for any number of sets. Until the table is full, each set is evaluated once.
 func TestTableIsAMap(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		devices := rapid.SampledFrom([]int{1, 2, 3, 16, 64, 65, 300}).Draw(t, "devices")

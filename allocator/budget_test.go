@@ -178,8 +178,7 @@ func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	}
 }
 
-// fleetOf returns one slice of n devices for each name. All slices have different hardware, so that cached results for one node
-// don't apply to another node.
+// fleetOf returns one slice of n devices for each name. All slices differ, so that nodes share no cached results.
 func fleetOf(n int, names ...string) []*sliceBuilder {
 	var slices []*sliceBuilder
 	for i, name := range names {

@@ -155,7 +155,7 @@ type comparison struct {
 	// environment compiles the expressions of one fleet at a time. A shared environment would evict expressions of other
 	// fleets, and their results would be computed again.
 	environment *device.Environment
-	// want holds the results of the exhaustive search. got holds the first results of the search under test. Indices are cycle and
+	// want holds the results of the exhaustive search. got holds the first results of the search under test. Both are by cycle and
 	// question.
 	want, got [][]response
 }

@@ -245,8 +245,7 @@ func TestSolveEager(t *testing.T) {
 	}
 }
 
-// firstAvailable returns a request with one alternative for each count. -1 means all devices. Alternatives are named "n2" and
-// so on.
+// firstAvailable returns a request with one alternative for each count. -1 means all devices. Names are "n2" and so on.
 func firstAvailable(name string, counts ...int64) resourceapi.DeviceRequest {
 	request := resourceapi.DeviceRequest{Name: name}
 	for _, count := range counts {

@@ -3,7 +3,8 @@
 
 package v1alpha1
 
-// PreferencePolicy names a built-in preference. +enum
+// PreferencePolicy names a built-in preference.
+// +enum
 type PreferencePolicy string
 
 // PolicyKeepWhole keeps sets of devices whole that other claims may ask for.

@@ -69,7 +69,7 @@ func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, d
 	return whole(ctx, j.Verdict)
 }
 
-// topologyKey is the path of the field with which a group refers to a node set constraint.
+// topologyKey is the path of the field that refers to a node set constraint in a PodGroup.
 var topologyKey = field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
 
 // nodeSetOf checks a constraint that the group refers to but does not define itself. It is enough that one valid definition has

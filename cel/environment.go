@@ -152,7 +152,7 @@ func (c *Config) constants() constants {
 }
 
 // extend adds Types and Options to the base. In Kubernetes' environment it enables every library of the version, as Kubernetes
-// does for stored expressions, because only admission can tell whether an expression is new or stored.
+// does for stored expressions, because only admission can distinguish a new expression from a stored one.
 func (c *Config) extend() (*cel.Env, error) {
 	options := append(slices.Clone(c.Options), optionalMacros())
 	if c.Element.Name != "" {

@@ -113,7 +113,7 @@ type UntypedValidator interface {
 }
 
 // mistyped returns the mistakes that an [UntypedValidator] finds in an expression with type errors, because these mistakes may
-// be the cause. If there are none, it returns the issues of the type checker.
+// be the cause. Without such mistakes it returns the issues of the type checker.
 func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.Issues) *Error {
 	syntax := parsed.NativeRep()
 	found := cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), syntax.SourceInfo())

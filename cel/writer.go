@@ -27,7 +27,7 @@ const (
 type writer struct {
 	factory ast.ExprFactory
 	names   []string
-	// values maps each variable so far to its expression, in which the element has the name [boundElement].
+	// values maps each variable so far to its expression. In the expression, the element has the name [boundElement].
 	values map[string]ast.Expr
 	// parts is the total number of nodes after substitution. It is limited, because a variable that reads the previous variable
 	// twice doubles its size.

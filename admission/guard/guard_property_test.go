@@ -117,8 +117,8 @@ func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 	return ""
 }
 
-// TestNoDeviceIsGivenAwayTwice tests that no device is allocated twice, whatever fails or is delayed. If nothing is delayed,
-// the Guard must admit every write that fits.
+// TestNoDeviceIsGivenAwayTwice tests that no device is allocated twice, even if requests fail or are delayed. If nothing is
+// delayed, the Guard must admit every write that fits.
 func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	var sum outcome
 	cases.Until(t, cases.Of(50, 1000), func() bool { return sum.refused > 0 && sum.stored > 0 }, func(t *rapid.T) {

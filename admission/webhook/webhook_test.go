@@ -38,7 +38,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// reader reads from memory. It stands for an API server or for its cache.
+// reader reads from memory. Tests use it as an API server and as the cache of an API server.
 type reader struct {
 	client.Reader
 	t       testing.TB

@@ -11,7 +11,7 @@ const (
 	// LeaseScheduler is the name of the Lease of a scheduler that elects no leader and has no configured Lease name.
 	LeaseScheduler = "celset-scheduler"
 
-	// FieldManagerScheduler is the field manager with which the scheduler applies the cluster's AddOnPlacementScore on a hub.
+	// FieldManagerScheduler is the field manager that the scheduler uses to apply the cluster's AddOnPlacementScore on a hub.
 	FieldManagerScheduler = "celset-scheduler"
 )
 

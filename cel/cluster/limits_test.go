@@ -122,8 +122,8 @@ func named(length int) cluster.Cluster {
 	return cluster.New(object)
 }
 
-// TestCostLimits tests that evaluations end at the limits, whatever the estimate was. Matching a pattern costs a tenth of the
-// text's length, times a quarter of the pattern's length.
+// TestCostLimits tests that evaluations end at the limits, even if the estimate was lower. Matching a pattern costs a tenth of
+// the text's length, times a quarter of the pattern's length.
 func TestCostLimits(t *testing.T) {
 	match := `!managedCluster.metadata.name.matches("` + strings.Repeat("b", 4000) + `")`
 	four := strings.Join(slices.Repeat([]string{match}, 4), " && ")

@@ -69,7 +69,8 @@ func scores(receiver, name ref.Val) ref.Val {
 	return scoreItems(found.object)
 }
 
-// scoresRead returns the AddOnPlacementScore that a call of scores() or sets() reads, or nil if there is none or it is expired.
+// scoresRead returns the AddOnPlacementScore that a call of scores() or sets() reads. It returns nil if the object does not
+// exist or has expired.
 func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacementScore {
 	cluster, ok := args[0].(*input)
 	if !ok || len(args) < 2 {

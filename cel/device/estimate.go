@@ -67,7 +67,7 @@ func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	if path[0] == nodesVariable {
 		t = nodeType
 	}
-	// path[1] stands for an element of the list, so the field names begin at path[2].
+	// path[1] is the element of the list, so the field names begin at path[2].
 	for _, name := range path[2:] {
 		if t = partType(t, name); t == nil {
 			return s.computed(element.Type())

@@ -128,7 +128,7 @@ func estimate(t *testing.T, expression string, devices int) uint64 {
 	return cost
 }
 
-// TestEstimateGrowsWithTheSet checks the degree by which the estimate for nested loops grows with the size of the set.
+// TestEstimateGrowsWithTheSet checks how fast the estimate for nested loops grows with the size of the set.
 func TestEstimateGrowsWithTheSet(t *testing.T) {
 	for expression, degree := range map[string]int{
 		"devices.size() == 4":                                                                0,

@@ -25,7 +25,7 @@ func (m *Memo[K, V]) has(key K) bool {
 	return m.entries[key] != nil
 }
 
-// TestOldestGoesFirst tests that a full memory drops the least recently used entry, whatever its kind is.
+// TestOldestGoesFirst tests that a full memory drops the least recently used entry of all kinds.
 func TestOldestGoesFirst(t *testing.T) {
 	memory := New(0)
 	numbers, texts := In(memory, kilobyte[int]), In(memory, kilobyte[string])

@@ -24,7 +24,7 @@ func NewSlot[V any](memory *Memory) *Slot[V] {
 	return s
 }
 
-// Look returns the value, or nil if there is none.
+// Look returns the value, or nil if the slot is empty.
 func (s *Slot[V]) Look() *V {
 	value := s.value.Load()
 	if value != nil {

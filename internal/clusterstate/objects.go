@@ -116,7 +116,7 @@ func sortObjects[T metav1.Object](objects []T) {
 	})
 }
 
-// add adds an object and returns true if the object's kind is used. namespace is the namespace of objects that have none.
+// add adds an object and returns true if the object's kind is used. namespace is the default for objects without a namespace.
 func (o *Objects) add(object runtime.Object, namespace string) bool {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:

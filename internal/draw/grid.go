@@ -96,7 +96,7 @@ func (g *grid) left(p Point) int {
 	return g.marginX + p.Col*(g.cellWidth+g.gap)
 }
 
-// center returns the column in which vertical links from the box at a point are drawn.
+// center returns the column of the vertical links from the box at a point.
 func (g *grid) center(p Point) int {
 	return g.left(p) + (g.cellWidth-1)/2
 }

@@ -5,8 +5,8 @@ package topology
 
 import "fmt"
 
-// NewTorus returns a mesh of rows x cols devices, at least 2x2, in which the ends of every row and column are also linked. The
-// devices have the attributes of a mesh.
+// NewTorus returns a mesh of rows x cols devices, at least 2x2, and also links the ends of every row and column. The devices
+// have the attributes of a mesh.
 //
 // In a row or column of two devices, the closing link equals the link of the mesh, so there is only one link.
 func NewTorus(family Family, rows, cols int) (Topology, error) {

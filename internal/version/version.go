@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version returns the versions of celset and Kubernetes from which a program was built.
+// Package version returns the versions of celset and of Kubernetes in a program.
 package version
 
 import (

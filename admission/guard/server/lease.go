@@ -17,8 +17,8 @@ import (
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is how long the holder may judge after it sent a renewal. grace is the maximum age of a release by the former
-	// holder for which handed is set.
+	// valid is how long the holder may judge after it sent a renewal. handed is set if the former holder released the lease at
+	// most grace ago.
 	valid, grace time.Duration
 
 	mu sync.Mutex

@@ -78,7 +78,7 @@ func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim,
 	return answer.Response
 }
 
-// newServer returns a server for a cluster in which a claim has device 0.
+// newServer returns a server for a cluster. A claim of the cluster has device 0.
 func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))

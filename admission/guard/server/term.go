@@ -26,7 +26,7 @@ const (
 	settleMost   = 100
 )
 
-// term is the period in which a replica holds the lease and judges.
+// term is the period between acquiring and losing the lease. The replica judges during its term.
 type term struct {
 	lease *lease
 	guard *guard.Guard

@@ -249,9 +249,8 @@ type nodeSetResolver struct {
 	bytes int
 }
 
-// isNew reports whether the definitions of a claim differ from those of all earlier claims. Claims of the same template have
-// the same definitions. If the total length exceeds the limit for the claims of a pod, isNew records an error and returns
-// false.
+// isNew reports whether no earlier claim had the same definitions. Claims of the same template have the same definitions. If
+// the total length exceeds the limit for the claims of a pod, isNew records an error and returns false.
 func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
 	if r.err != nil {
 		return false

@@ -106,7 +106,7 @@ type resolver struct {
 	getter ClassGetter
 	// classes has an entry for each class read so far.
 	classes map[string]classDefinitions
-	// defaultsByClass has the defaults of each class of which only the defaults were read.
+	// defaultsByClass has the defaults of each class, if Resolve has read only the defaults of the class.
 	defaultsByClass map[string][]Definition
 
 	// errs and causes become the fields Errors and Causes of the returned Error.

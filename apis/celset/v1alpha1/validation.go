@@ -128,7 +128,7 @@ func unknownRequest(path *field.Path, name string) *field.Error {
 	return err
 }
 
-// requestNames returns all names by which a constraint can refer to a request or an alternative.
+// requestNames returns all names that a constraint can use for a request or an alternative.
 func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 	names := map[string]bool{}
 	for i := range devices.Requests {

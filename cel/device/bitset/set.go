@@ -45,7 +45,7 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// Next returns the first position in the set that is not below from, or -1 if there is none.
+// Next returns the first position in the set that is not below from, or -1.
 func (s Set) Next(from int) int {
 	w := from / 64
 	if w >= len(s) {

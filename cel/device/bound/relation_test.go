@@ -38,7 +38,7 @@ var relations = []string{
 	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",
 }
 
-// TestRelationsAreUnderstood checks that relations have no open conjunct, whatever the names of the variables are.
+// TestRelationsAreUnderstood checks that relations have no open conjunct, for any names of the variables.
 func TestRelationsAreUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, text := range append([]string{

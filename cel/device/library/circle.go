@@ -97,7 +97,7 @@ func newCircle(g Graph, added int) *circle {
 	return c
 }
 
-// attempts lists the orders in which find tries elements, each with its limit of total steps. A relation that is hard for one
+// attempts lists the orders of elements that find tries, each with its limit of total steps. A relation that is hard for one
 // order is often easy for another. Attempts share the dead ends.
 var attempts = []struct {
 	choose func(c *circle, of, visited uint64) int

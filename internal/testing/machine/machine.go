@@ -101,7 +101,7 @@ func Names() []string {
 	return names
 }
 
-// ByName returns the machine with the name. If there is none, the error lists all names.
+// ByName returns the machine with the name. For an unknown name, the error lists all names.
 func ByName(name string) (Machine, error) {
 	for _, m := range All() {
 		if m.Name == name {

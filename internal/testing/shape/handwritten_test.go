@@ -152,8 +152,8 @@ func valuesOf(t *testing.T, s Scenario) []*device.Device {
 	return values
 }
 
-// drawSet generates a set of the requested size: a set with the shape, of which up to two devices are replaced by devices of
-// the same driver.
+// drawSet generates a set of the requested size: a set with the shape, after up to two devices were replaced by devices of the
+// same driver.
 func drawSet(t *rapid.T, s Scenario) Set {
 	set, _ := s.HandWritten(s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and")&rapid.Uint64().Draw(t, "and")))
 	if set == 0 {

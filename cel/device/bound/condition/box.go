@@ -31,8 +31,8 @@ import (
 type box struct {
 	list DeviceList
 	axes []Axis
-	// sides lists alternatives, only one of which must hold. An alternative has the allowed distance for each axis, in the
-	// order of axes.
+	// sides lists alternatives. One of them must hold. An alternative has the allowed distance for each axis, in the order of
+	// axes.
 	sides [][]outcome.Limits
 	// size is the minimum length of the list.
 	size int

@@ -50,7 +50,7 @@ func (n forAll) Bound(s *propagate.State) outcome.Outcome {
 	default:
 		result = result.And(n.ofDomain(s))
 	}
-	// If computing the list fails, the quantifier fails, whatever the outcomes for its devices are.
+	// If computing the list fails, the quantifier fails, even if holds is decided for all devices.
 	return result | failure(s, n.list)
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxRange is the largest argument of lists.range for which the result counts as a list of constants.
+// maxRange is the largest argument of lists.range. With a larger argument, the call is not treated as a list of constants.
 const maxRange = 64
 
 // constants recognizes a list of at least one constant. Large numbers are excluded, because CEL's "in" rounds them and so finds

@@ -14,7 +14,7 @@ const (
 	Unlimited      = math.MaxInt64
 )
 
-// LimitsOf returns the numbers x for which "x r value" is true, or "value r x" if flipped is set.
+// LimitsOf returns the numbers x that make "x r value" true, or "value r x" if flipped is set.
 func LimitsOf(r Relation, value int64, flipped bool) Limits {
 	switch {
 	case r == Equal:

@@ -42,7 +42,7 @@ func IsOpen(node any) bool {
 	return is
 }
 
-// Status is the result of propagating a condition. The names of the values are those of the Gecode library.
+// Status is the result of propagating a condition. The values have the same names as in the Gecode library.
 type Status int
 
 const (

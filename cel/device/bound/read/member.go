@@ -30,7 +30,7 @@ const maxMembers = 2
 
 // A member is a device at a fixed position of a list, such as devices[0].
 type member struct {
-	// order is the leaf by which the devices are sorted. It is nil if the list has the order of the set.
+	// order is the leaf that sorts the devices. It is nil if the list has the order of the set.
 	order *propagate.Leaf
 	place int64
 	// of returns the part for the member, with device as the expression for the device.

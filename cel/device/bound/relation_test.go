@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// relations use the functions of package library, over all devices and over some devices.
+// relations are expressions with functions of package library, over all devices and over filtered devices.
 var relations = []string{
 	"devices.connected(d, o, d.x == o.y)",
 	"devices.clique(d, o, d.x <= o.y + 1)",
@@ -38,7 +38,7 @@ var relations = []string{
 	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",
 }
 
-// TestRelationsAreUnderstood checks that no conjunct is open, for any names of the lists.
+// TestRelationsAreUnderstood checks that relations have no open conjunct, for any names of the variables.
 func TestRelationsAreUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, text := range append([]string{
@@ -65,8 +65,8 @@ func TestRelationsAreUnderstood(t *testing.T) {
 	}
 }
 
-// TestRelationsAreSound compares the bounds of partial sets with all their completions, and the removed devices with the devices
-// that probing removes.
+// TestRelationsAreSound compares the bounds of partial sets with the results of all completions, and the devices that the
+// propagator removes with the devices that probing removes.
 func TestRelationsAreSound(t *testing.T) {
 	e := environment(t)
 	var compiledRelations []formula
@@ -143,7 +143,7 @@ func TestRelationsAreSound(t *testing.T) {
 	require.Greater(t, total.removed, total.probed*7/10)
 }
 
-// TestRelationOfManyDevices checks that the search for a ring that does not exist ends in bounded time.
+// TestRelationOfManyDevices checks that the search for a ring ends in bounded time if there is no ring.
 func TestRelationOfManyDevices(t *testing.T) {
 	var all []values
 	for i := range 32 {
@@ -156,8 +156,8 @@ func TestRelationOfManyDevices(t *testing.T) {
 	require.NoError(t, bounds.Err())
 }
 
-// stretches are spellings of the condition that the devices form one stretch. A device has the number x, and the next device has
-// the number y.
+// stretches are spellings of the condition that the devices form one stretch, a run of successive devices. A device has the
+// number x, and its successor has the number y.
 var stretches = []string{
 	"devices.exists_one(d, !devices.exists(o, o.x == d.y))",
 	"devices.exists_one(d, devices.all(o, o.x != d.y))",

@@ -9,8 +9,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Macros expand to calls of these functions. No expression can contain the names with "@". A relation expands to a matrix: a list
-// per element with a bool for every element. Coordinates expand to a list per element.
+// Macros expand to calls of these functions. Expressions can't contain names with "@". A relation expands to a matrix of bools:
+// a list for each element, with a bool for every element. Coordinates expand to a list of ints for each element.
 //
 //	list.connected(a, b, joined)   @connected(list.map(a, list.map(b, joined)))
 //	list.box(d, at, sides)         @box(list.map(d, at), sides)
@@ -22,7 +22,7 @@ const (
 	Path      = "@path"
 	Box       = "@box"
 	Paired    = "@paired"
-	// SameOrIncludes is a plain function.
+	// SameOrIncludes is a plain function, without a macro.
 	SameOrIncludes = "sameOrIncludes"
 )
 
@@ -60,7 +60,7 @@ func Options() []cel.EnvOption {
 	return options
 }
 
-// onGraph declares a function of a relation between the elements of one list.
+// onGraph declares a function whose argument is a relation between the elements of one list.
 func onGraph(name string, holds func(Graph) ref.Val) cel.EnvOption {
 	matrix := cel.ListType(cel.ListType(cel.BoolType))
 	return cel.Function(name, cel.Overload("list_"+name[1:], []*cel.Type{matrix}, cel.BoolType, cel.UnaryBinding(func(value ref.Val) ref.Val {

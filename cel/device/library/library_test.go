@@ -91,7 +91,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestScopes checks names that hide the list's name, and nested functions.
+// TestScopes checks macros whose names hide the name of the list, and macros inside macros.
 func TestScopes(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, 2, 3}, "other": []any{3, 2, 1}}
@@ -114,7 +114,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestErrors checks that a wrong type fails the evaluation when it is read, and that invalid boxes fail.
+// TestErrors checks that an evaluation fails when it reads a value of a wrong type, and that invalid boxes fail.
 func TestErrors(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, "x", true}, "other": []any{1}}

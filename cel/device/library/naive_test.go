@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// permutations calls f with the orders of the numbers below n until f returns true.
+// permutations calls f with each order of the numbers below n, until f returns true.
 func permutations(n int, f func([]int) bool) bool {
 	order := make([]int, 0, n)
 	var next func() bool
@@ -38,7 +38,8 @@ func permutations(n int, f func([]int) bool) bool {
 	return next()
 }
 
-// TestSameAsNaive compares the functions of a relation with literal implementations of their comments.
+// TestSameAsNaive compares the functions that take a relation with simple implementations that follow the package comment
+// literally.
 func TestSameAsNaive(t *testing.T) {
 	env := environment(t)
 	outcomes := map[string][2]int{}
@@ -107,7 +108,7 @@ func count(outcomes map[string][2]int, function string, is bool) {
 	outcomes[function] = of
 }
 
-// requireBoth requires that each function was sometimes true and sometimes false. A short run has too few cases for that.
+// requireBoth requires that each function was true for some inputs and false for others, unless the run is too short.
 func requireBoth(t *testing.T, outcomes map[string][2]int) {
 	t.Helper()
 	t.Logf("false and true: %v", outcomes)
@@ -116,7 +117,7 @@ func requireBoth(t *testing.T, outcomes map[string][2]int) {
 	}
 }
 
-// fits tries all orders of the sides and, on a circle, all start positions of an arc.
+// fits is a simple implementation of box. It tries all orders of the sides and, on a circle, all start positions of an arc.
 func fits(at [][]int64, sides, circles []int64) bool {
 	return permutations(len(sides), func(order []int) bool {
 		for i, numbers := range at {
@@ -169,7 +170,7 @@ func TestBoxAsNaive(t *testing.T) {
 	requireBoth(t, outcomes)
 }
 
-// TestBoxDoesNotOverflow uses coordinates as far apart as int64 allows.
+// TestBoxDoesNotOverflow uses coordinates that are as far apart as int64 allows.
 func TestBoxDoesNotOverflow(t *testing.T) {
 	env := environment(t)
 	far := map[string]any{"list": []int64{math.MinInt64, math.MaxInt64}, "other": []any{}}
@@ -192,7 +193,7 @@ func TestBoxDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// paired tries every assignment of the longer list's elements to partners.
+// paired is a simple implementation. It tries every assignment of the longer list's elements to elements of the shorter list.
 func paired(longer, shorter int, joined func(a, b int) bool) bool {
 	if shorter == 0 || longer%shorter != 0 {
 		return longer == 0

@@ -12,8 +12,8 @@
 //
 // # To add a kind of condition
 //
-// A condition that can't be expressed with others is a [propagate.Condition] in a file of its own. It has a bound, and perhaps a
-// propagator that is better than probing and a negation ([negator]). box.go is the model. Combinations of other conditions are
-// recognized by their constructors, such as [NewForAll], so negations must call these. A test must show that the construct is
-// recognized. Other tests don't notice, because bounds are sound without it.
+// A condition that can't be built from other conditions is a [propagate.Condition] in a file of its own. It needs a bound. It
+// may also have a propagator that is better than probing, and a negation ([negator]). box.go is the model. The constructors of
+// quantifiers, such as [NewForAll], recognize combinations of other conditions, so a negation must call these constructors. A
+// new test must show that the construct is recognized: other tests pass without it, because bounds are sound either way.
 package condition

@@ -20,8 +20,8 @@ func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	}
 }
 
-// WasEvicted reports whether this process has evicted a victim of a hold. recently is false once informers must have delivered
-// the deletion. inMemory is true for a pod that was not deleted.
+// WasEvicted reports whether this process has evicted a victim of a hold. recently is true as long as informers may not have
+// delivered the deletion. inMemory is true if the victim was not deleted but returned to the scheduling queue.
 func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

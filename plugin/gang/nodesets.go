@@ -80,7 +80,7 @@ type preFilterRunner interface {
 const (
 	// groupTimeout is the time limit of the search for one group while pods of other namespaces wait.
 	groupTimeout = time.Second
-	// maxPlacements is the maximum number of sets tried in a cycle.
+	// maxPlacements is the maximum number of node sets tried for a group in one cycle.
 	maxPlacements = 16
 )
 

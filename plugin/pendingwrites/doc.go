@@ -7,9 +7,12 @@
 // plugin treats that as a failure and drops its choice. If the allocation was stored, and the watch is late, the devices seem
 // free. [Writes] sits between upstream's plugin and its client:
 //
-// = writes, err := pendingwrites.New(pendingwrites.Config{...}) = go writes.Run(ctx) // settles pending writes =
-// writes.CatchUp(ctx) // before the first allocation = writes.InUse(pod, claim, retry) // devices that no other claim may get =
-// writes.Check(claim) // before devices are reserved for the claim = writes.Client() // allocates
+//	writes, err := pendingwrites.New(pendingwrites.Config{...})
+//	go writes.Run(ctx)               // settles pending writes
+//	writes.CatchUp(ctx)              // before the first allocation
+//	writes.InUse(pod, claim, retry)  // devices that no other claim may get
+//	writes.Check(claim)              // before devices are reserved for the claim
+//	writes.Client()                  // allocates
 //
 // # Why no device is given twice
 //

@@ -135,8 +135,8 @@ func drawMalformed(random *rand.Rand) malformedHub {
 	return result
 }
 
-// No malformed object causes a panic. A mistake in the Placement always sets its conditions and prevents a decision, unless there
-// is no cluster to choose from.
+// TestMalformedObjects checks that malformed objects cause no panic. A mistake in the Placement must set conditions. It must
+// prevent a decision, unless no cluster is available.
 func TestMalformedObjects(t *testing.T) {
 	n, s := cases.Of(1000, 10_000), newScheduler(t)
 	outcomes := map[string]int{}

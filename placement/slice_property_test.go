@@ -57,7 +57,7 @@ func (h *hub) change(t *rapid.T, one bool) {
 	h.clusters = slices.DeleteFunc(h.clusters, func(c *clusterv1.ManagedCluster) bool { return gone.Has(c.Name) })
 }
 
-// slicing holds the names of a decision: group, slice and cluster.
+// slicing has the names of the clusters of a decision. For each group, it maps the name of a slice to its clusters.
 type slicing []map[string]sets.Set[string]
 
 func slicingOf(decision *placement.Decision) slicing {

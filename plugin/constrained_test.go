@@ -135,8 +135,8 @@ func (l *lastClaims) Allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return l.Allocator.Allocate(ctx, node, claims)
 }
 
-// TestAmountsOutOfRangeAreNotUsed: a claim that requests an amount out of range fits nowhere, and another claim gets the device.
-// If the scheduler computed with the amount, the evaluation would not end.
+// TestAmountsOutOfRangeAreNotUsed: a claim that requests an amount out of range fits nowhere, and another claim gets the
+// device. If the scheduler computed with the amount, the evaluation would not end.
 func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 	for name, args := range map[string]string{"ours": "", "upstream's allocator": `{"allocator":"Upstream"}`} {
 		t.Run(name, func(t *testing.T) {

@@ -85,8 +85,8 @@ func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...s
 	return status
 }
 
-// TestClaimsOfOtherNamespacesAreNotNamed: users who may read the pod, its conditions and events may not be allowed to read claims
-// of other namespaces.
+// TestClaimsOfOtherNamespacesAreNotNamed: users who may read the pod, its conditions and events may not be allowed to read
+// claims of other namespaces.
 func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 	other, another := owned("secret", 0), owned("secret", 1)
 	other.Namespace, another.Namespace, another.UID = "hidden", "concealed", "another"

@@ -22,8 +22,8 @@ import (
 //
 // The outcome must not change:
 //
-//  1. A claim's fit on a node depends only on the devices in use, not on preempted or nominated pods. So a refusal holds for the
-//     whole cycle.
+//  1. A claim's fit on a node depends only on the devices in use, not on preempted or nominated pods. So a refusal holds for
+//     the whole cycle.
 //  2. A pod that fits nowhere must get the same statuses. The scheduler would give one status to all nodes that PreFilter left
 //     out. So PostFilter runs all filters on these nodes and fills in their statuses before other plugins read them. The
 //     message, preemption and the nearest miss then cover all nodes.

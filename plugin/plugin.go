@@ -272,7 +272,8 @@ const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 const CelsetDevicePreemption featuregate.Feature = "CelsetDevicePreemption"
 
 // CelsetNodeSetConstraint is the feature gate of node set constraints for pod groups: alpha, off by default. While it is off,
-// groups that refer to a node set constraint are unschedulable. It requires GenericWorkload and TopologyAwareWorkloadScheduling.
+// groups that refer to a node set constraint are unschedulable. It requires GenericWorkload and
+// TopologyAwareWorkloadScheduling.
 const CelsetNodeSetConstraint featuregate.Feature = v1alpha1.NodeSetFeatureGate
 
 // AddFeatureGates registers the gates of this package. It must be called before flags are parsed.

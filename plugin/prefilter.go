@@ -29,8 +29,8 @@ import (
 //  1. It refuses a pod that must not be tried now.
 //  2. It runs upstream's PreFilter.
 //  3. If an unallocated claim has a CEL constraint or a preference, PreFilter checks the claim once for all nodes.
-//  4. For pods with such claims, PreFilter puts celset's allocator into upstream's state. The argument "allocator" can choose one
-//     allocator for all pods instead.
+//  4. For pods with such claims, PreFilter puts celset's allocator into upstream's state. The argument "allocator" can choose
+//     one allocator for all pods instead.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	pl.holds.TakeOver()
 	c := pl.resolver.Resolve(pod)
@@ -154,8 +154,8 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, fwk.AsStatus(err)
 }
 
-// chooseAllocator either keeps upstream's allocator in the cycle state, with a time limit and the compiled selectors, or replaces
-// it with celset's. It refuses claims with mistakes.
+// chooseAllocator either keeps upstream's allocator in the cycle state, with a time limit and the compiled selectors, or
+// replaces it with celset's. It refuses claims with mistakes.
 func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *cycle.PodClaims, seen *cycle.Material) *fwk.Status {
 	for _, claim := range c.Unallocated {
 		if err := c.Prepared.SelectorsErr(claim); err != nil {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report describes a decision about a Placement as data. The debug endpoint of celset-placement and kubectl celset share
-// it.
+// Package report describes a decision about a Placement as data. The debug endpoint of celset-placement and kubectl celset
+// share it.
 //
 //	result, err := scheduler.Schedule(ctx, object, snapshot, now)
 //	answer := report.New(object, result, err, report.Options{All: true})

@@ -5,8 +5,8 @@
 //
 //	controller.Options{NewQueue: turns.NewQueue}
 //
-// Namespaces take turns. Objects of the same namespace are handled in the order of arrival. However many objects a tenant creates or
-// changes, an object of another namespace waits for at most one object of this tenant for each worker.
+// Namespaces take turns. Objects of the same namespace are handled in the order of arrival. However many objects a tenant
+// creates or changes, an object of another namespace waits for at most one object of this tenant for each worker.
 package turns
 
 import (

@@ -22,8 +22,8 @@ import (
 )
 
 // kube-scheduler gives a group that waits for nodes and a group with a wrong constraint the same condition and event:
-// Unschedulable and FailedScheduling. Only the second group needs a user to change something. So it gets a condition and an event
-// of its own.
+// Unschedulable and FailedScheduling. Only the second group needs a user to change something. So it gets a condition and an
+// event of its own.
 
 const (
 	// conditionTimeout is the timeout of a request that writes a condition.

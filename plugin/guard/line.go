@@ -21,22 +21,21 @@ import (
 //
 //   1. Gate queues only a few pods of a namespace at a time. Further pods join the line. If Admit refuses a pod because of the
 //      namespace's share, that pod joins the line, too.
-//   2. When the attempt of a queued pod has ended, or the pod is deleted, Run queues the first pod of the line. If the namespace has
-//      used up its share, Run may wait.
+//   2. When the attempt of a queued pod has ended, or the pod is deleted, Run queues the first pod of the line. If the
+//      namespace has used up its share, Run may wait.
 //   3. Run queues a pod of a namespace without share only when no other namespace waits. Admit then doesn't refuse the pod.
 //
-// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So a pod joins the order of its line only
-// when its back-off after an error is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
+// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So a pod joins the order of its line
+// only when its back-off after an error is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
 //
-// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has more
-// pods than the cluster.
+// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has
+// more pods than the cluster.
 
 const (
 	// maxQueued limits the queued pods of a namespace with tokens. If more pods were queued, many of them would be refused as
 	// soon as the tokens are used up.
 	maxQueued = 8
-	// maxQueuedWithoutShare limits the queued pods of a namespace without tokens. While one pod is tried, the next one is
-	// ready.
+	// maxQueuedWithoutShare limits the queued pods of a namespace without tokens. While one pod is tried, the next one is ready.
 	maxQueuedWithoutShare = 2
 )
 

@@ -56,8 +56,7 @@ func (g *Guard) Look() (wait time.Duration, any bool) {
 	if over != nil {
 		over.end()
 	}
-	// Look has released the guard's lock. Activation locks the scheduling queue, and goroutines with that lock wait for the
-	// guard.
+	// Look has released the guard's lock. Activation locks the scheduling queue, and goroutines with that lock wait for the guard.
 	for _, r := range activate {
 		r.activate(r.pod)
 	}

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no condition
-// and no event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no
+// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
-//   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are created
-//      or compiled meanwhile.
+//   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are
+//      created or compiled meanwhile.
 //   2. After reportDelay the pod is activated, and the gate lets it through ([unreported.passes]).
 //   3. PreFilter refuses the pod, and the scheduler writes the condition. The pod is removed here ([unreported.done]).
 //

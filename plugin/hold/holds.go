@@ -175,8 +175,7 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	}
 	switch of := h.tries[pod]; {
 	case how.isFinal(), ending.Foreign && how == Lost:
-		// If the other scheduler's hold evicted no pod, its next hold may have the same number, so the number must be
-		// forgotten.
+		// If the other scheduler's hold evicted no pod, its next hold may have the same number, so the number must be forgotten.
 		h.forget(pod)
 	case of != nil:
 		if how == Unrecorded || how == Broken && ended.Evicted == 0 && !ending.Foreign {

@@ -16,15 +16,15 @@ import (
 )
 
 // Two holds compete if both can't be kept. Within a scheduler, a hold breaks when a pod of a higher priority gets one of its
-// devices or a hold on one. Two schedulers may begin competing holds of the same priority, because each scheduler reads the other's
-// holds from a watch. So all holds are ordered:
+// devices or a hold on one. Two schedulers may begin competing holds of the same priority, because each scheduler reads the
+// other's holds from a watch. So all holds are ordered:
 //
-//   1. A hold precedes another hold if its pod has the higher priority. Between equal priorities, the earlier hold precedes, then
-//      the hold whose pod has the lower UID. The record of a hold has all three values, so all schedulers agree.
-//   2. If a scheduler finds a foreign hold that precedes one of its own competing holds, it breaks its own hold and evicts no more
-//      pods for it.
-//   3. A scheduler never ends a foreign hold because of the order, since the other scheduler may not have received the preceding
-//      hold yet. Until the record says that the foreign hold has ended, pods of this scheduler can't get its devices.
+//   1. A hold precedes another hold if its pod has the higher priority. Between equal priorities, the earlier hold precedes,
+//      then the hold whose pod has the lower UID. The record of a hold has all three values, so all schedulers agree.
+//   2. If a scheduler finds a foreign hold that precedes one of its own competing holds, it breaks its own hold and evicts no
+//      more pods for it.
+//   3. A scheduler never ends a foreign hold because of the order, since the other scheduler may not have received the
+//      preceding hold yet. Until the record says that the foreign hold has ended, pods of this scheduler can't get its devices.
 //   4. If a pod's own hold precedes a competing foreign hold, the pod may get the devices of the foreign hold.
 
 // precedes reports whether h is before other in the order described above.
@@ -58,8 +58,7 @@ func (h *Holds) brokenBy(begun *held) (broken []types.UID) {
 				broken = append(broken, uid)
 			}
 		case other.Foreign:
-			// An ending foreign hold belongs to a bound pod whose claims are allocated. The hold remains only because of late
-			// informers.
+			// An ending foreign hold belongs to a bound pod whose claims are allocated. The hold remains only because of late informers.
 			if !other.isEnding && other.precedes(&begun.Hold) && other.competes(&begun.Hold) {
 				broken = append(broken, begun.Pod.UID)
 			}

@@ -23,14 +23,14 @@ import (
 //
 // The client makes the pods of one scheduler write a claim one after the other:
 //
-//   1. The first request of a binding for a claim waits until no other binding writes the claim: it takes the turn of the claim. The
-//      turn ends with the write of the status, or with the binding.
+//   1. The first request of a binding for a claim waits until no other binding writes the claim: it takes the turn of the
+//      claim. The turn ends with the write of the status, or with the binding.
 //   2. A request for an older version of the claim is changed to the latest version that the scheduler has. Its reservation is
 //      added to the reservations of that version.
 //   3. After a conflict the claim is read, and the request is repeated for the new version.
 //
-// Invariant: an allocation is sent only for a version without an allocation or with the same one. Otherwise the request ends with
-// a conflict, and upstream's plugin reads the claim and decides.
+// Invariant: an allocation is sent only for a version without an allocation or with the same one. Otherwise the request ends
+// with a conflict, and upstream's plugin reads the claim and decides.
 
 // maxConflicts is how often a write is repeated after conflicts with other writers than this scheduler.
 const maxConflicts = 5

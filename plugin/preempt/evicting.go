@@ -156,8 +156,7 @@ func (p *Preempter) holdDevices(ctx context.Context, e *eviction, node string) {
 		kept := p.Holding.Begin(p.holdOf(e, node, found))
 		e.held = &kept
 		if p.Holding.gone(e.trial.pod) != nil {
-			// The preemptor was deleted or bound. Its event may have been handled before the hold began, so the hold is ended
-			// here.
+			// The preemptor was deleted or bound. Its event may have been handled before the hold began, so the hold is ended here.
 			p.endUnneeded(e.trial.pod)
 			return
 		}

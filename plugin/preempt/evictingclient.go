@@ -18,7 +18,8 @@ import (
 
 // Upstream's executor evicts a victim by its name. Before the request reaches the API server, another pod may have taken the
 // name, for example in a StatefulSet. So the context of an eviction carries the victim, and this client adds the UID of the
-// victim as a precondition. If the API server refuses a request because of the UID, the client returns NotFound to the executor.
+// victim as a precondition. If the API server refuses a request because of the UID, the client returns NotFound to the
+// executor.
 
 // victimInContext is the context key for the victim of an eviction.
 type victimInContext struct{}

@@ -39,8 +39,8 @@ import (
 //  1. Nodes that lack devices are candidates, too. A simulation finds out whether the pod fits once victims have freed their
 //     devices (simulation.go).
 //  2. The cheapest set of pods on a node is chosen (victims.go).
-//  3. The devices are held before the first eviction (evicting.go). While the preemptor waits for them, no other pods are evicted
-//     for it (waiting.go).
+//  3. The devices are held before the first eviction (evicting.go). While the preemptor waits for them, no other pods are
+//     evicted for it (waiting.go).
 //
 // DefaultPreemption itself does not run afterwards, because it would evict more pods for other resources.
 
@@ -312,8 +312,7 @@ func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *f
 		if status.Plugin() != p.Name || status.Code() != fwk.UnschedulableAndUnresolvable {
 			return
 		}
-		// With workload-aware scheduling, a pod of a group may have another priority than its spec says, so every node is
-		// tried.
+		// With workload-aware scheduling, a pod of a group may have another priority than its spec says, so every node is tried.
 		if info, err := infos.Get(name); err == nil && (p.Allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
 			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.Name)
 		}

@@ -229,8 +229,8 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 	return c, err
 }
 
-// isCurrent reports whether a claim was prepared with the Preparer's current selector set. If the Preparer has replaced its set,
-// isCurrent first drops all stored claims, because they would keep the selectors of the old set in memory.
+// isCurrent reports whether a claim was prepared with the Preparer's current selector set. If the Preparer has replaced its
+// set, isCurrent first drops all stored claims, because they would keep the selectors of the old set in memory.
 func (p *Store) isCurrent(c *allocator.PreparedClaim) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

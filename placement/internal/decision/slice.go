@@ -22,11 +22,11 @@ import (
 //     PlacementDecision by its name.
 //
 // So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also limits the number of slices. If s
-// slices are left, any w = min(compactionWidth, s) of them hold more than 100(w-1) clusters together. So a number of slices up to
-// compactionWidth is minimal. A larger number for n clusters is less than n/100 * w/(w-1), or one slice for 80 clusters.
+// slices are left, any w = min(compactionWidth, s) of them hold more than 100(w-1) clusters together. So a number of slices up
+// to compactionWidth is minimal. A larger number for n clusters is less than n/100 * w/(w-1), or one slice for 80 clusters.
 //
-// A group sorted by score is cut again at each decision, because its order holds for the whole group and not only in each slice.
-// If only scores change, they are written no more often than spec.scoreRateLimit allows.
+// A group sorted by score is cut again at each decision, because its order holds for the whole group and not only in each
+// slice. If only scores change, they are written no more often than spec.scoreRateLimit allows.
 
 // MaxSliceLength is the maximum number of clusters in one PlacementDecision.
 const MaxSliceLength = 100

@@ -23,7 +23,8 @@ type Step struct {
 // Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
 // cluster that stays selected is in at least one PlacementDecision:
 //
-//  1. If clusters leave an object and an unchanged object already contains them, the unchanged object is written again (see below).
+//  1. If clusters leave an object and an unchanged object already contains them, the unchanged object is written again (see
+//     below).
 //  2. A change that removes clusters from an object waits until the steps have written these clusters to other objects.
 //  3. If changes wait for each other, their clusters are first written to a temporary object, which is deleted at the end.
 //

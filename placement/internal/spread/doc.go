@@ -5,8 +5,8 @@
 // time:
 //
 //  1. Candidates that a constraint with DoNotSchedule forbids are left out.
-//  2. Among the other candidates, it prefers the candidates that exceed the maxSkew of the ScheduleAnyway constraints least. Earlier
-//     constraints have priority.
+//  2. Among the other candidates, it prefers the candidates that exceed the maxSkew of the ScheduleAnyway constraints least.
+//     Earlier constraints have priority.
 //  3. Among equal candidates, it picks the candidate with the best rank.
 //
 // A topology is a value that some candidate has for the constraint's key. A pick stays within maxSkew if afterwards the

@@ -13,8 +13,8 @@
 // gang).
 //
 // This package contains the extension points, the exchange of the allocator, and the parts that all profiles share.
-// Of the packages below, each imports only packages named before it: plugin/arguments, plugin/guard, plugin/preparation and
-// plugin/demand, plugin/cycle, plugin/preference, plugin/observe, plugin/preempt, plugin/gang.
+// Each package below plugin imports only packages named before it in this order: plugin/arguments, plugin/guard,
+// plugin/preparation and plugin/demand, plugin/cycle, plugin/preference, plugin/observe, plugin/preempt, plugin/gang.
 //
 // In a scheduler profile, the plugin replaces DynamicResources. A profile with both can't start. See manifests/ for a
 // configuration.

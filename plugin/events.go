@@ -96,8 +96,9 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 	}
 }
 
-// mayHaveFreed reports whether a deleted pod may have had devices in flight. A bound pod had none, because its claims were
-// written before it was bound. A claim that is still allocated has none either: its deallocation is an event of its own.
+// mayHaveFreed reports whether a deleted pod may have had devices in flight. A bound pod had no devices in
+// flight, because its claims were written before it was bound. The devices of an allocated claim aren't in flight either: the
+// claim's deallocation is a separate event.
 func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 	if slices.ContainsFunc(gone.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue }) {
 		return false

@@ -108,8 +108,8 @@ func (e *evictable) add(random *rand.Rand, name string, devices []int) {
 	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
 }
 
-// cost returns the cost of evicting the pods for which goes is true. Victims are ordered by importance as in kube-scheduler.
-// fits is true if the preemptor gets devices after these evictions.
+// cost returns the cost of evicting the pods whose index satisfies goes. Victims are ordered by importance as in
+// kube-scheduler. fits is true if the preemptor gets devices after these evictions.
 func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.Cost, fits bool) {
 	t.Helper()
 	order := make([]int, len(e.pods))

@@ -28,7 +28,7 @@ const PluginName = "DynamicResourcesCEL"
 // ClaimsKey is the CycleState key of the *PodClaims.
 const ClaimsKey fwk.StateKey = PluginName + "/claims"
 
-// PodClaims holds the claims of a pod, and what the scheduling cycle has found out about them. PreFilter resolves the claims
+// PodClaims holds the claims of a pod, and the findings of the scheduling cycle about them. PreFilter resolves the claims
 // once. The other extension points read PodClaims from the cycle state.
 type PodClaims struct {
 	// Unallocated holds the unallocated claims, without the claim for extended resources.

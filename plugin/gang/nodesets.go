@@ -163,7 +163,7 @@ type groupSearch struct {
 	uid     types.UID
 	reads   *nodeset.Reading
 	attempt *guard.Attempt
-	// pods holds the group's pods to place, in the order in which the scheduler tries them.
+	// pods holds the group's pods to place, in the order of the scheduler's attempts.
 	pods []*v1.Pod
 	// infos holds the candidate nodes in the order of Search.Nodes. why[i] is the reason why infos[i] can't take a pod of the
 	// group, or "".

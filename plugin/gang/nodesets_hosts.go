@@ -267,7 +267,7 @@ func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[i
 	return all, nil
 }
 
-// listedDevices returns the device sets for which the expression was true.
+// listedDevices returns the device sets that satisfied the expression.
 func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevices {
 	all := map[int]*memberDevices{}
 	for i, m := range choice.Members {

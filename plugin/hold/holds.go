@@ -115,7 +115,7 @@ func (h *Holds) begin(hold Hold, restored bool) Hold {
 	}
 	of.count = hold.Try
 	if hold.Began.IsZero() && !restored {
-		// The recorded time has no monotonic part, so the stored time has none either.
+		// The recorded time has no monotonic part, so the stored time has no monotonic part either.
 		hold.Began = h.clock.Now().Round(0)
 	}
 	keeping.Hold = hold

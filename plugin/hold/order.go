@@ -122,7 +122,7 @@ func (h *Holds) Unused(claim types.UID) {
 	}
 }
 
-// endThose ends those holds of this scheduler for which isOver returns true.
+// endThose ends each hold of this scheduler if isOver returns true for the hold.
 func (h *Holds) endThose(how End, isOver func(*held) bool) {
 	var over []types.UID
 	h.mutex.Lock()

@@ -137,14 +137,13 @@ const (
 	unknown = "Unknown"
 )
 
-// failures lists the reasons for which the evaluation of a complete expression fails.
+// failures lists the reasons why the evaluation of a complete expression fails.
 var failures = []string{
 	string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
 	string(cel.ReasonInterrupted), unknown,
 }
 
-// failuresOnDevices lists the reasons for which a constraint fails on the devices of one node, so that only this node does not
-// fit.
+// failuresOnDevices lists the reasons why a constraint fails on the devices of one node, so that only this node does not fit.
 var failuresOnDevices = []string{string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonMemory)}
 
 func failureOf(err error) string {

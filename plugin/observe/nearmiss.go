@@ -112,8 +112,8 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 	return problem.Node(ctx, node)
 }
 
-// closest returns the node that lacks the fewest devices (see lacking). It considers the nodes that this plugin refused, except
-// nodes for which differs returns true: the pod would have different claims there.
+// closest returns the node that lacks the fewest devices (see lacking). It considers the nodes that this plugin refused, but
+// skips a node if differs returns true for it, because the pod would have different claims there.
 func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)

@@ -67,7 +67,7 @@ type Writes struct {
 	// mutex guards the following fields.
 	mutex  sync.Mutex
 	claims map[types.UID]*pendingClaim
-	// contested has the devices for which Check returned an error. They count as in use until no claim has them.
+	// contested has the devices that made Check return an error. They count as in use until no claim has them.
 	contested map[string]resourceapi.DeviceRequestAllocationResult
 	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool

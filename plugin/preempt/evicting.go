@@ -56,7 +56,7 @@ type evictions struct {
 	byPod map[types.UID]*eviction
 }
 
-// begin adds an eviction. It also removes the evictions of all preemptors for which isRunning returns false.
+// begin adds an eviction. If isRunning returns false for a preemptor, begin removes the evictions of that preemptor.
 func (e *evictions) begin(added *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

@@ -5,6 +5,7 @@ package library
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/google/cel-go/common/types"
@@ -25,7 +26,7 @@ func inSegments(keys, size ref.Val) ref.Val {
 	var k keyed
 	failure := each(keys, func(value ref.Val) ref.Val {
 		if k.text = k.text[:0]; !k.add(value) {
-			return types.NewErr("segments has a key of type %s: use a bool, a number, a string, bytes, or a list of them", value.Type().TypeName())
+			return types.WrapErr(errorOfKey(value))
 		}
 		counts[string(k.text)]++
 		return nil
@@ -56,12 +57,18 @@ func AreSegments(counts map[string]int64, size int64) bool {
 	return rest == 0 || ends == 1
 }
 
-// KeyOf returns a text for the key of an element. Two texts are equal if CEL's == is true for the keys. ok is false for a value
-// that can't be a key. NaN is not equal to itself, but its texts are equal.
-func KeyOf(value ref.Val) (text string, ok bool) {
+// KeyOf returns a text for the key of an element, or the error of the function segments for a value that can't be a key. Two texts
+// are equal if CEL's == is true for the keys. The texts of NaN are equal, although NaN is not equal to itself.
+func KeyOf(value ref.Val) (text string, err error) {
 	var k keyed
-	ok = k.add(value)
-	return string(k.text), ok
+	if !k.add(value) {
+		return "", errorOfKey(value)
+	}
+	return string(k.text), nil
+}
+
+func errorOfKey(value ref.Val) error {
+	return fmt.Errorf("segments has a key of type %s: use a bool, a number, a string, bytes, or a list of them", value.Type().TypeName())
 }
 
 // A keyed writes keys as text. Each value begins with a letter for its type, and a text or list has its length in front, so that

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Segments is a call of segments() that every set satisfies for which the expression is true. The list is the set or a filter of
-// the set. Segments is safe for concurrent use.
+// Segments is a call of the function segments. If the expression is true for a set, the call is true. The list of the call is the
+// set or a filter of the set. Segments is safe for concurrent use.
 type Segments struct {
 	// Size is the number of devices in a segment, at least one.
 	Size int64
@@ -33,7 +33,7 @@ type memberPart struct {
 	variable string
 }
 
-// SegmentMember describes a device with regard to the list of a call of segments().
+// SegmentMember describes a device with regard to the list of a call of the function segments.
 type SegmentMember struct {
 	// InList means that the device is in the list.
 	InList bool
@@ -41,8 +41,8 @@ type SegmentMember struct {
 	Key string
 }
 
-// Segments returns the calls of segments() that the expression joins with "&&". It leaves out calls with a computed size, and calls
-// whose key or filter depends on the whole set. Segments compiles parts of the expression.
+// Segments returns the calls of the function segments that the expression joins with "&&". It leaves out calls with a computed
+// size, and calls with a key or filter that depends on the whole set. Segments compiles parts of the expression.
 func (e *Expression) Segments() (found []Segments) {
 	for _, conjunct := range tree.Conjuncts(e.AST().Expr()) {
 		if !tree.IsCall(conjunct, library.Segments) {
@@ -100,8 +100,8 @@ func (e *Expression) memberPart(of ast.Expr, variable string) (p memberPart, ok 
 	return memberPart{part, variable}, err == nil
 }
 
-// Members returns which of the devices are in the list, and their keys. It charges the budget. The error is that of the
-// expression for a set with the devices.
+// Members returns for each of the devices whether it is in the list, and its key. It charges the budget. If a filter or the key
+// fails for a device, Members returns the error. The expression fails or is false then for all sets with the device.
 func (s *Segments) Members(ctx context.Context, devices []*Device, budget *cel.Budget) ([]SegmentMember, error) {
 	members := make([]SegmentMember, len(devices))
 	for i, d := range devices {

@@ -35,8 +35,8 @@ func drawKeyed(t *rapid.T, n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// TestSegmentsAreExact compares the removed and required devices with all completions. Exactly the devices in no completion are
-// removed, and exactly those in every completion are required. The bound says exactly whether a completion exists.
+// TestSegmentsAreExact compares the removed and required devices with all completions. The devices without a completion are removed,
+// and no others. The devices that all completions contain are required, and no others.
 func TestSegmentsAreExact(t *testing.T) {
 	e := environment(t)
 	infeasible, removed, required, open := 0, 0, 0, 0

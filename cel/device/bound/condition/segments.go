@@ -211,8 +211,8 @@ func (g *segmentation) withTail(tail int64, wanted span) {
 	}
 }
 
-// join adds the numbers of devices that join: those that are missing, and some of the whole segments. further is the number of
-// segments that the value can have, others the number that the other values can have together.
+// join adds the numbers of devices that join: the missing devices, and some of the whole segments. further is the number of
+// segments that the value can have. others is the number of segments that all other values can have together.
 func (v *segmentValue) join(size, missing, further int64, whole span, others int64) {
 	v.joining.join(missing+size*max(0, whole.least-others), missing+size*min(further, whole.most))
 }

@@ -33,6 +33,9 @@ var expressions = []string{
 	"nodes.map(n, n.labels.rack).distinct().size() == nodes.size()",
 	"nodes.all(n, nodes.filter(o, o.labels.rack == n.labels.rack).size() == 2)",
 	"nodes.all(n, has(n.labels.leaf)) && nodes.map(n, n.labels.leaf).distinct().size() == 1",
+	"nodes.segments(2, n, n.labels.rack)",
+	"nodes.segments(3, n, [n.attributes['tpu.example.com'].x / 2, n.attributes['tpu.example.com'].y / 2])",
+	"nodes.filter(n, has(n.labels.leaf)).segments(2, n, n.labels.leaf)",
 	"nodes.box(n, [n.attributes['tpu.example.com'].x, n.attributes['tpu.example.com'].y], [2, 2], [4, 4])",
 	"nodes.path(a, b, a.attributes['tpu.example.com'].x - b.attributes['tpu.example.com'].x in [1, -1])",
 	"nodes.all(n, nodes.exists(o, o != n && o.attributes['tpu.example.com'].y == n.attributes['tpu.example.com'].y))",
@@ -51,6 +54,7 @@ var preferences = []string{
 	"0 - nodes.map(n, n.labels.rack).distinct().size()",
 	"nodes.map(n, n.attributes['tpu.example.com'].x).sum()",
 	"nodes.filter(n, has(n.labels.leaf)).size()",
+	"(nodes.segments(2, n, n.labels.rack) ? 2 : 0) + nodes.map(n, n.labels.rack).distinct().size()",
 }
 
 // problem is a random group of pods with nodes. It implements nodeset.Hosts: a pod of each kind needs some amount of the node's

@@ -32,7 +32,7 @@ type estimator struct {
 // EstimateCallCost implements [checker.CostEstimator].
 func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	switch function {
-	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box:
+	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box, setlib.Segments:
 		n := float64(e.sizes.devices)
 		list := meter.Operand{Size: n, Deep: 1 + n + n*max(n, float64(attributeSize))}
 		most := meter.LoadOf(function, meter.Call{First: list, Second: list, Third: list})

@@ -172,6 +172,7 @@ var loads = func() map[string]functionLoad {
 	add(functionLoad{deep: first, load: circling}, "@ring", "@path")
 	add(functionLoad{deep: first, load: pairing}, "@paired")
 	add(functionLoad{deep: both, load: boxing}, "@box")
+	add(functionLoad{deep: first, load: segmenting}, "@segments")
 
 	// Functions of Kubernetes' types.
 	add(functionLoad{result: decimals, load: func(c *Call) Load {
@@ -249,3 +250,6 @@ func boxing(c *Call) Load {
 	values := c.First.Deep + c.Second.Deep + c.Third.Deep
 	return Load{200 + values*(60+20*math.Log2(c.First.Size+2)), 200 + 64*values}
 }
+
+// segmenting returns the load of counting keys in a hash table.
+func segmenting(c *Call) Load { return Load{200 + 150*c.First.Deep, 200 + 100*c.First.Deep} }

@@ -32,6 +32,10 @@ var relations = []string{
 	"devices.box(d, [d.x, d.y], [2, 3], [5, 0])",
 	"devices.box(d, [d.x, d.y], [2, 3], [4, 4])",
 	"devices.filter(p, p.s == 'a').box(d, [d.y], [2], [3])",
+	"devices.segments(2, d, d.y)",
+	"devices.segments(3, d, [d.y / 2, d.y % 2])",
+	"devices.filter(p, p.s == 'a').segments(2, d, d.y)",
+	"!devices.segments(2, d, d.y)",
 	"[[1, 2], [2, 2]].exists(q, q[0] * q[1] == devices.size() && devices.box(d, [d.x, d.y], q, [5, 5]))",
 	"!devices.connected(d, o, d.x == o.y)",
 	"!devices.box(d, [d.x, d.y], [2, 2])",
@@ -59,6 +63,11 @@ func TestRelationsAreUnderstood(t *testing.T) {
 		"devices.box(d, [d.x], [devices.size()])",
 		"devices.box(d, [d.x], [1, 2])",
 		"devices.box(d, [d.x], [1], [-1])",
+		"devices.segments(devices.size(), d, d.x)",
+		"devices.segments(0, d, d.x)",
+		"devices.segments(2, d, d.x + devices.size())",
+		"devices.segments(2, d, 1)",
+		"devices.all(p, devices.segments(2, d, d.x + p.x))",
 		"devices.map(d, d.x).ring(a, b, a == b)",
 	} {
 		require.NotZero(t, bound.Analyze(compiled(t, e, text).Expression, 4).Open(), text)

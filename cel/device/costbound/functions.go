@@ -96,7 +96,7 @@ var functions = map[string]function{
 
 	// Relations of devices, from package library. Their loads bound their work.
 	"@connected": {operands: 1}, "@clique": {operands: 1}, "@ring": {operands: 1}, "@path": {operands: 1},
-	"@paired": {operands: 2}, "@box": {operands: 2}, "sameOrIncludes": {operands: 2},
+	"@paired": {operands: 2}, "@box": {operands: 2}, "@segments": {operands: 2}, "sameOrIncludes": {operands: 2},
 
 	// Optional values.
 	"hasValue": {}, "value": {}, "or": {}, "orValue": {},

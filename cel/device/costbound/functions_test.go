@@ -60,6 +60,7 @@ var calls = []string{
 	"devices.connected(a, b, a.driver == b.driver && d.driver != '') || devices.clique(a, b, a == d) || devices.filter(a, a != d).ring(a, b, a != b) || devices.path(a, b, b == d)",
 	"devices.paired(devices.filter(o, o != d), a, b, a.attributes['d'].y < b.attributes['d'].y) || devices.paired(devices, a, b, a.driver == b.driver)",
 	"devices.box(o, [o.attributes['d'].y, dyn(o.attributes['d'].y / 2)], [6, 3]) || devices.box(o, o.attributes['other'].numbers, [1, 1, 1, 1, 1, 1, 1, 1], [4, 4, 4, 4, 4, 4, 4, 9])",
+	"devices.segments(2, o, [o.attributes['d'].s, o.attributes['d'].x]) || devices.filter(o, o != d).segments(6, o, o.attributes['other'].numbers)",
 	"d.attributes['d'].list.sameOrIncludes(d.attributes['d'].s) || d.attributes['other'].numbers.sameOrIncludes(d.attributes['other'].numbers) || dyn(d.driver).sameOrIncludes(d.attributes['d'].list)",
 	"math.greatest(d.attributes['d'].y, 2) > math.least(d.attributes['d'].y, 3, 4.5) && math.greatest(d.attributes['other'].numbers) > math.least(1, 2, 3) && math.abs(d.attributes['d'].y - 3) < 9",
 	"math.sign(-1) == -1 && math.sqrt(d.attributes['d'].y) < 9.0 && math.ceil(1.5) + math.floor(1.5) + math.round(1.5) + math.trunc(1.5) > 1.0 && math.isFinite(1.0) && !math.isInf(1.0) && !math.isNaN(1.0)",

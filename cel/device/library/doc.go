@@ -108,6 +108,25 @@
 //	[1, 2, 3, 4].paired([1, 2], a, b, (a + 1) / 2 == b) // true
 //	[1, 2, 3].paired([1, 2], a, b, true) // false
 //
+// # Segments
+//
+// Reports whether the elements can be divided into segments of a size, so that all elements of a segment have the same key. If the
+// size does not divide the number of elements, exactly one segment is smaller: it has the remaining elements. Several segments may
+// have the same key. The order of the elements does not matter. An empty list has no segments, and the function is true. A size
+// below one is an error. A key is a bool, a number, a string, bytes, or a list of them. Keys of other types are errors.
+//
+//	<list>.segments(<int>, <name>, <key>) -> <bool>
+//
+// Examples:
+//
+//	[10, 20, 11, 21].segments(2, n, n / 10) // true
+//	[10, 11, 12, 13].segments(2, n, n / 10) // true
+//	[10, 20, 21, 22].segments(2, n, n / 10) // false
+//	[10, 11, 20].segments(2, n, n / 10) // true
+//	[10, 20, 30].segments(2, n, n / 10) // false
+//	[10, 11, 12, 20, 21].segments(3, n, n / 10) // true
+//	[10, 11, 12].segments(0, n, n) // error
+//
 // # SameOrIncludes
 //
 // Compares two values. Each is a single value or a list, as attributes of devices may be since Kubernetes 1.36. A single value

@@ -15,6 +15,7 @@ import (
 //	list.connected(a, b, joined)   @connected(list.map(a, list.map(b, joined)))
 //	list.box(d, at, sides)         @box(list.map(d, at), sides)
 //	list.paired(other, a, b, j)    @paired(list.map(a, other.map(b, j)), other.size())
+//	list.segments(size, x, key)    @segments(list.map(x, key), size)
 const (
 	Connected = "@connected"
 	Clique    = "@clique"
@@ -22,12 +23,13 @@ const (
 	Path      = "@path"
 	Box       = "@box"
 	Paired    = "@paired"
-	// SameOrIncludes is a plain function, without a macro.
+	Segments  = "@segments"
+	// SameOrIncludes is a plain function.
 	SameOrIncludes = "sameOrIncludes"
 )
 
 // Functions lists all functions.
-var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, SameOrIncludes}
+var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, Segments, SameOrIncludes}
 
 // Options returns the declarations of the functions and their macros.
 func Options() []cel.EnvOption {
@@ -43,6 +45,8 @@ func Options() []cel.EnvOption {
 				return inBox(args[0], args[1], args[2])
 			}))),
 		cel.Function(Paired, cel.Overload("list_paired_int", []*cel.Type{matrix, cel.IntType}, cel.BoolType, cel.BinaryBinding(arePaired))),
+		cel.Function(Segments, cel.Overload("list_segments_int", []*cel.Type{cel.ListType(cel.DynType), cel.IntType}, cel.BoolType,
+			cel.BinaryBinding(inSegments))),
 		cel.Function(SameOrIncludes, cel.MemberOverload("dyn_same_or_includes_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType,
 			cel.BinaryBinding(sameOrIncludes))),
 	}

@@ -21,6 +21,7 @@ func macros() []cel.Macro {
 		cel.ReceiverMacro("box", 3, box),
 		cel.ReceiverMacro("box", 4, box),
 		cel.ReceiverMacro("paired", 4, paired),
+		cel.ReceiverMacro("segments", 3, segments),
 	}
 	for _, function := range []string{Connected, Clique, Ring, Path} {
 		result = append(result, cel.ReceiverMacro(function[1:], 3, func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -53,6 +54,14 @@ func paired(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr,
 		relation := mapped(f, target, names[0], mapped(f, others(), names[1], args[3]))
 		return f.NewCall(Paired, relation, f.NewMemberCall("size", others()))
 	}), nil
+}
+
+func segments(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	names, failure := namesOf(f, "segments", args[1:2])
+	if failure != nil {
+		return nil, failure
+	}
+	return f.NewCall(Segments, mapped(f, target, names[0], args[2]), args[0]), nil
 }
 
 // namesOf returns the element names in the arguments of a macro.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -252,4 +253,69 @@ func numbers(n int) []int {
 		result[i] = i
 	}
 	return result
+}
+
+// divided tries all ways to divide the keys into segments: it takes a segment with the first key that is left, of the whole size,
+// or of the remaining size once.
+func divided(keys []ref.Val, size int, short bool) bool {
+	if len(keys) == 0 {
+		return true
+	}
+	for _, length := range []int{size, (len(keys)-1)%size + 1} {
+		if length < size && short {
+			continue
+		}
+		// Elements with the same key are interchangeable.
+		var rest []ref.Val
+		taken := 0
+		for _, key := range keys {
+			if taken < length && keys[0].Equal(key) == types.True {
+				taken++
+			} else {
+				rest = append(rest, key)
+			}
+		}
+		if taken == length && divided(rest, size, short || length < size) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSegmentsAsNaive(t *testing.T) {
+	env := environment(t)
+	outcomes := map[string][2]int{}
+	kinds := [][]any{
+		{1, 2, 3}, {"a", "b", ""}, {1, 1.0, uint64(1), 2}, {true, false, 1}, {-1, -1.0, 0.5}, {[]any{1, "a"}, []any{1.0, "a"}, []any{"a", 1}},
+		{[]any{[]any{1}, 2}, []any{1, 2}, []any{[]any{1, 2}}}, {uint64(math.MaxUint64), -1, 1e300, math.Inf(1)}, {[]byte("a"), "a"}, {"ab", []any{"a", "b"}},
+	}
+	cases.Check(t, func(rt *rapid.T) {
+		n, size := rapid.IntRange(0, 8).Draw(rt, "n"), rapid.IntRange(1, 5).Draw(rt, "size")
+		of := rapid.SampledFrom(kinds).Draw(rt, "kind")
+		list := make([]any, n)
+		keys := make([]ref.Val, n)
+		for i := range n {
+			list[i] = rapid.SampledFrom(of).Draw(rt, "key")
+			keys[i] = types.DefaultTypeAdapter.NativeToValue(list[i])
+		}
+		want := divided(keys, size, false)
+		value, err := evaluated(t, env, "list.segments(other[0], d, d)", map[string]any{"list": list, "other": []int{size}})
+		require.NoError(rt, err)
+		require.Equal(rt, types.Bool(want), value, "%v in segments of %d", list, size)
+		count(outcomes, "segments", want)
+	})
+	requireBoth(t, outcomes)
+}
+
+// TestSegmentsOfNoNumber checks that NaN is equal to no key, also in lists.
+func TestSegmentsOfNoNumber(t *testing.T) {
+	env := environment(t)
+	input := map[string]any{"list": []float64{math.NaN(), math.NaN()}}
+	for text, want := range map[string]types.Bool{
+		"list.segments(1, d, d)": true, "list.segments(2, d, d)": false, "list.segments(2, d, [d, 1.0])": false, "list.segments(2, d, d == d)": true,
+	} {
+		value, err := evaluated(t, env, text, input)
+		require.NoError(t, err, text)
+		require.Equal(t, want, value, text)
+	}
 }

@@ -99,7 +99,7 @@ var constructs = []string{
 	".startsWith(", ".contains('ab')", ".split(", ".lowerAscii()", ".matches(",
 	".compareTo(quantity(", ".isGreaterThan(", ".isLessThan(", "semver(", ".asInteger()",
 	".list", ".flag", ".driver == ", ".allowMultipleAllocations", "devices.map(devices, ", "all(q, a, ", "all(r, s, ",
-	".connected(", ".clique(", ".ring(", ".path(", ".paired(", ".box(", ".sameOrIncludes(",
+	".connected(", ".clique(", ".ring(", ".path(", ".paired(", ".box(", ".segments(", ".sameOrIncludes(",
 	"math.abs(", "math.sign(", "math.greatest(", "math.least(", "math.bitAnd(", "math.bitOr(", "math.bitXor(", "math.bitNot(",
 	"math.bitShiftLeft(", "math.bitShiftRight(", "math.ceil(", "math.floor(", "math.round(", "math.trunc(", "math.sqrt(",
 	"math.isFinite(", "math.isNaN(", "math.isInf(",

@@ -107,7 +107,7 @@ func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
 
 func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	m, ok := n.members(s)
-	defer n.giveBack(s, m)
+	defer giveBackMembers(s, n.list, m)
 	switch {
 	case !ok:
 		return n.general.Bound(s)
@@ -130,7 +130,7 @@ func (n *box) Bound(s *propagate.State) outcome.Outcome {
 // remove nothing.
 func (n *box) Propagate(s *propagate.State) propagate.Status {
 	m, ok := n.members(s)
-	defer n.giveBack(s, m)
+	defer giveBackMembers(s, n.list, m)
 	switch {
 	case !ok:
 		return s.Propagate(n.general)
@@ -155,25 +155,15 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 }
 
 // members returns the members of the list. It returns false if it is not decided whether a device is in the list, or if a
-// coordinate of a device is not a number. The caller must call giveBack when it no longer needs the members.
+// coordinate of a device is not a number. The caller must call
+// giveBackMembers when it no longer needs the members.
 func (n *box) members(s *propagate.State) (m members, ok bool) {
-	if _, all := n.list.(AllDevices); all {
-		left := min(max(0, s.Left), s.Domain.Count())
-		m, ok = members{s.Chosen, s.Domain, left, left}, true
-	} else {
-		m, ok = membersOf(s, n.list)
-	}
+	m, ok = listMembers(s, n.list)
 	for i := range n.axes {
 		c := s.Column(n.axes[i].Leaf)
 		ok = ok && c != nil && m.chosen.IsWithin(c.Ints) && (m.most == 0 || m.possible.IsWithin(c.Ints))
 	}
 	return m, ok
-}
-
-func (n *box) giveBack(s *propagate.State, m members) {
-	if _, all := n.list.(AllDevices); !all {
-		m.giveBack(s)
-	}
 }
 
 // complete returns the outcome for the devices of a complete list.

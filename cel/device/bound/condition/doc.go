@@ -5,7 +5,7 @@
 //
 // Connectives, comparisons, lists and quantifiers follow CEL (logic.go, comparison.go, list.go, quantifier.go, aggregate.go). A
 // [cardinality] counts devices. Global constraints propagate over many devices at once. Each has a file: bounding boxes, graphs,
-// matchings, stretches, occurrences, sums, spacings and patterns.
+// matchings, segments, stretches, occurrences, sums, spacings and patterns.
 //
 // A [Builder] and the constructors of quantifiers choose the condition that propagates best (post.go, join.go, linear.go). A
 // condition may have a simpler form under a premise. Then [assuming] holds both forms.

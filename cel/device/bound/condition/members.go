@@ -48,6 +48,22 @@ func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	return m, true
 }
 
+// listMembers returns the members of a list. The caller must call giveBackMembers when it no longer needs them. ok is false if it is
+// not decided whether a device is in the list. For the whole set, listMembers does not copy the sets.
+func listMembers(s *propagate.State, list DeviceList) (m members, ok bool) {
+	if _, all := list.(AllDevices); all {
+		left := min(max(0, s.Left), s.Domain.Count())
+		return members{s.Chosen, s.Domain, left, left}, true
+	}
+	return membersOf(s, list)
+}
+
+func giveBackMembers(s *propagate.State, list DeviceList, m members) {
+	if _, all := list.(AllDevices); !all {
+		m.giveBack(s)
+	}
+}
+
 func (m members) giveBack(s *propagate.State) {
 	s.GiveBack(m.chosen)
 	s.GiveBack(m.possible)

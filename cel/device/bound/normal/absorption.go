@@ -39,7 +39,8 @@ var absorbed = sets.New(
 	"math.@max", "math.@min", "math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
 	"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
 	// Relations between devices, from package library.
-	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.SameOrIncludes,
+	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.Segments,
+	library.SameOrIncludes,
 	// Optional values.
 	"hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "or", "orValue", "unwrapOpt", "value",
 	// Quantities and versions.

@@ -126,6 +126,10 @@ var macros = map[string][]string{
 		"$.box(a, [a], [2])", "$.box(a, a, [2])", "[1].box(a, $, [2])", "[1].box(a, [1], $)", "[1].box(a, [1], [1], $)", "[1].box(a, [$], [$])",
 		"[1].box(a, [1], [1], [$])", "[1].box(a, [[1][devices.size()]], [2])",
 	},
+	"segments": {
+		"$.segments(2, a, a)", "[1].segments($, a, a)", "[1].segments(2, a, $)", "[1].segments([2][devices.size()], a, a)",
+		"[1].segments(2, a, [1][devices.size()])",
+	},
 	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
 }
 

@@ -30,6 +30,8 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 		return a.paired(args[0], s)
 	case library.Box:
 		return a.boxFunction(args, s)
+	case library.Segments:
+		return a.segmentsFunction(args, s)
 	default:
 		return propagate.Open{}
 	}

@@ -22,7 +22,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMistakes checks that pods, the condition of the group and its event describe the mistake in a constraint.
+// TestMistakes checks that a mistake in a constraint is described in the pods' conditions, in the group's condition and in an
+// event.
 func TestMistakes(t *testing.T) {
 	l := newNodes(t, "mistakes", 2, rack(2))
 	for name, test := range map[string]struct{ expression, more, reason, text string }{

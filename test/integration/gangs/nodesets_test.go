@@ -40,7 +40,7 @@ func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]st
 	return &nodes{Lab: cluster(t).NewLabeledLab(t, name, n, labels)}
 }
 
-// at returns labels with the position of a node in a grid of the given width.
+// at returns a function for the labels of the i-th node: its row and column in a grid of the width.
 func at(width int) func(int) map[string]string {
 	return func(i int) map[string]string {
 		return map[string]string{"x": strconv.Itoa(i / width), "y": strconv.Itoa(i % width)}
@@ -148,8 +148,8 @@ func (l *nodes) requireRefused(t *testing.T, member string, texts ...string) {
 
 const box = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2], [4, 4])"
 
-// TestBlockOfATorus has the second and third columns of a torus of 4x4 hosts in use, so that the only 2x2 blocks are around the
-// edge. A group of five can't have a block.
+// TestBlockOfATorus fills the second and third columns of a torus of 4x4 hosts, so that the only free 2x2 blocks are around the
+// edge. A group of four must get a block. A group of five must not run.
 func TestBlockOfATorus(t *testing.T) {
 	l := newNodes(t, "torus", 16, at(4))
 	l.occupy(t, 1, 2, 5, 6, 9, 10, 13, 14)

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// priorities maps PriorityClasses to their values. Pods of class n50 evict no other pods.
+// priorities maps the names of PriorityClasses to their values. The class n50 has preemptionPolicy Never.
 var priorities = map[string]int32{"p10": 10, "p20": 20, "p30": 30, "p50": 50, "p60": 60, "p90": 90, "n50": 50}
 
 // cluster has nodes without kwok, so the test ends the pods. Its pod garbage collector is off, so that a deleted pod with a

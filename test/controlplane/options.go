@@ -25,8 +25,8 @@ type Options struct {
 	// BinDir holds the binaries. Empty means the result of [BinDir].
 	BinDir string
 
-	// Prebuilt is set if the binaries in BinDir must be used as they are. Otherwise Start and StartScheduler first build those
-	// that are out of date, see [Build].
+	// Prebuilt is set if the binaries in BinDir must be used as they are. Otherwise Start and StartScheduler first build
+	// outdated binaries, see [Build].
 	Prebuilt bool
 
 	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of [OlderKubernetes]. Empty means the

@@ -23,7 +23,7 @@ type pki struct {
 	servingCert       string // PEM, followed by the CA that signed it
 	servingKey        string
 	serviceAccountKey string
-	kubeletClientCert string // PEM, with which the API server authenticates to kubelets; self-signed, so also the CA for it
+	kubeletClientCert string // PEM, the client certificate of the API server for kubelets; self-signed, so also its own CA
 	kubeletClientKey  string
 	caCert            []byte // PEM, the certificates in the file servingCert
 }

@@ -150,8 +150,8 @@ func (p *Process) Stop() {
 	<-p.done
 }
 
-// Kill ends the process by SIGKILL, whatever its grace is, and returns when it has ended. The end then counts as requested, not
-// as a failure.
+// Kill ends the process by SIGKILL, regardless of its grace, and returns when it has ended. The end then counts as requested,
+// not as a failure.
 func (p *Process) Kill() {
 	p.killed.Store(true)
 	_ = p.cmd.Process.Kill() // an error means that the process has ended already

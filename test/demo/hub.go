@@ -34,7 +34,7 @@ const (
 	nodeClaim = "sku.node.k8s.io"
 )
 
-// cluster is a ManagedCluster with its AddOnPlacementScore. The score is a zero value if the cluster has none.
+// cluster is a ManagedCluster with its AddOnPlacementScore. The score is a zero value if the cluster has no score.
 type cluster struct {
 	*clusterv1.ManagedCluster
 	scores clusterv1alpha1.AddOnPlacementScore

@@ -196,7 +196,7 @@ carry the annotation %[1]s=%[2]s become ready, and their pods run.
 	return err
 }
 
-// usage returns the commands with which a user reaches the control plane from another terminal.
+// usage returns the commands that a user runs in another terminal to reach the control plane.
 func usage(cp *controlplane.ControlPlane) string {
 	return fmt.Sprintf(`  logs        %[2]s
 

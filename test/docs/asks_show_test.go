@@ -30,12 +30,12 @@ import (
 const (
 	occupanciesEnv     = "CELSET_OCCUPANCIES"
 	defaultOccupancies = 300
-	// pageOccupancies is the number of occupancies from which the figures on the page were computed.
+	// pageOccupancies is the number of occupancies that the figures on the page are based on.
 	pageOccupancies = 10_000
 )
 
 // TestAsks allocates the claims of the machine pages on nodes where random devices are in use. The claim must get the set that
-// an exhaustive search in Go finds, or no set if there is none. The test also counts how often a claim as written without
+// an exhaustive search in Go finds, or no set if no set is right. The test also counts how often a claim as written without
 // celset gets a right set.
 func TestAsks(t *testing.T) {
 	wanted := defaultOccupancies

@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gap stands for the variable parts of a message on the page.
+// gap replaces the variable parts of a message on the page.
 const gap = "…"
 
 var (

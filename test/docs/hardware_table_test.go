@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// An example is a template on a page, with a node and the occupancies (devices in use) with which the test allocates it.
+// An example is a template on a page, with a node, and the occupancies (devices in use) that the test tries.
 type example struct {
 	template string
 	// inCosts is set if the page has a row for the template in its table of costs. Templates with the same expression share a

@@ -57,8 +57,8 @@ func (f found) add(kind, name string) {
 	}
 }
 
-// kindOf returns the kind of a constant, such as "Annotation", from the constant's name. It returns "" if the name has none of
-// the known prefixes and suffixes.
+// kindOf returns the kind of a constant, such as "Annotation", from the constant's name. It returns "" if the name has no known
+// prefix or suffix.
 func kindOf(name string) string {
 	for kind := range sections {
 		if strings.HasPrefix(name, kind) || strings.HasSuffix(name, kind) {

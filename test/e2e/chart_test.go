@@ -45,8 +45,8 @@ type installed struct {
 	node *realnode.Node
 }
 
-// TestChart installs the released chart, and runs the images of the release on a node with a kubelet and containerd. The only
-// changes to the released objects are those of [hostNetwork].
+// TestChart installs the released chart, and runs the images of the release on a node with a kubelet and containerd. Only
+// [hostNetwork] changes the released objects.
 func TestChart(t *testing.T) {
 	dist := filepath.Join(t.TempDir(), "dist")
 	output, err := release.Build(dist)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// noSetFree is a part of the event of a pod for which the ring has no set of free devices.
+// noSetFree is a part of the event of a pod that waits because the ring has no set of free devices.
 const noSetFree = "no set of 4 free devices satisfies constraint ring4"
 
 // TestContainerSeesConnectedDevices runs the pods of both user stories, and checks the devices in their containers. Some nodes

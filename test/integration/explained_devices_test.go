@@ -68,8 +68,8 @@ func (l *explainLab) toleratedDevices(t *testing.T) explained {
 	})...)}
 }
 
-// taintedDevice makes a pod for devices of which one has a taint. A random number of requested devices decides whether the pod
-// needs it.
+// taintedDevice makes a pod for several devices, one with a taint. Whether the pod needs this device depends on the random
+// number of requested devices.
 func (l *explainLab) taintedDevice(t *testing.T) explained {
 	class, _ := l.tainting(t, func(i int) bool { return i == 1 })
 	needs := l.IntN(2)

@@ -17,8 +17,8 @@ import (
 var (
 	// generatedPattern matches a line of .gitattributes that marks generated files.
 	generatedPattern = regexp.MustCompile(`(?m)^(\S+) linguist-generated$`)
-	// generatedMark matches the comment by which tools recognize generated files, in Go, YAML or Markdown. It must be in the
-	// first five lines.
+	// generatedMark matches the comment that tools look for to recognize generated files, in Go, YAML or Markdown. It must be
+	// in the first five lines.
 	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,4}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
 	// unmarked lists the extensions of generated files that can't contain comments.
 	unmarked = []string{".json", ".log", ".txt"}

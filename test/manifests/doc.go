@@ -3,8 +3,8 @@
 
 // Package manifests has no code of its own. Its tests render every kustomization in manifests/, and the Helm chart with each
 // combination of its switches. A real API server validates the objects by a server-side dry run that rejects unknown fields.
-// The rendered RBAC rights must be the rights with which other tests run the programs. The chart and the kustomizations must
-// render the same objects.
+// Other tests must run the programs with exactly the rendered RBAC rights. The chart and the kustomizations must render the
+// same objects.
 //
 //	go test ./test/manifests/...
 //

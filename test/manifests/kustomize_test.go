@@ -46,7 +46,7 @@ func kustomizations(t *testing.T) []string {
 // run.
 var completed string
 
-// complete copies manifests into a folder. It adds the certificates and keys from which kustomizations generate Secrets.
+// complete copies manifests into a folder. It adds the certificates and keys that kustomizations need to generate Secrets.
 func complete(folder string) error {
 	if err := os.CopyFS(folder, os.DirFS(root)); err != nil {
 		return err

@@ -50,8 +50,8 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestRenderedRightsAreTheProvedOnes checks that the rendered RBAC rights are the rights with which other tests run the
-// programs. test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's
+// TestRenderedRightsAreTheProvedOnes checks that other tests run the programs with exactly the rendered RBAC rights.
+// test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's
 // controller.
 func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	for overlay, proved := range map[string]string{

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// few is the maximum number of sets for which the exhaustive search runs. It then takes less than a second.
+// few is the maximum number of sets that the exhaustive search may have to try, so that it takes less than a second.
 const few = 20_000
 
 // TestShapes checks the result and the work of the search for each scenario and occupancy.

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// hostDirs are directories to which the kubelet and containerd write, whatever their configuration is. The node mounts its own
+// hostDirs are directories to which the kubelet and containerd write regardless of their configuration. The node mounts its own
 // directories over them. On the host they are only created if they are missing.
 var hostDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/run/containerd"}
 

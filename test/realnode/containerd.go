@@ -72,8 +72,8 @@ func (n *Node) importImage(ctx context.Context) error {
 	return n.ImportImages(ctx, archive)
 }
 
-// ImportImages imports the images in an archive into containerd, instead of pulling them. The format is that of "docker save",
-// or an OCI layout. The images keep the names in the archive.
+// ImportImages imports the images in an archive into containerd, instead of pulling them. The archive is in the format of
+// "docker save", or an OCI layout. The images keep the names in the archive.
 func (n *Node) ImportImages(ctx context.Context, archive string) error {
 	return n.changeImages(ctx, "import", archive)
 }

@@ -45,7 +45,7 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 			"--cert-dir=" + n.path("pki"),
 			"--hostname-override=" + n.name,
 			// With this flag, the kubelet keeps the node's address that register has set. Without it, the kubelet looks for an
-			// address outside of the loopback interface, and fails if there is none.
+			// address outside of the loopback interface, and fails if the machine has no such address.
 			"--cloud-provider=external",
 			"--v=2",
 		},

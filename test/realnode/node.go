@@ -163,7 +163,7 @@ func (n *Node) Dir() string { return n.dir }
 // KubeletDir returns the root directory of the kubelet. It contains the sockets of plugins.
 func (n *Node) KubeletDir() string { return n.path("kubelet") }
 
-// CDIDir returns the directory from which containerd reads CDI specs.
+// CDIDir returns containerd's directory of CDI specs.
 func (n *Node) CDIDir() string { return n.path("cdi") }
 
 // socket returns the path of containerd's socket.

@@ -29,7 +29,7 @@ const (
 )
 
 const (
-	// batch is the number of shots that are fired together. It stands for the writes that mallory makes at one moment.
+	// batch is the number of shots that are fired together. It simulates the writes that mallory makes at one moment.
 	batch = 10
 	// crowdedBatch is the number of shots that are fired together if delays are not measured.
 	crowdedBatch = 100
@@ -39,7 +39,7 @@ const (
 	mostFailures = 5
 )
 
-// A siege is the state of a test in which mallory attacks: the programs, alice's probes and the results.
+// A siege is a test of mallory's attacks. It holds the programs, alice's probes and the results.
 type siege struct {
 	*lab
 	programs []*program

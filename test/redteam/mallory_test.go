@@ -190,8 +190,8 @@ func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
 	}
 }
 
-// reportShot returns a shot with which a managed cluster reports values. Placements of mallory and of other users read the
-// values.
+// reportShot returns a shot that makes a managed cluster report the values of the case. Placements of mallory and of other
+// users read the values.
 func (l *lab) reportShot(c redteam.Case) shot {
 	object := placementOf(unchecked, c.Name, c.Text)
 	if c.Text == "" {

@@ -40,7 +40,7 @@ func claim(namespace, name string, count int64, expressions ...string) *resource
 	return result
 }
 
-// claimOf returns a claim whose constraint is the case. If the case says so, the claim has the constraint several times.
+// claimOf returns a claim whose constraint is the case, repeated c.Constraints times.
 func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	var expressions []string
 	for range max(1, c.Constraints) {
@@ -49,8 +49,7 @@ func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	return claim(namespace, c.Name, cmp.Or(c.Devices, 2), expressions...)
 }
 
-// preferring returns a claim whose preference is the case. If the case says so, the claim has the preference several times. The
-// claim has no constraint.
+// preferring returns a claim whose preference is the case, repeated c.Constraints times. The claim has no constraint.
 func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
 	for i := range max(1, c.Constraints) {

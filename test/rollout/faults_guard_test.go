@@ -36,7 +36,7 @@ const guardGrace = outage + faultsLease
 // guards are two replicas of celset-webhook as guards against double allocations, behind a proxy in place of their Service.
 type guards struct {
 	replicas []*guardReplica
-	// probe is the claim with which the test checks whether a guard is active. No other program writes it.
+	// probe is the claim that the test uses to check whether a guard is active. No other program writes it.
 	probe *resourceapi.ResourceClaim
 }
 

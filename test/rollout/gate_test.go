@@ -60,7 +60,7 @@ type gate struct {
 	mu           sync.Mutex
 	armed        *trap
 	failBindings bool
-	// unreserved holds the claims from which the scheduler has removed a reservation, because it could not bind the pod.
+	// unreserved holds claims whose reservation the scheduler has removed because it could not bind the pod.
 	unreserved sets.Set[string]
 	closed     chan struct{}
 }

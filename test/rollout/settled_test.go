@@ -85,8 +85,8 @@ func (w *workload) picture(pods map[types.UID]*corev1.Pod, claims []resourceapi.
 	return p
 }
 
-// complaint returns a mistake, or "" if there is none. Each pod must be bound and have its devices, unless no set of free
-// devices fits. Only claims of bound pods may have devices. Two exceptions are keepsDevices and mayBeOverlooked.
+// complaint returns a mistake in the picture, or "". Each pod must be bound and have its devices, unless no set of free devices
+// fits. Only claims of bound pods may have devices. Two exceptions are keepsDevices and mayBeOverlooked.
 func (p *picture) complaint() string {
 	for _, claim := range p.claims {
 		if complaint := p.complaintAboutClaim(claim); complaint != "" {

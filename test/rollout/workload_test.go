@@ -153,7 +153,7 @@ func (w *workload) create(ctx context.Context, u *unit) error {
 	return nil
 }
 
-// delete deletes the pods of the units, whatever their state is. Claims that are not owned by a pod stay.
+// delete deletes the pods of the units, in any state. Claims that are not owned by a pod stay.
 func (w *workload) delete(t *testing.T, names ...string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())

@@ -105,8 +105,8 @@ func slotsUsed(result *resourceapi.DeviceRequestAllocationResult) ledger.Use {
 	return use
 }
 
-// TestSlotsAreCounted checks that the ledger reports a chip or link of which too many slots are allocated. Otherwise the soak
-// tests could not find that.
+// TestSlotsAreCounted checks that the ledger reports a chip or link with too many allocated slots. Otherwise the soak tests
+// could not find that.
 func TestSlotsAreCounted(t *testing.T) {
 	for allocated, want := range map[string]ledger.Use{
 		"chip.example.com/whole": {Of: "chip.example.com/node", Amount: slots, All: slots}, "chip.example.com/quarter-1": {Of: "chip.example.com/node", Amount: 1, All: slots},

@@ -95,7 +95,7 @@ const (
 	// lag is the maximum time that a scheduler on a busy machine needs to see that a pod is bound. If the scheduler is killed
 	// in this time, the log has no line about the end of the hold.
 	lag = 10 * time.Second
-	// unexplained is the reason of an eviction for which no reason was found.
+	// unexplained begins the explanation of an eviction without a valid reason.
 	unexplained = "unexplained"
 )
 
@@ -188,9 +188,9 @@ type spending struct {
 	evicted []string
 }
 
-// tooMany returns a complaint for each preemptor for which too many pods were evicted. The limit is the size of the largest set
-// of victims that was chosen for it. Preemptors that use one claim count as one. A second set is allowed if a pod of the claim
-// was bound (and perhaps evicted again), if the preemptor was deleted, or if a pod of a higher priority has ended the hold.
+// tooMany returns a complaint for each preemptor that caused too many evictions. The limit is the size of the largest set of
+// victims that was chosen for it. Preemptors that use one claim count as one. A second set is allowed if a pod of the claim was
+// bound (and perhaps evicted again), if the preemptor was deleted, or if a pod of a higher priority has ended the hold.
 func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	key := func(pod string) string {
 		if l := lives[pod]; l != nil && l.claim != "" {

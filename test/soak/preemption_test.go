@@ -190,8 +190,8 @@ func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	}())
 }
 
-// holdsLeft returns the number of pods for which devices are still held, when all pods that can run are bound. It waits for a
-// while until holds have ended.
+// holdsLeft returns the number of pods that still have held devices, when all pods that can run are bound. It waits for a while
+// until holds have ended.
 func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	t.Helper()
 	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {

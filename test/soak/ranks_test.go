@@ -353,7 +353,7 @@ func (r *ranked) summary(d decisions) explained {
 	return explainAll(r.lives, d, r.kills)
 }
 
-// tooMany returns a complaint for each pod for which too many pods were evicted.
+// tooMany returns a complaint for each pod that caused too many evictions.
 func (r *ranked) tooMany(d decisions) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

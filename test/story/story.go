@@ -15,7 +15,7 @@ type Story struct {
 	Manifest, Template, Pod string
 	// Topology contains the devices of one node.
 	Topology topology.Topology
-	// DriverFlags are flags with which celset-topology-driver publishes the same devices.
+	// DriverFlags are flags that make celset-topology-driver publish the same devices.
 	DriverFlags []string
 	// Fragmented are devices for an example of fragmentation: if other pods use them, enough devices are free, but no free set
 	// fits.

@@ -22,8 +22,8 @@ import (
 // coordinate. The driver limits the damage: it does not prepare the second claim as long as the first is prepared.
 type DoubleAllocationError struct {
 	Driver, Pool, Device string
-	// Claim is the claim that is refused. Holder is the claim for which the device is prepared. They are equal if one claim has
-	// a device twice.
+	// Claim is the claim that is refused. Holder is the claim that already has the device. They are equal if one claim has a
+	// device twice.
 	Claim, Holder       types.NamespacedName
 	ClaimUID, HolderUID types.UID
 	// Checkpoint is the path of the file that records the holder.
@@ -75,7 +75,7 @@ func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClai
 	return found
 }
 
-// A holder is a claim for which a device is prepared.
+// A holder is a prepared claim that has a device.
 type holder struct {
 	types.NamespacedName
 	UID types.UID

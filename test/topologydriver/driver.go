@@ -33,7 +33,7 @@ type Options struct {
 	// KubeletDir is the root directory of the kubelet. The driver's sockets and checkpoints are in its subdirectories plugins
 	// and plugins_registry. The path must be short, because Linux limits the length of socket paths.
 	KubeletDir string
-	// CDIDir is the directory from which the container runtime reads CDI specs.
+	// CDIDir is the container runtime's directory of CDI specs.
 	CDIDir  string
 	Metrics *Metrics
 }
@@ -178,7 +178,7 @@ func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 // sockets holds the paths of the sockets on which the kubelet calls a driver.
 type sockets struct {
 	dataDir, registryDir string
-	// service is the socket for requests about claims. registration is the socket with which the kubelet finds the driver.
+	// service is the socket for requests about claims. registration is the socket that the kubelet uses to find the driver.
 	service, registration string
 }
 

@@ -81,7 +81,7 @@ func attributesOf(device topology.Device) map[resourceapi.QualifiedName]resource
 	return published.DeepCopy().Attributes
 }
 
-// capacityOf returns the total capacity of a device, or nil if it has none.
+// capacityOf returns the total capacity of a device, or nil if it has no capacity.
 func capacityOf(device topology.Device) map[resourceapi.QualifiedName]resource.Quantity {
 	if len(device.Capacity) == 0 {
 		return nil

@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// watch connects the fairness guard to the scheduler's queue and loop. It wraps the function with which the loop gets the next
-// pod.
+// watch connects the fairness guard to the scheduler's queue and loop. It wraps the function that returns the next pod to the
+// loop.
 func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, scheduler *scheduler.Scheduler, guard *guard.Guard, hub hubOptions) error {
 	measured, err := metrics.Default()
 	if err != nil {

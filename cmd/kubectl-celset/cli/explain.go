@@ -291,7 +291,7 @@ type clusterInfo struct {
 	profile    *served.Profile
 	events     []corev1.Event
 	err        error
-	// admitted holds the contents of the claims for which admit has already made a dry run.
+	// admitted holds the contents of the claims that admit has already tried by a dry run.
 	admitted []string
 	// client is nil if the command read only files.
 	client kubernetes.Interface

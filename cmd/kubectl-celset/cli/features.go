@@ -92,8 +92,8 @@ func newGates() gates {
 	return g
 }
 
-// follow sets the defaults of the gates to those of the Kubernetes version that the API server offers, as celset-scheduler
-// does.
+// follow sets the defaults of the gates to the defaults of the Kubernetes version that the API server offers, as
+// celset-scheduler does.
 func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) error {
 	offered, err := skew.Version(ctx, discovery.ToDiscoveryInterfaceWithContext(client))
 	if err != nil {

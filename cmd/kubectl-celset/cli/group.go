@@ -96,8 +96,8 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Positive())
 }
 
-// groupPicture draws the nodes of a PodGroup: those where its pods run, and those that its pending pods would get. If there are
-// no such nodes, it prints the reason.
+// groupPicture draws the nodes where the pods of a PodGroup run, and the nodes that its pending pods would get. If there are no
+// such nodes, it prints the reason.
 func (o *options) groupPicture(ctx context.Context, state *clusterstate.State, argument string, features structured.Features) (*draw.Picture, error) {
 	group, err := o.groupOf(state, argument)
 	if err != nil {

@@ -169,8 +169,8 @@ func (p *Panel) compact(name string) map[int]int {
 	return result
 }
 
-// attribute returns an attribute of the device. The name is "domain/name", or a name for which the first domain with that name
-// is used.
+// attribute returns an attribute of the device. The name is "domain/name" or "name". Without a domain, the first domain that
+// has the name is used.
 func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	if name == "" {
 		return resourceapi.DeviceAttribute{}, false
@@ -192,7 +192,7 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	return d.attributes[slices.MinFunc(names, func(a, b resourceapi.QualifiedName) int { return cmp.Compare(a, b) })], true
 }
 
-// peerAttributes lists the attributes in which drivers publish the devices that are linked to a device.
+// peerAttributes lists the attributes that drivers use to publish the devices that are linked to a device.
 var peerAttributes = []string{"peerList", "peers", "neighbors"}
 
 // link sets the peers of each device. If a device publishes a link to a second device, the second one gets the link, too.

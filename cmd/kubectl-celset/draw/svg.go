@@ -143,7 +143,7 @@ type entry struct {
 	count               int
 }
 
-// newPage assigns colours and letters to the owners, in the order in which the devices first name them.
+// newPage assigns colours and letters to the owners, in the order of the devices.
 func newPage(p *Picture) *page {
 	page := &page{width: 320}
 	for _, panel := range p.Panels {
@@ -338,8 +338,8 @@ func (d *Device) lines() []string {
 
 func rounded(x float64) float64 { return math.Round(x*10) / 10 }
 
-// link is a link between the devices with the indices a and b. If the link continues around the edge of the panel, out is the
-// direction in which it leaves the box of a. It leaves the box of b in the opposite direction.
+// link is a link between the devices with the indices a and b. If the link continues around the edge of the panel, out is its
+// direction at the box of a. At the box of b, it has the opposite direction.
 type link struct {
 	a, b int
 	out  point
@@ -363,8 +363,8 @@ func (p *page) link(panel *Panel, l link, boxes []rect) {
 	p.add(line{Class: class, X1: rounded(x2), Y1: rounded(y2), X2: rounded(x2 - x), Y2: rounded(y2 - y)})
 }
 
-// around returns the direction in which a link from a to b leaves the panel at the edge. It returns the zero point if the link
-// stays inside.
+// around returns the direction of a link from a to b that leaves the panel at an edge. If the link stays inside, it returns the
+// zero point.
 func (p *Panel) around(a, b int) point {
 	from, to, last := &p.Devices[a], &p.Devices[b], point{}
 	for i := range p.Devices {

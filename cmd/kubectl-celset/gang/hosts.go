@@ -117,7 +117,7 @@ func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 }
 
 // claimsOf returns the claims without devices that the pods use on a node. A claim that several pods share occurs once. Each
-// other claim is copied, because the same pods can stand for other pods of their kind on another node.
+// other claim is copied, because the same pods can represent other pods of their kind on another node.
 func (h *hosts) claimsOf(node int, pods []*clusterstate.Subject) (claims []*resourceapi.ResourceClaim) {
 	for _, subject := range pods {
 		for _, claim := range h.question.state.PendingOn(subject, h.question.nodes[node]) {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// These tests run the gang examples on models of the machines for which the examples were written.
+// These tests run the gang examples on models of the machines that the examples are written for.
 
 // A fleet is a lab whose nodes have the positions, labels and devices of real hosts.
 type fleet struct {
@@ -95,7 +95,7 @@ func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
 	return counts
 }
 
-// use creates pods that fill the hosts for which isUsed returns true.
+// use creates pods that fill each host if isUsed returns true.
 func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	t.Helper()
 	for i, h := range l.hosts {

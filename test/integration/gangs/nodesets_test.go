@@ -180,8 +180,8 @@ func TestGroupWaitsForANode(t *testing.T) {
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }
 
-// TestGroupGrows checks that a pod that is created later goes to a node for which the expression stays true. A pod that is
-// created again must go to the only node that completes the block.
+// TestGroupGrows checks that a pod that is created later goes to a node that keeps the expression true. A pod that is created
+// again must go to the only node that completes the block.
 func TestGroupGrows(t *testing.T) {
 	l := newNodes(t, "grows", 16, at(4))
 	members := l.group(t, "grows", box, "", 4, 4, whole)
@@ -246,7 +246,7 @@ func zones(of ...string) func(int) map[string]string {
 	return func(i int) map[string]string { return map[string]string{"zone": of[i]} }
 }
 
-// TestSomeFit creates three pods, of which the group needs two. Only two pods fit. They must run if their nodes satisfy the
+// TestSomeFit creates a group of three pods that needs only two. Only two pods fit. They must run if their nodes satisfy the
 // expression, and otherwise no pod must run.
 func TestSomeFit(t *testing.T) {
 	l := newNodes(t, "some", 3, zones("a", "a", "b"))

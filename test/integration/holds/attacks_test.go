@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// record returns the pod's condition in which the scheduler records the devices that it holds for the pod.
+// record returns the pod's condition that records the devices that the scheduler holds for the pod.
 func (s *scene) record(name string) corev1.PodCondition {
 	s.Helper()
 	if condition := hold.ConditionOf(s.Pod(s, name)); condition != nil {

@@ -20,7 +20,7 @@ import (
 // units is the number of units into which a form divides the devices of a node. A claim gets one or more units.
 const units = 4
 
-// A form is a way in which claims divide the devices of a node: whole devices, partitions, or shares.
+// A form is a way to divide the devices of a node among claims: whole devices, partitions, or shares.
 type form struct {
 	name  string
 	gates []featuregate.Feature

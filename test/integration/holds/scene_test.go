@@ -284,7 +284,7 @@ func (s *scene) requireNothingHeld() {
 	})
 }
 
-// requireNoneInVain requires that each preemptor for which pods were evicted was bound later.
+// requireNoneInVain requires that each preemptor was bound after pods were evicted for it.
 func (s *scene) requireNoneInVain() {
 	s.Helper()
 	require.Zero(s, s.metric("celset_scheduler_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")

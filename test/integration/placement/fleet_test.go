@@ -141,7 +141,7 @@ type traits struct {
 	allocate  clusterv1.ResourceList
 }
 
-// join creates a cluster with the name and the traits. All other fields are those of a generated cluster.
+// join creates a cluster with the name and the traits. All other fields are as in a generated cluster.
 func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedCluster {
 	t.Helper()
 	object := generated(0)

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// window returns the values of the ClusterClaims in which a cluster publishes its maintenance window.
+// window returns the values of the ClusterClaims that publish a cluster's maintenance window.
 func window(from, to time.Time) map[string]string {
 	return map[string]string{"window-from": from.UTC().Format(time.RFC3339), "window-to": to.UTC().Format(time.RFC3339)}
 }

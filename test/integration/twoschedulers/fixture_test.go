@@ -91,7 +91,7 @@ func (c *cluster) stock(t *testing.T) *controlplane.Process {
 	return c.StartStock(t, controlplane.SchedulerOptions{User: env.KubeScheduler.Name})
 }
 
-// holder returns the identity of a lease's holder, or "" if the lease has none.
+// holder returns the identity of a lease's holder, or "" if the lease has no holder.
 func (c *cluster) holder(ctx context.Context, lease string) string {
 	object, err := c.Client().CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || object.Spec.HolderIdentity == nil {

@@ -33,7 +33,7 @@ type answer struct {
 	body string
 }
 
-// newGate returns a gate that uses the user's rights, and a kubeconfig with which a scheduler connects to the gate.
+// newGate returns a gate that uses the user's rights, and a kubeconfig that makes a scheduler connect to the gate.
 func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kubeconfig string) {
 	t.Helper()
 	config, err := c.RESTConfigFor(user)

@@ -66,7 +66,7 @@ func IsDeletion(w Write) bool {
 	return w.resource == "pods" && w.verb == "delete" && w.subresource == ""
 }
 
-// IsEviction reports whether the write evicts a pod, or records in the victim's status for which pod it is evicted.
+// IsEviction reports whether the write evicts a pod, or records the preemptor in the victim's status.
 func IsEviction(w Write) bool {
 	return IsDeletion(w) || w.isPodStatus() &&
 		(strings.Contains(w.body, "DisruptionTarget") || strings.Contains(w.body, `"type":"celset.dev/`))
@@ -92,13 +92,14 @@ func New(config *rest.Config) (*Crossing, error) {
 // URL returns the address of the crossing. A scheduler needs no credentials to use it.
 func (c *Crossing) URL() string { return c.server.URL }
 
-// Stop lets the first n writes through for which stops returns true. It holds all later ones until the barrier is released.
+// Stop returns a barrier for all writes w with stops(w) = true. It lets the first n of them through, and holds all later ones
+// until it is released.
 func (c *Crossing) Stop(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n})
 }
 
-// Refuse lets the first n writes through for which stops returns true. It rejects all later ones, like an admission webhook,
-// until the barrier is released.
+// Refuse returns a barrier for all writes w with stops(w) = true. It lets the first n of them through, and rejects all later
+// ones, like an admission webhook, until it is released.
 func (c *Crossing) Refuse(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n, refuses: true})
 }

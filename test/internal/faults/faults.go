@@ -210,8 +210,8 @@ const (
 // Kinds that begin with Watch apply only to watches. All other kinds apply to all requests except watches.
 type Mix map[Kind]int
 
-// The kinds in the order in which the random number selects them. The order must not change, because it belongs to the meaning
-// of a seed.
+// The order of the kinds determines the kind that a random number selects, so a change of the order changes the meaning of a
+// seed.
 var (
 	ofWrites  = []Kind{Conflict, AnswerLost}
 	ofAll     = []Kind{Throttled, Failed, Delayed, RequestLost}
@@ -243,7 +243,7 @@ func (m Mix) draw(number int, kinds ...Kind) Kind {
 	return ""
 }
 
-// The longest duration of a watch, and the longest time for which its events are delayed.
+// The maximum duration of a watch, and the maximum delay of its events.
 const (
 	maxWatch   = 10 * time.Second
 	maxSilence = 3 * time.Second

@@ -300,7 +300,7 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // refusedInAdmission reports whether a server error says that a webhook rejected the write or could not be called. In both
-// cases the write was not stored, whatever the status code is.
+// cases the write was not stored, regardless of the status code.
 func refusedInAdmission(answer []byte) bool {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {

@@ -31,8 +31,8 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// A Ledger holds the current owner of each device. It processes the versions of claims in the order in which the API server has
-// stored them. It forgets deleted claims, so it can run for days. It is safe for concurrent use.
+// A Ledger holds the current owner of each device. It processes the versions of claims in the order of their storage. It
+// forgets deleted claims, so it can run for days. It is safe for concurrent use.
 type Ledger struct {
 	judge       func(*resourceapi.ResourceClaim) string
 	mu          sync.Mutex
@@ -173,7 +173,7 @@ func (l *Ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...
 
 // Entries is a summary of a ledger.
 type Entries struct {
-	// Events is the number of versions of claims. Allocations is the number of versions in which a claim got devices.
+	// Events is the number of versions of claims. Allocations is the number of versions that gave a claim devices.
 	Events, Allocations int
 	// InUse is the number of devices that are allocated now.
 	InUse int

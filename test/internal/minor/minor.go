@@ -25,7 +25,7 @@ import (
 )
 
 // FeaturesEnv names an environment variable. If it is not empty, all tested DRA features of the version are turned on,
-// including those that are off by default.
+// including features that are off by default.
 const FeaturesEnv = "CELSET_KUBERNETES_FEATURES"
 
 // Version returns the minor version of Kubernetes under test. It returns "" for the version in go.mod.
@@ -72,7 +72,7 @@ func TurnOn(gates ...featuregate.Feature) map[string]bool {
 	return off
 }
 
-// Knows reports whether the version has the feature gate, whatever its value is.
+// Knows reports whether the version has the feature gate, on or off.
 func Knows(gate featuregate.Feature) bool {
 	known, _ := of(gate)
 	return known

@@ -222,8 +222,8 @@ func nested(n int, left, between, right string) string {
 	return times(n, left) + between + times(n, right)
 }
 
-// doubled returns an expression with n nested variables. v0 has the value seed. Each next variable has the value double, where
-// X stands for the previous variable. In body, X stands for the last variable.
+// doubled returns an expression with n nested variables. v0 has the value seed. Each next variable has the value double, with X
+// replaced by the previous variable. In body, X is replaced by the last variable.
 func doubled(n int, seed, double, body string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "cel.bind(v0, %s, ", seed)

@@ -76,7 +76,7 @@ type outcome struct {
 	trial
 	// Compiled is the processor time of the compilation, Evaluated of the evaluation.
 	Compiled, Evaluated time.Duration
-	// Memory is the number of bytes by which the process has grown at its peak.
+	// Memory is the peak growth of the process in bytes.
 	Memory int64
 	Cost   uint64
 	Answer string

@@ -32,8 +32,8 @@ type variant struct {
 	plain bool
 }
 
-// variants are the variants in the order in which they run. The second and the last variant use our allocator for all pods,
-// with and without constraints.
+// variants are the variants, in the order of their runs. The second and the last variant use our allocator for all pods, with
+// and without constraints.
 var variants = []variant{
 	{name: "first"},
 	{name: "all", argument: "allocator", value: "All", plain: true},
@@ -91,7 +91,7 @@ func variantConfig(tb testing.TB, kind string, variants []variant) string {
 }
 
 // expanded writes a scheduler_perf configuration, and returns its path. For each workload in file, it contains a test case for
-// each object that variants returns. If there are none, the path is empty.
+// each object that variants returns. Without such objects, the path is empty.
 func expanded(file, into string, variants func(testCase, workload object) ([]object, error)) (path string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -149,7 +149,7 @@ const victims = "celset_scheduler_device_preemption_victims_total"
 // preemptionTopics are the folders of upstream's preemption workloads.
 var preemptionTopics = []string{"default_preemption", "workload_preemption"}
 
-// preemptionGates turn on the feature gates with which our plugin evicts pods for devices.
+// preemptionGates are the feature gates that let our plugin evict pods for devices.
 var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string(plugin.CelsetDevicePreemption): true}
 
 // BenchmarkPerfSchedulingPreemption runs pods that evict other pods for devices.

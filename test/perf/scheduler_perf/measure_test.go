@@ -88,7 +88,7 @@ func memory(of func(*runtime.MemStats) uint64) float64 {
 // attempts is the key, in the result of read, of the number of scheduled pods.
 const attempts = "scheduler_schedule_attempts_total scheduled"
 
-// named are the label values for which read returns separate sums.
+// named are the label values that get separate sums in the result of read.
 var named = []string{"scheduled", "answers", "hit", "set"}
 
 // read returns the values of all metrics; for a histogram, sum and count. If a label value is in named, it is a part of the

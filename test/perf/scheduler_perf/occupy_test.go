@@ -108,8 +108,8 @@ func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 	})
 }
 
-// occupy publishes the devices of the nodes, and creates allocated claims for the devices in use. The claims have no pods, like
-// those of the scheduler_perf operation allocResourceClaims.
+// occupy publishes the devices of the nodes, and creates allocated claims for the devices in use. Like the claims that the
+// scheduler_perf operation allocResourceClaims creates, they have no pods.
 func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh topology.Topology, nodes []corev1.Node) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "occupied"}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {

@@ -38,7 +38,7 @@ var gangGates = object{"DRACELDeviceConstraint": true, "CelsetNodeSetConstraint"
 // 1,000 nodes before the measurement. Upstream's plugin may take longer than the ten minutes that scheduler_perf allows.
 const patience = 25 * time.Minute
 
-// The plugins with which upstream's workloads run.
+// The plugins that run upstream's workloads.
 const (
 	upstreamPlugin = "upstream"
 	ourPlugin      = "celset"

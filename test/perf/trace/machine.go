@@ -37,7 +37,7 @@ type Machine struct {
 	constraints []constraint
 	// gpus are the machine's GPUs in the types of NVIDIA's go-gpuallocator. If the devices are not GPUs, it is nil.
 	gpus []*gpuallocator.Device
-	// sets maps a size to all sets that satisfy the constraint, in the order in which the allocator searches.
+	// sets maps a size to all sets that satisfy the constraint, in the allocator's search order.
 	sets map[int][]shape.Set
 }
 

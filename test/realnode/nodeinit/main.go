@@ -9,7 +9,7 @@
 //
 //	nodeinit <ready file> <private directory> <host directory>...
 //
-// The kubelet and containerd write to the host directories, whatever their configuration is. In the namespace, nodeinit mounts
+// The kubelet and containerd write to the host directories regardless of their configuration. In the namespace, nodeinit mounts
 // a folder of the private directory over each of them. The ready file appears when everything is mounted.
 package main
 
@@ -79,8 +79,8 @@ func mountAll(private string, hostDirs []string) error {
 	return nil
 }
 
-// reap waits for processes whose parents have ended. Such orphans become children of the first process. Because one signal can
-// stand for several ended orphans, reap repeats until there is none.
+// reap waits for processes whose parents have ended. Such orphans become children of the first process. One signal can announce
+// several ended orphans, so reap repeats until no ended orphan is left.
 func reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)

@@ -42,7 +42,7 @@ type Device struct {
 	Capacity map[resourceapi.QualifiedName]resource.Quantity `json:"capacity,omitempty"`
 }
 
-// With returns a copy of the state in which the claim is added or replaced.
+// With returns a copy of the state, with the claim added or replaced.
 func (s State) With(uid types.UID, claim Claim) State {
 	claims := maps.Clone(s.Claims)
 	if claims == nil {
@@ -52,7 +52,7 @@ func (s State) With(uid types.UID, claim Claim) State {
 	return State{Claims: claims}
 }
 
-// Without returns a copy of the state in which the claim is removed.
+// Without returns a copy of the state, with the claim removed.
 func (s State) Without(uid types.UID) State {
 	claims := maps.Clone(s.Claims)
 	delete(claims, uid)

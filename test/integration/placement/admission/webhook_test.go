@@ -71,7 +71,7 @@ func newUser(t *testing.T, config *rest.Config) *user {
 	return u
 }
 
-// serve runs the webhook's server until the test ends. It returns the client configuration with which an API server calls it.
+// serve runs the webhook's server until the test ends. It returns the client configuration that an API server needs to call it.
 func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	const host = "127.0.0.1"

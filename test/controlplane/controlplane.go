@@ -42,8 +42,7 @@ type ControlPlane struct {
 	supervisor *supervisor
 }
 
-// Start starts a control plane and returns when all its components are ready.
-// It runs until Stop is called or the context ends.
+// Start starts a control plane and returns when all its components are ready. It runs until Stop is called or the context ends.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	cp, err := prepare(ctx, options)
 	if err != nil {

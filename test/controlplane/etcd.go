@@ -28,8 +28,7 @@ func (cp *ControlPlane) etcdCommand() command {
 			"--listen-peer-urls=" + cp.etcdPeerURL,
 			"--initial-advertise-peer-urls=" + cp.etcdPeerURL,
 			"--initial-cluster=default=" + cp.etcdPeerURL,
-			// The data must survive a crash of etcd, but not of the machine. For that, the page cache of the operating system
-			// suffices.
+			// The data must survive a crash of etcd, but not of the machine. For that, the page cache of the operating system suffices.
 			"--unsafe-no-fsync",
 			// This is etcd's maximum size. Tests that kill the API server repeatedly need it, because a killed API server does
 			// not compact etcd.

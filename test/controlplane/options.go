@@ -39,8 +39,7 @@ type Options struct {
 	// ReadyTimeout limits how long each component may take until it is ready. Zero means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
 
-	// FeatureGates are Kubernetes feature gates for kube-apiserver and
-	// kube-controller-manager.
+	// FeatureGates are Kubernetes feature gates for kube-apiserver and kube-controller-manager.
 	FeatureGates map[string]bool
 
 	// ServiceAccountAdmission turns on the admission plugin ServiceAccount. A pod is then admitted only if its service account

@@ -82,8 +82,7 @@ func ensureServiceAccountKey(path string) error {
 	return keyutil.WriteKey(path, key)
 }
 
-// servingArgs are the flags of a Kubernetes server that listens on a port of
-// the loopback interface.
+// servingArgs are the flags of a Kubernetes server that listens on a port of the loopback interface.
 func (k pki) servingArgs(port int) []string {
 	return []string{
 		"--bind-address=" + loopback,

@@ -81,8 +81,7 @@ func (p *Process) run() error {
 	onThreadOfItsOwn(func() {
 		var err error
 		if p.command.beside != nil {
-			// Don't unlock the thread, which is now in other namespaces. It ends with this goroutine, so no other goroutine
-			// gets it.
+			// Don't unlock the thread, which is now in other namespaces. It ends with this goroutine, so no other goroutine gets it.
 			err = enterNamespaces(p.command.beside)
 		} else {
 			defer runtime.UnlockOSThread()

@@ -34,8 +34,7 @@ func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) (
 	if err := unstructured.SetNestedField(config, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
 		return nil, fmt.Errorf("scheduler configuration: set clientConnection.kubeconfig: %w", err)
 	}
-	// Without this field, the default is true. A restarted scheduler would then wait until the lease of its predecessor
-	// expires.
+	// Without this field, the default is true. A restarted scheduler would then wait until the lease of its predecessor expires.
 	_, stated, err := unstructured.NestedFieldNoCopy(config, "leaderElection", "leaderElect")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler configuration: read leaderElection.leaderElect: %w", err)

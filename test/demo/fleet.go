@@ -142,8 +142,7 @@ func (f *fleetDemo) totals(ctx context.Context) error {
 func (f *fleetDemo) sets(ctx context.Context) error {
 	f.hub.say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
 	f.hub.say("   of the number is DeviceClass/constraint/devices in a set/now:\n")
-	// The schedulers count only every few seconds. Until then, the published numbers may be from before other pods took
-	// devices.
+	// The schedulers count only every few seconds. Until then, the published numbers may be from before other pods took devices.
 	published := make([]string, len(f.members))
 	key := setscores.Key{Class: f.members[0].sites[0].Driver(), Constraint: "ring4", Devices: 4, State: setscores.Now}.String()
 	err := until(ctx, func(ctx context.Context) (bool, error) {

@@ -26,8 +26,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// After the first signal, restore the default handling. A second signal then ends the program at once, even if stopping
-	// hangs.
+	// After the first signal, restore the default handling. A second signal then ends the program at once, even if stopping hangs.
 	context.AfterFunc(ctx, stop)
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "devcluster: %v\n", err)

@@ -61,8 +61,7 @@ func (l *explainLab) taintedDevices(t *testing.T) explained {
 
 func (l *explainLab) toleratedDevices(t *testing.T) explained {
 	class, taint := l.tainting(t, func(i int) bool { return i%2 == 0 })
-	// Set the effect in the toleration: without it, the eviction controller of 1.37.2 ignores a toleration of a NoExecute
-	// taint.
+	// Set the effect in the toleration: without it, the eviction controller of 1.37.2 ignores a toleration of a NoExecute taint.
 	return explained{Pod: l.podWith(t, append(l.parts(class, int64(1+l.IntN(ringSize))), func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Tolerations = []resourceapi.DeviceToleration{{Key: deviceTaint, Operator: resourceapi.DeviceTolerationOpExists, Effect: taint.Effect}}
 	})...)}

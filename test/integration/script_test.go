@@ -68,8 +68,7 @@ type script struct {
 	topologies map[string]topology.Topology // by the prefix of their devices' names
 	// words maps a word that is written in braces in the script to its replacement.
 	words map[string]string
-	// allocationBefore maps a claim to the allocation that the script has recorded. A later command requires that it is
-	// unchanged.
+	// allocationBefore maps a claim to the allocation that the script has recorded. A later command requires that it is unchanged.
 	allocationBefore map[string]*resourceapi.AllocationResult
 }
 

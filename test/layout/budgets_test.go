@@ -54,11 +54,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3170, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5620, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5920, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10385, goal: 8400},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10480, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92390},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22512},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92697},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7715, files: 29},
 }
 

@@ -12,8 +12,7 @@ import (
 )
 
 // mayUnshare returns an error if namespaces can't be created, which is often forbidden in a container. It tries to start a
-// program that does not exist in new namespaces. If the error says that the program is missing, the namespaces could be
-// created.
+// program that doesn't exist in new namespaces. If the error says that the program is missing, the namespaces could be created.
 func mayUnshare() error {
 	process, err := os.StartProcess("/proc/no-such-program", []string{"probe"}, &os.ProcAttr{
 		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID},

@@ -80,8 +80,7 @@ type lab struct {
 	*env.Hub
 	// admin, alice and mallory are clients with the rights of these users.
 	admin, alice, mallory client.Client
-	// patches is a client that sends patches. It does not decode responses, because typed clients can't decode some of the
-	// objects.
+	// patches is a client that sends patches. It doesn't decode responses, because typed clients can't decode some of the objects.
 	patches rest.Interface
 	// tokens maps the name of a user to the user's token.
 	tokens map[string]string

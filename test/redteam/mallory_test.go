@@ -37,8 +37,7 @@ type shot struct {
 	name string
 	// fire writes the object. If the API server rejects it, that is no error.
 	fire func(context.Context) error
-	// settled reports whether the program has finished its work for the object. Nil means that the work is done when fire
-	// returns.
+	// settled reports whether the program has finished its work for the object. Nil means that the work is done when fire returns.
 	settled func(context.Context) bool
 	// undo deletes the object. Nil means that there is nothing to delete.
 	undo func(context.Context) error

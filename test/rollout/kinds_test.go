@@ -31,8 +31,7 @@ const extendedResource corev1.ResourceName = "example.com/mla"
 type kind struct {
 	name    string
 	profile string
-	// template is the name of a claim template in testdata/workload.yaml. Empty means that the pods request an extended
-	// resource.
+	// template is the name of a claim template in testdata/workload.yaml. Empty means that the pods request an extended resource.
 	template string
 	// pods is the number of pods that share a claim. 0 means that each pod has its own claim.
 	pods int

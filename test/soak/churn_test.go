@@ -195,8 +195,7 @@ type protocol struct {
 	start time.Time
 }
 
-// newProtocol returns a protocol that writes to the test's output. If log is not empty, it also writes to the file of this
-// name.
+// newProtocol returns a protocol that writes to the test's output. If log isn't empty, it also writes to the file of this name.
 func newProtocol(t *testing.T, log string) *protocol {
 	t.Helper()
 	p := &protocol{to: t.Output(), start: time.Now()}

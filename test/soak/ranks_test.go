@@ -29,8 +29,7 @@ type rank struct {
 	// kinds are the names of the kinds of pods of the rank.
 	kinds []string
 	// nodesPerPod is the number of nodes divided by the number of the rank's pods. If the sum of 1/nodesPerPod for this and all
-	// higher ranks is below 1, some node always has only pods of lower ranks. Then each pod of the rank can run after
-	// evictions.
+	// higher ranks is below 1, some node always has only pods of lower ranks. Then each pod of the rank can run after evictions.
 	nodesPerPod float64
 	// often is the percentage of new pods that have this rank.
 	often int

@@ -168,8 +168,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
 		RetryPeriod: &o.election.RetryPeriod.Duration,
-		// This setting is safe: the program exits when the manager ends, so no code of a leader runs after the lease is
-		// released.
+		// This setting is safe: the program exits when the manager ends, so no code of a leader runs after the lease is released.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if o.multikueue && meta.IsNoMatchError(err) {

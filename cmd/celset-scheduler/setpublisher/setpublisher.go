@@ -42,9 +42,8 @@ const (
 	timeout = 30 * time.Second
 	// intervals is the number of counting intervals after which a published number expires.
 	intervals = 3
-	// maxAnswer is the number of bytes that are read of a response of the hub. Only error responses are decoded, because a
-	// decoded object can take a hundred times the memory of its encoding. maxLogged is the number of bytes of an error that are
-	// logged.
+	// maxAnswer is the number of bytes that are read of a response of the hub. Only error responses are decoded, because a decoded
+	// object can take a hundred times the memory of its encoding. maxLogged is the number of bytes of an error that are logged.
 	maxAnswer, maxLogged = 64 << 10, 1 << 10
 )
 

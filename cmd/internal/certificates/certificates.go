@@ -94,8 +94,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 		wait := k.options.Period
 		if err := k.keep(ctx); err != nil && ctx.Err() == nil {
 			wait = min(wait, time.Second)
-			// A conflict means that another replica has written the Secret in the meantime. The next attempt reads the new
-			// contents.
+			// A conflict means that another replica has written the Secret in the meantime. The next attempt reads the new contents.
 			if !apierrors.IsConflict(err) {
 				klog.FromContext(ctx).Error(err, "Keeping the certificate of the webhook")
 			}

@@ -110,8 +110,7 @@ type attributes struct {
 	// refusesLists is set if the feature gate DRAListTypeAttributes is off. stored is set if the slices come from a cluster, so
 	// that the API server has accepted them.
 	refusesLists, stored bool
-	// missing and lists hold the attributes that the methods read and list have already reported, so that each is reported
-	// once.
+	// missing and lists hold the attributes that the methods read and list have already reported, so that each is reported once.
 	missing, lists map[device.AttributeName]bool
 }
 
@@ -165,8 +164,7 @@ func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) 
 		}
 	case tree.IsCall(expr, operators.Conditional):
 		a.visit(parts[0], guarded, f)
-		// In a conditional, each branch is guarded by the condition. The macros filter and exists_one expand to conditionals,
-		// too.
+		// In a conditional, each branch is guarded by the condition. The macros filter and exists_one expand to conditionals, too.
 		a.visit(parts[1], true, f)
 		a.visit(parts[2], true, f)
 	case expr.Kind() == ast.ComprehensionKind:

@@ -45,10 +45,9 @@ func (o *Object) judged(verdict admission.Verdict) {
 	}
 }
 
-// unknownClasses reports classes that requests name but the input does not contain. A missing class is an error if all classes
-// were read, or if a class with a similar name exists. If the claim has no constraints and concerned is not set, a missing
-// class is an error only with a similar name. concerned is set if admission has findings on the claim other than on device
-// selectors.
+// unknownClasses reports classes that requests name but the input doesn't contain. A missing class is an error if all classes
+// were read, or if a class with a similar name exists. If the claim has no constraints and concerned isn't set, a missing class
+// is an error only with a similar name. concerned is set if admission has findings on the claim other than on device selectors.
 func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier, concerned bool) {
 	var names []string
 	for _, class := range c.state.Objects.Classes {

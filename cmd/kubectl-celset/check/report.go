@@ -139,8 +139,7 @@ type Conjunct struct {
 // NodeSets holds the number of sets that are possible on a node for one constraint.
 type NodeSets struct {
 	Node string `json:"node"`
-	// Candidates is the number of devices that match the covered requests. Free is the number of candidates that are not in
-	// use.
+	// Candidates is the number of devices that match the covered requests. Free is the number of candidates that are not in use.
 	Candidates int `json:"candidates"`
 	Free       int `json:"free"`
 	// Unusable counts devices that match the selectors but have an untolerated taint or need a disabled feature.

@@ -182,8 +182,7 @@ scoreRateLimit: 1s
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
 	require.Empty(t, q.nominated(t, "job"))
 
-	// Kueue evicts the Workload because west has rejected it. After a new quota reservation, the controller must nominate
-	// again.
+	// Kueue evicts the Workload because west has rejected it. After a new quota reservation, the controller must nominate again.
 	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
 	require.Empty(t, q.nominated(t, "job"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))

@@ -280,8 +280,7 @@ func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	return chosen, nil
 }
 
-// The kinds of links between GPUs. go-gpuallocator, which does not export their names, scores them with 10, 30, 50, 100 and
-// 200.
+// The kinds of links between GPUs. go-gpuallocator, which doesn't export their names, scores them with 10, 30, 50, 100 and 200.
 var (
 	ofTwoCPUs   = gpuallocator.P2PLink{Type: 1}
 	atOneCPU    = gpuallocator.P2PLink{Type: 3}

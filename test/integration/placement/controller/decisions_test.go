@@ -65,8 +65,7 @@ func TestDecisionFollows(t *testing.T) {
 func TestMistakeFromTheBeginning(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", nil)
-	// Without clusters the controller would have written an empty decision. So this selection shows that it has seen the
-	// cluster.
+	// Without clusters the controller would have written an empty decision. So this selection shows that it has seen the cluster.
 	f.requireSelected(t, f.place(t, "right"), "a")
 	p := f.place(t, "wrong", "managedCluster.metadata.")
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+wellknown.ReasonMisconfigured)

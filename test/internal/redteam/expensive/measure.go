@@ -25,9 +25,8 @@ const (
 	// MostBytes is the maximum number of bytes that one evaluation may allocate, including bytes that are garbage afterwards.
 	MostBytes = 512 << 20
 
-	// mostPerUnit and mostBytesPerUnit are the maximum time and bytes per unit of CEL cost. They are ten times the nominal
-	// time, and four times the largest measured value of any function. Evaluations below leastTime and leastBytes are always
-	// accepted.
+	// mostPerUnit and mostBytesPerUnit are the maximum time and bytes per unit of CEL cost. They are ten times the nominal time,
+	// and four times the largest measured value of any function. Evaluations below leastTime and leastBytes are always accepted.
 	mostPerUnit      = 2500 * time.Nanosecond
 	mostBytesPerUnit = 2 << 10
 	leastTime        = 25 * time.Millisecond

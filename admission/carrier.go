@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// carrier checks the specification of a claim.
+// carrier checks the specification of a claim or of a template.
 func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes v1alpha1.ClassGetter) Verdict {
 	j := &judgement{Checker: c, carrier: carrier, devices: carrier.Path.Child("devices")}
 	if err := carrier.CheckTexts(); err != nil {
@@ -41,7 +41,7 @@ func (c *Checker) carrier(ctx context.Context, carrier v1alpha1.Carrier, classes
 	return j.Verdict
 }
 
-// judgement is a verdict under construction.
+// judgement collects the verdict on one claim or PodGroup.
 type judgement struct {
 	*Checker
 	Verdict
@@ -53,8 +53,8 @@ func (j *judgement) warn(format string, args ...any) {
 	j.Warnings = append(j.Warnings, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// own checks the definitions in the claim. A definition that does not compile is an error only if a constraint refers to it,
-// because the scheduler compiles only such definitions.
+// own checks the definitions in the claim itself. A definition that does not compile is an error only if a constraint refers to
+// the definition, because the scheduler compiles only such definitions.
 func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) {
 	unreferenced := map[string]bool{}
 	for _, name := range v1alpha1.Unreferenced(j.carrier.Spec) {
@@ -74,7 +74,7 @@ func (j *judgement) own(ctx context.Context, definitions []v1alpha1.Definition) 
 	}
 }
 
-// references checks the constraints of the claim and the definitions in classes.
+// references checks the constraints of the claim, and the definitions of classes that these constraints refer to.
 func (j *judgement) references(ctx context.Context, classes v1alpha1.ClassGetter) {
 	constraints, err := j.carrier.Resolve(classes)
 	for _, err := range fieldErrors(err) {
@@ -110,7 +110,7 @@ func (j *judgement) constraintWarnings(path *field.Path, constraint v1alpha1.Con
 	return append(result, setsWarning(where, name, expression, asked)...)
 }
 
-// fieldErrors returns the field errors of an error of package v1alpha1. The functions called here return no other errors.
+// fieldErrors returns the field errors in an error of package v1alpha1. The callers pass no other errors.
 func fieldErrors(err error) field.ErrorList {
 	if err == nil {
 		return nil
@@ -121,8 +121,9 @@ func fieldErrors(err error) field.ErrorList {
 	return field.ErrorList{field.InternalError(field.NewPath("spec"), err)}
 }
 
-// refuse adds an error for an expression of a definition, or for one of its variables, that does not compile. name is the field
-// of the expression. The error has no value, because CEL's message already contains the line with the mistake.
+// refuse adds an error for an expression of a definition, or for one of its variables, that does not compile. name is the name
+// of the field with the expression. The error omits the field's value, because CEL's message already has the line with the
+// mistake.
 func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variables []v1alpha1.Variable, err error) {
 	path := source.Path()
 	if failure, ok := errors.AsType[*cel.Error](err); ok && failure.Variable != "" {
@@ -132,7 +133,7 @@ func (v *Verdict) refuse(source v1alpha1.Source, name, expression string, variab
 	v.refuseExpression(field.Invalid(path.Child(name), field.OmitValueType{}, shortened(err.Error())), textOf(expression, variables), err)
 }
 
-// textOf returns the text of the expression followed by its variables. Equal texts have the same compilation errors.
+// textOf returns an expression and its variables as one text. If two texts are equal, so are the compilation errors.
 func textOf(expression string, variables []v1alpha1.Variable) string {
 	for _, v := range variables {
 		expression += "\n" + v.Name + ": " + v.Expression
@@ -140,8 +141,8 @@ func textOf(expression string, variables []v1alpha1.Variable) string {
 	return expression
 }
 
-// maxText is the maximum length of one error in bytes. An expression on one line takes up to 10 KiB, and CEL prints it once for
-// each mistake.
+// maxText is the maximum length of one error in bytes. The limit is needed because CEL prints the line of each mistake, and a
+// line may have 10 KiB.
 const maxText = 4 << 10
 
 func shortened(text string) string {
@@ -155,7 +156,7 @@ func shortened(text string) string {
 	return text[:end] + " ..."
 }
 
-// briefly returns the first mistake on one line.
+// briefly returns the first mistake in an error, on one line.
 func briefly(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || failure.Line == 0 {
@@ -168,7 +169,7 @@ func briefly(err error) string {
 	return fmt.Sprintf("%sline %d, column %d: %s", in, failure.Line, failure.Column, failure.Message)
 }
 
-// oneLine returns the text in a form that fits into a header of a response.
+// oneLine returns the text without characters that a header of an HTTP response can't have, such as line breaks.
 func oneLine(text string) string {
 	return shortened(strings.Join(strings.Fields(text), " "))
 }

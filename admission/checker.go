@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	// DefaultDevices is the assumed number of devices per node for a request when sets are counted. Admission sees no nodes.
+	// DefaultDevices is the assumed number of devices per node when the Checker counts sets, because admission sees no nodes.
 	DefaultDevices = 64
 
 	// DefaultSchedulerName is the name of the scheduler profile in the manifests.
 	DefaultSchedulerName = "celset-scheduler"
 
-	// ManySets is the number of device sets above which an expression that the search can't analyze gets a warning. The search
+	// ManySets is the number of device sets above which an expression gets a warning if the search can't analyze it. The search
 	// evaluates about this many sets in a second.
 	ManySets = 100_000
 )
@@ -35,14 +35,15 @@ type Options struct {
 	SchedulerNames []string
 	// Devices is the assumed number of devices on a node that a request can choose from. Zero means [DefaultDevices].
 	Devices int
-	// Environment compiles the expressions as the scheduler does. If it is nil, the Checker creates its own.
+	// Environment compiles expressions over devices, as the scheduler does. If it is nil, the Checker creates an environment.
 	Environment *device.Environment
 }
 
-// Checker checks objects. It reads only its arguments, so that equal objects get equal verdicts. It is safe for concurrent use.
+// Checker checks objects. A verdict depends only on the arguments, so equal objects get equal verdicts. A Checker is safe for
+// concurrent use.
 type Checker struct {
 	options Options
-	// nodes compiles expressions over nodes.
+	// nodes compiles the expressions of node set constraints.
 	nodes *device.Environment
 	// selecting compiles device selectors.
 	selecting *device.Environment
@@ -54,14 +55,14 @@ type Verdict struct {
 	Errors field.ErrorList
 	// Warnings don't reject the object. Each is one line.
 	Warnings []string
-	// OfSelectors is the number of warnings about device selectors, the last ones in Warnings. Claims that do not use celset get
-	// these warnings, too.
+	// OfSelectors is the number of warnings about device selectors. They are the last ones in Warnings. Claims that do not use
+	// celset get these warnings, too.
 	OfSelectors int
-	// Undecided is true if a device class of a claim, or the constraint of a PodGroup, does not exist or could not be read. Warnings
-	// includes a warning about it. The scheduler keeps pods waiting until the object is available.
+	// Undecided is true if a device class of a claim, or the constraint that a PodGroup refers to, does not exist or could not
+	// be read. Warnings has a warning about it. The scheduler keeps the pods waiting until the object is available.
 	Undecided bool
 
-	// expressions maps each error about an expression to that expression.
+	// expressions maps each error about an expression to the expression and its compilation error.
 	expressions map[*field.Error]failedExpression
 }
 
@@ -70,12 +71,12 @@ type failedExpression struct {
 	line, column int
 }
 
-// warnOfSelectors appends the warnings about device selectors. No warnings may follow them.
+// warnOfSelectors appends the warnings about device selectors. It must be the last step that appends warnings.
 func (v *Verdict) warnOfSelectors(warnings []string) {
 	v.Warnings, v.OfSelectors = append(v.Warnings, warnings...), len(warnings)
 }
 
-// refuseExpression adds err, the field error for an expression that does not compile. why is the error of the compiler.
+// refuseExpression adds err, the field error for an expression that does not compile. why is the compiler's error.
 func (v *Verdict) refuseExpression(err *field.Error, expression string, why error) {
 	v.Errors = append(v.Errors, err)
 	if v.expressions == nil {
@@ -88,13 +89,13 @@ func (v *Verdict) refuseExpression(err *field.Error, expression string, why erro
 	v.expressions[err] = failed
 }
 
-// Position returns the position of an error in its expression, counted from 1. It returns zero if the error is not about an
-// expression.
+// Position returns the position of a mistake in the expression that err is about, counted from 1. It returns zero if err is not
+// about an expression.
 func (v *Verdict) Position(err *field.Error) (line, column int) {
 	return v.expressions[err].line, v.expressions[err].column
 }
 
-// NewChecker returns a Checker.
+// NewChecker returns a Checker with the given options.
 func NewChecker(options Options) (*Checker, error) {
 	if len(options.SchedulerNames) == 0 {
 		options.SchedulerNames = []string{DefaultSchedulerName}
@@ -117,23 +118,23 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{options, nodes, selecting}, err
 }
 
-// Claim checks a claim. It looks up definitions that are not in the claim in the device classes. The context carries the tenant
-// for fair turns in compiling ([cel.Environment.Compile]). The error is the error of the context.
+// Claim checks a claim. It looks up definitions that the claim does not have in the device classes. The context carries the
+// tenant, because tenants take turns in compiling ([cel.Environment.Compile]). The error is the error of the context.
 func (c *Checker) Claim(ctx context.Context, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) (Verdict, error) {
 	return whole(ctx, c.carrier(ctx, v1alpha1.ClaimCarrier(claim), classes))
 }
 
-// Template checks a template as Claim checks the claims made from it.
+// Template checks a template in the same way as Claim checks the claims that are created from the template.
 func (c *Checker) Template(ctx context.Context, template *resourceapi.ResourceClaimTemplate, classes v1alpha1.ClassGetter) (Verdict, error) {
 	return whole(ctx, c.carrier(ctx, v1alpha1.TemplateCarrier(template), classes))
 }
 
-// Class checks the definitions, preferences and node set constraints of a class, with or without a reference to them.
+// Class checks all definitions, preferences and node set constraints of a class, even if nothing refers to them.
 func (c *Checker) Class(ctx context.Context, class *resourceapi.DeviceClass) (Verdict, error) {
 	return whole(ctx, c.class(ctx, class))
 }
 
-// whole returns the verdict, or an error if the context has ended, because the verdict may then be incomplete.
+// whole returns the verdict. If the context has ended, it returns an error instead, because the verdict may be incomplete.
 func whole(ctx context.Context, verdict Verdict) (Verdict, error) {
 	if ctx.Err() != nil {
 		return Verdict{}, fmt.Errorf("check expressions: %w", context.Cause(ctx))

@@ -12,11 +12,12 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// maxResults is the maximum number of devices in a claim. The API server also stores higher counts, and then pods wait forever.
+// maxResults is the maximum number of devices in a claim. The API server stores claims that ask for more, but their pods wait
+// forever.
 const maxResults = resourceapi.AllocationResultsMaxSize
 
-// counts rejects a claim that asks for more devices than any claim can have, in one request or in all requests together. For a
-// request with alternatives it counts the smallest alternative. It ignores claims that do not use celset.
+// counts rejects a claim that asks for more devices than a claim can have, in one request or in all requests together. If a
+// request has alternatives, the smallest one counts. counts ignores claims that do not use celset.
 func (j *judgement) counts(classes v1alpha1.ClassGetter) {
 	if !j.concernsCelset(classes) {
 		return
@@ -54,8 +55,8 @@ func tooManyDevices(path *field.Path, count int64) *field.Error {
 	return field.Invalid(path, count, fmt.Sprintf("a claim can have at most %d devices: lower the count, or use several claims", maxResults))
 }
 
-// countOf returns the smallest number of devices that a request can get. It returns at most one more than a claim can have,
-// because the sum of untrusted counts may overflow.
+// countOf returns the smallest number of devices that a request can get. It returns at most the maximum plus one, because users
+// choose the counts and their sum could overflow.
 func countOf(mode resourceapi.DeviceAllocationMode, count int64) int {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return 1
@@ -63,7 +64,8 @@ func countOf(mode resourceapi.DeviceAllocationMode, count int64) int {
 	return int(min(max(1, count), maxResults+1))
 }
 
-// concernsCelset reports whether the claim has constraints, definitions or preferences, of its own or as defaults of classes.
+// concernsCelset reports whether celset's constraints, definitions or preferences apply to the claim, from the claim itself or
+// as defaults of classes.
 func (j *judgement) concernsCelset(classes v1alpha1.ClassGetter) bool {
 	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {
 		return func(name string) bool {

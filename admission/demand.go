@@ -10,17 +10,17 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// demand is an upper bound of the size and number of the device sets that a constraint may cover.
+// demand has upper bounds for the device sets that a constraint may cover: their size and their number.
 type demand struct {
-	// devices is the number of devices in a set.
+	// devices is the maximum number of devices in a set.
 	devices int
-	// sets is the product of the requests' numbers of sets, as if two requests could get the same device.
+	// sets is the maximum number of sets: the product over the requests, as if two requests could get the same device.
 	sets *big.Int
 }
 
-// demandOf returns the demand of the covered requests, or of all requests if covered is empty. From a prioritized list it takes
-// the most devices and the most sets of any alternative, perhaps of two different ones. free is the assumed number of devices
-// that a request can choose from.
+// demandOf returns the demand of the covered requests, or of all requests if covered is empty. If a request has alternatives,
+// it takes the maximum number of devices and the maximum number of sets, perhaps from two different alternatives. free is the
+// assumed number of devices that a request can choose from.
 func demandOf(devices *resourceapi.DeviceClaim, covered []string, free int) demand {
 	result := demand{sets: big.NewInt(1)}
 	for i := range devices.Requests {
@@ -54,14 +54,14 @@ func mostOf(request *resourceapi.DeviceRequest, covered []string, free int) dema
 	return result
 }
 
-// demandFor returns the demand of one request. A request for all devices has one set, with as many devices as a claim can have.
-// A request without mode and count asks for one device.
+// demandFor returns the demand of one request. A request for all devices has only one set, with up to as many devices as a
+// claim can have. A request without mode and count asks for one device.
 func demandFor(mode resourceapi.DeviceAllocationMode, count int64, free int) demand {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return demand{resourceapi.AllocationResultsMaxSize, big.NewInt(1)}
 	}
 	if count > resourceapi.AllocationResultsMaxSize {
-		// No claim can have so many devices, so the search never looks for them.
+		// No claim can have so many devices, so the search never looks for such sets.
 		return demand{resourceapi.AllocationResultsMaxSize, new(big.Int)}
 	}
 	count = max(1, count)

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission finds mistakes in CEL device constraints and preferences before they are stored: in ResourceClaims,
-// ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1, and in PodGroups. Users then see a mistake when they write the
-// object, and not in the events of a waiting pod.
+// Package admission finds mistakes in CEL device constraints and preferences before an object is stored. The objects are
+// ResourceClaims, ResourceClaimTemplates and DeviceClasses of resource.k8s.io/v1, and PodGroups. Users then see a mistake when
+// they write the object, and not later in the events of a waiting pod.
 //
-// [Checker] contains only the checks. It rejects objects that the scheduler would report as an error for every node. It uses the
-// same code: package apis/celset/v1alpha1 decodes and resolves, and package cel/device compiles. Package webhook runs the checks
-// in a server, and "kubectl celset check" prints the results:
+// [Checker] has only the checks. It rejects an object if the scheduler would report an error on every node, and uses the
+// scheduler's code: package apis/celset/v1alpha1 decodes and resolves, and package cel/device compiles. Package webhook runs
+// the checks in a server, and "kubectl celset check" prints their results:
 //
 //	checker, err := admission.NewChecker(admission.Options{})
 //	verdict, err := checker.Claim(ctx, claim, classes)
@@ -29,8 +29,8 @@
 //   - a node set constraint that can't be decoded, is duplicate, or does not compile, also in a class that a
 //     PodGroup refers to.
 //
-// A class that does not exist may be created later, and a class that can't be read may be valid. So a missing class causes only a
-// warning ([Verdict.Undecided]).
+// A missing class may be created later, and a class that can't be read may be valid. So neither is an error, but a warning
+// ([Verdict.Undecided]).
 //
 // # Warnings
 //
@@ -42,10 +42,10 @@
 //   - a preference for requests that leave no choice;
 //   - a pod with a claim that has a constraint or a preference, if the pod's scheduler does not support it.
 //
-// None of these is an error: the scheduler does not limit estimates, and most devices are smaller than the API allows.
+// None of these is an error, because the cost limits are worst-case estimates: most devices are smaller than the API allows.
 //
 // # Updates
 //
 // A stored object may be older than this webhook. So an update is rejected only for mistakes that the stored object does not
-// have. Updates that do not change the specification, and objects that are being deleted, are not checked.
+// have. An update that does not change the specification is not checked, and neither is an object that is being deleted.
 package admission

@@ -45,23 +45,23 @@ func classOf(t testing.TB, name, spec string) *resourceapi.DeviceClass {
 	return class
 }
 
-// defined returns a configuration entry with a constraint, in shorthand.
+// defined returns a configuration entry that defines a constraint, in shorthand.
 func defined(name, expression string) string {
 	return fmt.Sprintf("{constraint: {name: %q, expression: %q}}", name, expression)
 }
 
-// preferred returns a configuration entry with a preference, in shorthand.
+// preferred returns a configuration entry that defines a preference, in shorthand.
 func preferred(name, expression string) string {
 	return fmt.Sprintf("{preference: {name: %q, type: Expression, expression: %q}}", name, expression)
 }
 
-// asking returns the specification of a claim for devices of the class mla with a constraint.
+// asking returns the specification of a claim with a constraint, which asks for devices of the class mla.
 func asking(count int, config ...string) string {
 	return fmt.Sprintf("requests: [{name: r, exactly: {deviceClassName: mla, allocationMode: ExactCount, count: %d}}]\n"+
 		"constraints: [{requests: [r], matchAttribute: celset.dev/a}]\nconfig: [%s]", count, strings.Join(config, ", "))
 }
 
-// fakeClasses maps names to classes. A nil class can't be read.
+// fakeClasses maps names to classes. Reading a class that is nil fails.
 type fakeClasses map[string]*resourceapi.DeviceClass
 
 func (f fakeClasses) Get(name string) (*resourceapi.DeviceClass, error) {
@@ -95,7 +95,7 @@ func texts[T error](errs []T) []string {
 	return result
 }
 
-// judged returns the verdict, and panics on an error.
+// judged returns the verdict and panics if there is an error.
 func judged(verdict Verdict, err error) Verdict {
 	if err != nil {
 		panic(err)

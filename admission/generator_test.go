@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// world is a claim and the existing classes.
+// world is a claim together with all device classes that exist.
 type world struct {
 	claim   *resourceapi.ResourceClaim
 	classes fakeClasses
 }
 
-// The lists are short, so that names often coincide.
+// The lists of names are short, so that a reference often has the name of a definition.
 var (
 	definitionNames = []string{"a", "a", "b", "ring4", "", "4", "a b", "A", "é", strings.Repeat("n", 33), "celset.dev/a"}
 	requestNames    = []string{"r", "s", "r/x", "s/y", "", "unknown"}
@@ -66,7 +66,7 @@ var attributes = randomexpr.Attributes{
 
 var written = corpus.Expressions()
 
-// expressionGen draws real, random, odd and damaged expressions.
+// expressionGen draws expressions: real, random, unusual and damaged ones.
 func expressionGen() *rapid.Generator[string] {
 	return rapid.Custom(func(t *rapid.T) string {
 		switch rapid.IntRange(0, 5).Draw(t, "source") {
@@ -106,7 +106,7 @@ func damaged(t *rapid.T, text string) string {
 	return text
 }
 
-// parametersGen draws definitions, most of them well-formed JSON.
+// parametersGen draws the parameters of definitions. Most of them are well-formed JSON.
 func parametersGen() *rapid.Generator[runtime.RawExtension] {
 	return rapid.Custom(func(t *rapid.T) runtime.RawExtension {
 		if rapid.IntRange(0, 5).Draw(t, "seed") == 0 {
@@ -198,7 +198,7 @@ func constraintGen() *rapid.Generator[resourceapi.DeviceConstraint] {
 	})
 }
 
-// worldGen draws a claim that usually has a mistake. Some claims are realistic.
+// worldGen draws a claim and classes. Most claims have a mistake, and some are realistic.
 func worldGen() *rapid.Generator[world] {
 	return rapid.Custom(func(t *rapid.T) world {
 		w := world{claim: &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "claim"}}, classes: fakeClasses{"unreadable": nil}}
@@ -225,7 +225,7 @@ func worldGen() *rapid.Generator[world] {
 	})
 }
 
-// usual draws a claim with a reference. The claim defines the constraint, or names a class that is missing or can't be read.
+// usual adds a reference to the claim. The claim itself defines the constraint, or the class is missing or can't be read.
 func usual(t *rapid.T, devices *resourceapi.DeviceClaim) {
 	e := rapid.SampledFrom(written).Draw(t, "written")
 	text := e.Text

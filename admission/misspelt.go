@@ -16,10 +16,11 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// The scheduler ignores definitions and references under a misspelt name, so resolving reports no mistake. Unless admission
-// rejects them, a class lacks its constraint, and a claim has a constraint that no device satisfies.
+// If the driver or domain "celset.dev" is misspelt, the scheduler ignores the definition or reference, so resolving the claim
+// reports no mistake. Admission must reject it. Otherwise the class has no constraint, or the claim has a constraint that no
+// device satisfies.
 
-// misspeltDriver returns an error if the parameters of another driver are a celset definition.
+// misspeltDriver returns an error if a configuration entry for another driver has the parameters of a celset definition.
 func misspeltDriver(configuration resourceapi.DeviceConfiguration, path *field.Path) *field.Error {
 	opaque := configuration.Opaque
 	if opaque == nil || opaque.Driver == v1alpha1.DriverName {

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// nodeSets adds these errors to the verdict: err, and one for each expression that does not compile.
+// nodeSets checks constraints and adds errors to the verdict: err, and an error for each expression that does not compile.
 func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetConstraint, err error, verdict *Verdict) {
 	verdict.Errors = append(verdict.Errors, fieldErrors(err)...)
 	for _, constraint := range constraints {
@@ -27,7 +27,7 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 		if err != nil {
 			verdict.refuse(constraint.Source, "expression", constraint.Expression, constraint.Variables, err)
 		} else if constraint.Preference == "" || strings.TrimSpace(constraint.Expression) != "true" {
-			// A constraint that has only a preference needs the expression "true". That is not suspicious.
+			// "true" is the usual expression of a constraint with only a preference, so it gets no warning.
 			verdict.Warnings = append(verdict.Warnings, suspicionWarnings(constraint.Source.Field, constraint.Name, expression)...)
 		}
 		readsDevices, readsOnlyPod := false, false
@@ -57,8 +57,9 @@ func (c *Checker) nodeSets(ctx context.Context, constraints []v1alpha1.NodeSetCo
 	}
 }
 
-// PodGroup checks the node set constraint in the annotation of a group, and the constraint that the group refers to. defined are
-// the valid constraints of claims, templates and classes. If none has the name in the reference, [Verdict.Undecided] is set.
+// PodGroup checks the node set constraint in the annotation of a group, and the constraint that the group refers to. defined
+// are the valid constraints of claims, templates and classes. If no constraint has the name in the reference,
+// [Verdict.Undecided] is set.
 func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, defined []v1alpha1.NodeSetConstraint) (Verdict, error) {
 	own, err := v1alpha1.GroupNodeSet(group)
 	j := &judgement{Checker: c}
@@ -77,11 +78,11 @@ func (c *Checker) PodGroup(ctx context.Context, group *schedulingapi.PodGroup, d
 	return whole(ctx, j.Verdict)
 }
 
-// topologyKey is the path of a group's reference to a constraint.
+// topologyKey is the path of the field that refers to a node set constraint in a PodGroup.
 var topologyKey = field.NewPath("spec", "schedulingConstraints", "topology").Index(0).Child("key")
 
-// nodeSetOf checks a constraint that the group refers to but does not define itself. The claims of the group's pods are not known
-// yet, so one valid definition is enough.
+// nodeSetOf checks a constraint that the group refers to but does not define itself. It is enough that one valid definition has
+// the name, because it is not known yet which claims the group's pods will use.
 func (j *judgement) nodeSetOf(ctx context.Context, name string, own *v1alpha1.NodeSetConstraint, defined []v1alpha1.NodeSetConstraint) {
 	var mistake *field.Error
 	names := make([]string, 0, len(defined)+1)

@@ -23,9 +23,9 @@ func (c *Checker) NeedsClaims(pod *corev1.Pod) bool {
 		!slices.Contains(c.options.SchedulerNames, schedulerName(pod))
 }
 
-// Pod returns warnings if [Checker.NeedsClaims] returns true. There is a warning for each template or unallocated claim of the
-// pod that has a CEL device constraint or a preference. claim and template return nil for an object that does not exist or can't
-// be read.
+// Pod returns a warning for each template or unallocated claim of the pod that has a CEL device constraint or a preference. It
+// must be called only if [Checker.NeedsClaims] returns true. claim and template return nil for an object that does not exist or
+// can't be read.
 func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.ResourceClaim, template func(name string) *resourceapi.ResourceClaimTemplate) []string {
 	if !c.NeedsClaims(pod) {
 		return nil
@@ -47,7 +47,8 @@ func (c *Checker) Pod(pod *corev1.Pod, claim func(name string) *resourceapi.Reso
 	return result
 }
 
-// usedBy returns the claim or template that an entry of the pod names, each only once.
+// usedBy returns the claim or template that an entry of the pod names. It returns nil if an earlier entry named the same
+// object.
 func usedBy(entry *corev1.PodResourceClaim, seen map[string]bool, claim func(string) *resourceapi.ResourceClaim, template func(string) *resourceapi.ResourceClaimTemplate) (kind, name string, used *resourceapi.ResourceClaim) {
 	switch {
 	case entry.ResourceClaimName != nil:

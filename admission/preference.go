@@ -31,8 +31,9 @@ func (j *judgement) preferences(ctx context.Context, classes v1alpha1.ClassGette
 	}
 }
 
-// preferencesOfClasses checks each preference of a class once. If several requests use the class, it checks the request with the
-// most sets. It does not warn about preferences without effect, because the author of the claim can't correct the class.
+// preferencesOfClasses checks each preference of a class once. If several requests use the class, it checks the preference for
+// the request with the most sets. It does not warn about preferences without effect, because the claim's author can't change
+// the class.
 func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.ClassGetter) {
 	resolved, err := j.carrier.ResolvePreferences(classes)
 	j.Errors = append(j.Errors, fieldErrors(err)...)
@@ -56,7 +57,7 @@ func (j *judgement) preferencesOfClasses(ctx context.Context, classes v1alpha1.C
 	}
 }
 
-// preferenceOfClass is a preference of a class for a request, with the demand of the request.
+// preferenceOfClass is a preference of a class, and the demand of the request that it is checked for.
 type preferenceOfClass struct {
 	v1alpha1.Preference
 	asked demand
@@ -85,8 +86,8 @@ func (c *Checker) classPreferences(ctx context.Context, class *resourceapi.Devic
 	}
 }
 
-// preferenceExpression compiles the expression of a preference, or returns nil for a preference with a policy. If the expression
-// does not compile, preferenceExpression returns false and adds an error to the verdict.
+// preferenceExpression compiles the expression of a preference. It returns nil for a preference with a policy. If the
+// expression does not compile, it adds an error to the verdict and returns false.
 func (c *Checker) preferenceExpression(ctx context.Context, preference v1alpha1.Preference, verdict *Verdict) (expression *device.Expression, ok bool) {
 	if preference.Policy != "" {
 		return nil, true
@@ -121,7 +122,8 @@ func (j *judgement) valueWarnings(where, name string, expression *device.Express
 	}
 }
 
-// isOneSet reports whether every covered request asks for all devices of a node. If covered is empty, all requests are covered.
+// isOneSet reports whether every covered request asks for all devices of a node, so that only one set is possible. If covered
+// is empty, all requests are covered.
 func isOneSet(devices *resourceapi.DeviceClaim, covered []string) bool {
 	found := false
 	for i := range devices.Requests {

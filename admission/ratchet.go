@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Ratcheted returns the verdict on an update, given the verdicts on the stored and the new object. Mistakes that the stored
-// object also has become warnings. Warnings about the stored object are not repeated.
+// Ratcheted returns the verdict on an update. before is the verdict on the stored object, and after the verdict on the new
+// object. Mistakes that the stored object also has become warnings. Warnings that the stored object also has are omitted.
 func Ratcheted(before, after Verdict) Verdict {
 	result := Verdict{Undecided: after.Undecided}
 	stored := map[string]int{}
@@ -35,11 +35,12 @@ func Ratcheted(before, after Verdict) Verdict {
 	return result
 }
 
-// indices matches list indices. identity removes them, because inserting an element elsewhere in the list is no new mistake.
+// indices matches list indices. identity removes them from paths, so that inserting another list element does not make a
+// mistake new.
 var indices = regexp.MustCompile(`\[\d+\]`)
 
-// identity returns a text that identifies a mistake. The text includes the failed expression, so a mistake in a changed
-// expression counts as new.
+// identity returns a text that is equal for the same mistake in two versions of an object. The text has the failed expression,
+// so that a mistake in a changed expression counts as new.
 func (v *Verdict) identity(err *field.Error) string {
 	return indices.ReplaceAllString(fmt.Sprintf("%s %s %v %s", err.Type, err.Field, err.BadValue, err.Detail), "[]") + v.expressions[err].text
 }

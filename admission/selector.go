@@ -10,16 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxSelectors is the maximum number of device selectors of an object that are compiled. The largest object may have thousands.
+// maxSelectors is the maximum number of device selectors of an object that are compiled. An object may have thousands of
+// selectors.
 const maxSelectors = 64
 
-// selectors collects warnings about device selectors that match no device, or whose comparisons don't do what they seem to do.
-// These are not errors, because the API server and the scheduler accept such selectors. The API server itself rejects selectors
-// that do not compile.
+// selectors collects warnings about device selectors that match no device, or that have a comparison with a surprising result.
+// These are not errors, because the API server and the scheduler accept such selectors. The API server rejects selectors that
+// do not compile.
 type selectors struct {
 	*Checker
 	warnings []string
-	// judged are the selectors checked so far, because classes and requests repeat them.
+	// judged has the selectors checked so far, because classes and requests often repeat a selector.
 	judged map[string]bool
 }
 

@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// scheduler returns the allocator that the plugin has in a scheduling attempt.
+// scheduler returns the allocator as the plugin configures it for a scheduling attempt.
 func scheduler(t require.TestingT, environment *device.Environment, classes fakeClasses) *allocator.Allocator {
 	features := structured.Features{PrioritizedList: true, AdminAccess: true}
 	a, err := allocator.NewAllocator(context.Background(), features, structured.AllocatedState{}, classes, nil,
@@ -38,7 +38,7 @@ func scheduler(t require.TestingT, environment *device.Environment, classes fake
 	return a
 }
 
-// newEnvironment returns a scheduler's environment, which shares nothing with the checker.
+// newEnvironment returns the environment of a scheduler, which must not share a cache with the checker.
 func newEnvironment(t testing.TB) *device.Environment {
 	t.Helper()
 	environment, err := device.NewEnvironment(cel.Config{})
@@ -46,8 +46,9 @@ func newEnvironment(t testing.TB) *device.Environment {
 	return environment
 }
 
-// schedulersVerdict returns the plugin's error for a claim that it rejects before it tries a node. The plugin ignores
-// definitions of claims without constraints. For such claims schedulersVerdict returns the error of resolving them.
+// schedulersVerdict returns the plugin's error for a claim, if the plugin rejects the claim before it tries a node. The plugin
+// ignores the definitions in a claim without constraints. For such a claim schedulersVerdict returns the error of resolving the
+// definitions.
 func schedulersVerdict(t require.TestingT, environment *device.Environment, w world) error {
 	ofClass := func(has func(*resourceapi.DeviceClass) bool) func(string) bool {
 		return func(name string) bool {
@@ -62,7 +63,8 @@ func schedulersVerdict(t require.TestingT, environment *device.Environment, w wo
 	return scheduler(t, environment, w.classes).CheckConstraints([]*resourceapi.ResourceClaim{w.claim})
 }
 
-// TestSameVerdictAsTheScheduler checks at least 200 claims, most of them malformed.
+// TestSameVerdictAsTheScheduler checks that the webhook and the scheduler reject the same claims. It draws at least 200 claims,
+// most of them malformed.
 func TestSameVerdictAsTheScheduler(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, undecided, accepted, constrained, preferring := 0, 0, 0, 0, 0
@@ -73,7 +75,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 			got := judged(checker.Claim(t.Context(), w.claim, w.classes))
 			require.Equal(t, before, w.claim, "it is not written to")
 			err := schedulersVerdict(t, environment, w)
-			// The scheduler counts devices later, on a node.
+			// Ignore errors about too many devices. The scheduler finds them only later, on a node.
 			isCount := func(e *field.Error) bool { return strings.Contains(e.Detail, "a claim has at most 32") }
 			counted := slices.ContainsFunc(got.Errors, isCount)
 			got.Errors = slices.DeleteFunc(got.Errors, isCount)
@@ -108,7 +110,7 @@ func TestSameVerdictAsTheScheduler(t *testing.T) {
 	t.Logf("%d refused, %d undecided, %d accepted, %d of them with constraints and %d with preferences", refused, undecided, accepted, constrained, preferring)
 }
 
-// requireSameWords requires that the webhook's verdict contains every message of the scheduler.
+// requireSameWords requires that the webhook's verdict has every message of the scheduler's error.
 func requireSameWords(t *rapid.T, err error, got Verdict) {
 	said := strings.Join(append(texts(got.Errors), got.Warnings...), "\n")
 	if found, ok := errors.AsType[*v1alpha1.Error](err); ok {
@@ -136,7 +138,7 @@ func requireSchedulable(t *rapid.T, environment *device.Environment, w world) {
 	require.False(t, isOurs || isCompilation, "%v", err)
 }
 
-// TestSameVerdictOnClasses tests that a class is rejected exactly if it can make a claim invalid.
+// TestSameVerdictOnClasses tests that a class is rejected if and only if some claim that uses it would be invalid.
 func TestSameVerdictOnClasses(t *testing.T) {
 	checker, environment := newChecker(t, Options{}), newEnvironment(t)
 	refused, accepted := 0, 0
@@ -166,7 +168,7 @@ func TestSameVerdictOnClasses(t *testing.T) {
 	require.Positive(t, min(refused, accepted))
 }
 
-// using returns a claim with a constraint that a class defines.
+// using returns a claim that refers to the named constraint of a class.
 func using(class, name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{
 		Requests:    []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{DeviceClassName: class}}},
@@ -174,9 +176,9 @@ func using(class, name string) *resourceapi.ResourceClaim {
 	}}}
 }
 
-// TestMemoryIsFlat tests that the checker keeps nothing but a bounded number of compiled expressions.
+// TestMemoryIsFlat tests that the checker retains only a bounded number of compiled expressions.
 func TestMemoryIsFlat(t *testing.T) {
-	// bytes is small enough that the cache is full after each round.
+	// bytes, the size of the cache, is so small that each round fills the cache.
 	const remembered, objects, bytes = 8, 250, 2 << 20
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: bytes})
 	require.NoError(t, err)
@@ -199,7 +201,7 @@ func TestMemoryIsFlat(t *testing.T) {
 	}
 }
 
-// heap returns the number of bytes in use.
+// heap returns the number of bytes of the heap in use.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC()

@@ -14,10 +14,11 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// Warnings reach the user in headers. If there are many, the API server truncates warnings longer than about 250 characters.
+// Users see warnings as HTTP headers. If there are many warnings, the API server truncates each after about 250 characters.
 
-// defaultWarning returns a warning about a default: a definition in a class that applies without a reference. Schedulers without
-// celset ignore defaults and allocate any devices. For a claim with a reference, these schedulers find no devices.
+// defaultWarning returns a warning about a default, a definition in a class that applies without a reference. Schedulers
+// without celset ignore a default and allocate any devices. With a reference in the claim, such schedulers would find no
+// devices.
 func defaultWarning(definition v1alpha1.Definition) []string {
 	if definition.Enforcement != v1alpha1.EnforcementAlways {
 		return nil
@@ -63,7 +64,7 @@ func costWarning(where, name string, expression *device.Expression, asked demand
 		"ask for fewer devices or write a cheaper expression", where, name, asked.devices, upTo, cel.DefaultCostLimit)}
 }
 
-// setsWarning returns a warning about an expression that the search must evaluate for each of many sets.
+// setsWarning returns a warning if the search must evaluate an expression for each of many sets.
 func setsWarning(where, name string, expression *device.Expression, asked demand) []string {
 	if asked.sets.Cmp(big.NewInt(ManySets)) <= 0 || isRead(bound.Analyze(expression, asked.devices)) {
 		return nil
@@ -72,7 +73,7 @@ func setsWarning(where, name string, expression *device.Expression, asked demand
 		"narrow the candidates with selectors, or write it as docs/constraints.md#what-makes-it-fast describes", where, name, number(asked.sets), asked.devices)}
 }
 
-// isRead reports whether the search can use the expression, or its first conjuncts, to skip sets without evaluating them.
+// isRead reports whether the search can use the expression, or its first conjuncts, to rule out sets without evaluating them.
 func isRead(a *bound.Analysis) bool { return a.Understood() || a.Leading(nil) != nil }
 
 // number formats a number of sets, which may have hundreds of digits.

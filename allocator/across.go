@@ -30,14 +30,15 @@ type NodeClaims struct {
 const MaxAcross = 4096
 
 // AllocateAcross allocates claims on several nodes such that all results can be in use at the same time. It returns the results
-// for each node, or nil if the claims don't fit. Claims of different nodes compete only for devices that several nodes can reach,
-// and for the counters and the capacity of such devices.
+// for each node, or nil if the claims don't fit. Claims of different nodes compete only for devices that several nodes can
+// reach, and for the counters and the capacity of such devices.
 //
-//  1. Each node is searched independently. If no result has a device that another node can reach, these are the results.
-//  2. Otherwise the nodes are searched one after the other. Devices that earlier nodes got are in use.
-//  3. If a node gets nothing, the previous node takes its next allocation with other devices that several nodes can reach.
+//  1. It searches each node independently. If only one node can reach each allocated device, it returns these results.
+//  2. Otherwise it searches the nodes one after the other. Devices that earlier nodes got count as in use.
+//  3. If a node gets no allocation, AllocateAcross goes back to the previous node. It tries the next allocation there with
+//     different devices that several nodes can reach.
 //
-// A claim of several nodes is allocated on the first node, and the other nodes must be able to use its devices.
+// If several nodes list the same claim, the first node allocates it. The other nodes must be able to use its devices.
 func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]resourceapi.AllocationResult, error) {
 	s := &acrossNodes{ctx: ctx, on: on, claims: map[*resourceapi.ResourceClaim]resourceapi.AllocationResult{}}
 	alone, isLocal, err := s.eachAlone(a)
@@ -54,7 +55,7 @@ func (a *Allocator) AllocateAcross(ctx context.Context, on []NodeClaims) ([][]re
 type acrossNodes struct {
 	ctx context.Context
 	on  []NodeClaims
-	// claims maps an allocated claim to its result. results holds the results of each node searched so far.
+	// claims maps each claim allocated in this search to its result. results holds the results of the nodes searched so far.
 	claims  map[*resourceapi.ResourceClaim]resourceapi.AllocationResult
 	results [][]resourceapi.AllocationResult
 	tried   int
@@ -79,7 +80,7 @@ func (s *acrossNodes) eachAlone(a *Allocator) (results [][]resourceapi.Allocatio
 	return results, isLocal, nil
 }
 
-// withoutRefusal returns nil if the error means that the claims don't fit on a node, and err otherwise.
+// withoutRefusal returns nil if err only means that the claims don't fit on a node. It returns other errors unchanged.
 func withoutRefusal(err error) error {
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
 		return nil
@@ -110,7 +111,7 @@ func (a *Allocator) AreLocal(node *v1.Node, results []resourceapi.AllocationResu
 // IsLocal reports whether only one node can reach the devices of the slice and their counters.
 func IsLocal(slice *resourceapi.ResourceSlice) bool { return ptr.Deref(slice.Spec.NodeName, "") != "" }
 
-// from allocates the claims of s.on[node] and of all later nodes.
+// from allocates the claims of s.on[node] and later nodes. found is false if the results of earlier nodes prevent that.
 func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	if node == len(s.on) {
 		return true, nil
@@ -146,7 +147,7 @@ func (s *acrossNodes) from(a *Allocator, node int) (found bool, err error) {
 	return found, withoutRefusal(err)
 }
 
-// pending returns the claims of a node that no earlier node allocated. usable reports whether the node can use the other claims.
+// pending returns the unallocated claims of a node. usable is false if the node can't reach the devices of an allocated claim.
 func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourceapi.ResourceClaim, usable bool, err error) {
 	for _, claim := range of.Claims {
 		result, has := s.claims[claim]
@@ -168,7 +169,7 @@ func (s *acrossNodes) pending(a *Allocator, of NodeClaims) (pending []*resourcea
 	return pending, true, nil
 }
 
-// with stores the results of a node and continues with the next node.
+// with stores the results of a node and allocates the claims of the later nodes. If that fails, it removes the results.
 func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) (found bool, err error) {
 	for i, claim := range claims {
 		s.claims[claim] = results[i]
@@ -187,7 +188,7 @@ func (s *acrossNodes) with(a *Allocator, node int, claims []*resourceapi.Resourc
 	return found, err
 }
 
-// sharedBy returns a string that is equal for allocations with the same devices that other nodes can reach.
+// sharedBy returns a key for those devices of an allocation that several nodes can reach.
 func sharedBy(devices []AllocatedDevice) string {
 	var shared []string
 	for _, d := range devices {

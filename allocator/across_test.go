@@ -22,7 +22,7 @@ func (anyClass) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (anyClass) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// Both nodes can reach the shared device. The first node also has a local device, which comes later in the order of the search.
+// Both nodes can reach the shared device. The first node also has a local device, which the search tries later.
 func TestAllocateAcross(t *testing.T) {
 	all, n0 := true, "n0"
 	publish := func(pool string, local bool, devices ...string) *resourceapi.ResourceSlice {

@@ -12,9 +12,9 @@ import (
 	"github.com/celset/celset/allocator/internal/published"
 )
 
-// AllocatedTo returns the devices and capacity that allocated claims take from others, counted as the scheduler's plugin does. It
-// is for programs without a scheduler that provides this state. A claim with admin access takes no device. Without the feature
-// ConsumableCapacity a share of a device counts as the whole device. Claims without an allocation don't count.
+// AllocatedTo returns the devices and the capacity that the given claims have allocated, counted as the scheduler's plugin
+// counts them. It is for programs without a scheduler that provides this state. Results with admin access do not count as
+// allocated. Without the feature ConsumableCapacity, a share of a device counts as the whole device.
 func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Features) structured.AllocatedState {
 	state := availability.Nothing()
 	for _, claim := range claims {
@@ -26,8 +26,8 @@ func AllocatedTo(claims []*resourceapi.ResourceClaim, features structured.Featur
 	return state
 }
 
-// AddAllocated adds the devices and capacity of allocation results to the state, counted as [AllocatedTo] does. The sets of the
-// state must not be nil. Shares that the state contains are not counted again.
+// AddAllocated adds the devices and the capacity of allocation results to the state, counted like [AllocatedTo]. The sets of
+// the state must not be nil. A share that is already part of the state is not added again.
 func AddAllocated(state *structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult, features structured.Features) {
 	for i := range results {
 		result := &results[i]
@@ -37,7 +37,7 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 		case features.ConsumableCapacity && result.ShareID != nil:
 			share := structured.MakeSharedDeviceID(id, result.ShareID)
 			if state.AllocatedSharedDeviceIDs.Has(share) {
-				// Its capacity has been counted.
+				// The state already contains the capacity of this share.
 				continue
 			}
 			state.AllocatedSharedDeviceIDs.Insert(share)
@@ -50,18 +50,18 @@ func AddAllocated(state *structured.AllocatedState, results []resourceapi.Device
 	}
 }
 
-// CountingFeatures returns the features that affect the devices and capacity of allocated claims, all turned on. They are for
-// programs that count objects in the API server, which does not store fields of features that are off.
+// CountingFeatures returns the features that change how allocated devices and capacity are counted, all turned on. It is for
+// programs that read objects from the API server. The API server does not store fields of features that are off.
 func CountingFeatures() structured.Features { return published.Features() }
 
 type (
-	// PublishedPool is a pool with the slices of all nodes. A program that judges allocations made by others uses it.
+	// PublishedPool is a pool with the slices of all nodes. It checks allocations that other programs made.
 	PublishedPool = published.Pool
-	// Overlap is the reason why chosen devices conflict with devices of other claims.
+	// Overlap describes why devices of one claim conflict with devices of other claims.
 	Overlap = published.Overlap
 )
 
-// NewPublishedPool returns the pool of a driver, made from its slices. There may be no slices.
+// NewPublishedPool returns a driver's pool with the given slices, which may be empty.
 func NewPublishedPool(driver, name string, slices []*resourceapi.ResourceSlice) *PublishedPool {
 	return published.NewPool(driver, name, slices)
 }

@@ -50,7 +50,7 @@ func TestAllocatedTo(t *testing.T) {
 	require.Empty(t, whole.AggregatedCapacity)
 }
 
-// resultFor returns the result of an allocation from pool-1.
+// resultFor returns the allocation result for a device of pool-1.
 func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationResult)) resourceapi.DeviceRequestAllocationResult {
 	r := resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: "pool-1", Device: device}
 	for _, one := range edit {
@@ -59,7 +59,7 @@ func resultFor(device string, edit ...func(*resourceapi.DeviceRequestAllocationR
 	return r
 }
 
-// aShare turns a result into a share that consumes memory.
+// aShare returns a function that turns an allocation result into a share that consumes memory.
 func aShare(id, memory string) func(*resourceapi.DeviceRequestAllocationResult) {
 	return func(r *resourceapi.DeviceRequestAllocationResult) {
 		r.ShareID = ptr.To(types.UID(id))
@@ -143,7 +143,7 @@ func TestPublishedPoolKnowsItsDevices(t *testing.T) {
 	require.False(t, poolOf().Has("a"))
 }
 
-// A search and [PublishedPool] count allocations in the same way, so results of a search never overlap with earlier allocations.
+// A search and [PublishedPool] count allocations in the same way. So a search never finds devices that overlap with others.
 func TestFoundIsBeside(t *testing.T) {
 	found := 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return found > 0 }, func(rt *rapid.T) {
@@ -161,7 +161,7 @@ func TestFoundIsBeside(t *testing.T) {
 	})
 }
 
-// claimsThatHave returns claims for the devices and shares in use, one for each.
+// claimsThatHave returns allocated claims, one for each device and each share in use in the scenario.
 func (s scenario) claimsThatHave() []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	add := func(result resourceapi.DeviceRequestAllocationResult) {
@@ -193,7 +193,7 @@ func text(err error) string {
 	return err.Error()
 }
 
-// Devices that claims gave back are the same as devices that were never allocated.
+// After claims gave back their devices, a search finds the same devices as if the claims had never been allocated.
 func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 	found, gained := 0, 0
 	check := func(rt *rapid.T) {
@@ -212,7 +212,7 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 		all.planner.State = availability.NewState(AllocatedTo(in, all.planner.Features))
 		rest.planner.State = availability.NewState(AllocatedTo(stay, rest.planner.Features))
 		want, wantErr := rest.Allocate(t.Context(), s.OnNode(), s.APIClaims())
-		// Give back one claim after the other, and search before and in between.
+		// Give back the devices of one claim after the other. Search before the first and after each.
 		_, _ = all.Allocate(t.Context(), s.OnNode(), s.APIClaims())
 		without := all
 		for _, claim := range leave {
@@ -236,7 +236,7 @@ func TestWithoutIsAsIfNeverAllocated(t *testing.T) {
 	require.Positive(t, gained, "of %d that were found", found)
 }
 
-// A claim may be added to a state that already contains its allocation.
+// A share is counted only once if it is added to a state that already contains it.
 func TestSharesAreCountedOnce(t *testing.T) {
 	share := resourceapi.DeviceRequestAllocationResult{
 		Driver: "d", Pool: "p", Device: "chip", ShareID: ptr.To(types.UID("a")),

@@ -26,7 +26,7 @@ type Allocator struct {
 
 var _ structured.Allocator = &Allocator{}
 
-// NewAllocator takes the parameters of [structured.NewAllocator] followed by options. It modifies none of its arguments, and
+// NewAllocator has the parameters of [structured.NewAllocator] followed by options. It does not modify its arguments, and
 // callers must not modify them while the Allocator is in use. The Allocator looks up each class once and keeps that version.
 func NewAllocator(ctx context.Context,
 	features structured.Features,
@@ -49,27 +49,27 @@ func NewAllocator(ctx context.Context,
 
 // Allocate implements [structured.Allocator].
 //
-// Allocate returns one result for each claim. If the claims don't fit on the node, it returns nil, or with [WithReasons] an error
-// that wraps [structured.ErrFailedAllocationOnNode]. Any other error is the same for all nodes: it is caused by the claims, their
-// classes or the devices tried, or a limit was exceeded. If ctx ends, the error wraps the error of ctx.
+// It returns one result for each claim. If the claims don't fit on the node, it returns nil. With [WithReasons] it returns an
+// error that wraps [structured.ErrFailedAllocationOnNode] instead. Any other error means that the attempt fails on all nodes:
+// the claims, their classes or the tried devices are invalid, or a limit was exceeded. If ctx ends, the error wraps its error.
 func (a *Allocator) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	results, _, err := a.AllocateWithStats(ctx, node, claims)
 	return results, err
 }
 
-// AllocateWithStats is like Allocate and also returns the work of the call, even if it fails.
+// AllocateWithStats is like Allocate and also returns the work that the call did, even if the call fails.
 func (a *Allocator) AllocateWithStats(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Stats, error) {
 	results, details, err := a.AllocateWithDetails(ctx, node, claims)
 	return results, details.Stats, err
 }
 
-// AllocateWithDetails is like AllocateWithStats and also returns the values of preferences for the results.
+// AllocateWithDetails is like Allocate and also returns the work of the call and the values of preferences for the results.
 func (a *Allocator) AllocateWithDetails(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, Details, error) {
 	_, results, details, err := a.allocate(ctx, node, claims)
 	return results, details, err
 }
 
-// allocate also returns the search, or nil if the cache had the answer that the claims don't fit.
+// allocate is like AllocateWithDetails and also returns the search. s is nil if the cache had stored that the claims don't fit.
 func (a *Allocator) allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) (s *objective.Optimization, results []resourceapi.AllocationResult, details Details, err error) {
 	logger := klog.FromContext(ctx)
 	logger.V(5).Info("Starting allocation", "claims", len(claims))
@@ -103,15 +103,15 @@ func (a *Allocator) allocate(ctx context.Context, node *v1.Node, claims []*resou
 	return s, results, details, err
 }
 
-// Without returns the allocator for the state after the claims have given back their devices, so that a caller can find out what
-// would fit then. All devices of the claims must be in use, and no two of the claims may give back the same device. The allocator
-// shares claims, slices and budgets with a. Creating it takes time in proportion to the devices of the claims.
+// Without returns an allocator for the state after the given claims have given back their devices. All devices of the claims
+// must be in use, and no two of the claims may give back the same device. The new allocator shares claims, slices and budgets
+// with a. Creating it takes time in proportion to the devices of the given claims.
 func (a *Allocator) Without(claims ...*resourceapi.ResourceClaim) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.Without(AllocatedTo(claims, a.planner.Features)))}
 }
 
-// With returns the allocator for the state with the results in use. It shares the same objects as Without. Creating it takes time
-// in proportion to the allocated devices of the cluster.
+// With returns an allocator for the state with the results in use. It shares claims, slices and budgets with a. Creating it
+// takes time in proportion to the allocated devices of the cluster.
 func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	taken := AllocatedTo(nil, a.planner.Features)
 	for i := range results {
@@ -120,7 +120,7 @@ func (a *Allocator) With(results ...resourceapi.AllocationResult) *Allocator {
 	return &Allocator{planner: a.planner.In(a.planner.State.With(taken))}
 }
 
-// WithPrepared returns an allocator with additional prepared claims.
+// WithPrepared returns an allocator that uses the prepared claims in more in addition to its own.
 func (a *Allocator) WithPrepared(more Prepared) *Allocator {
 	return &Allocator{planner: a.planner.WithPrepared(more)}
 }
@@ -136,13 +136,13 @@ func (a *Allocator) CheckConstraints(claims []*resourceapi.ResourceClaim) error 
 	return nil
 }
 
-// RefusalsOf returns the cached refusals of claims. It returns nil if their answers are never cached, for example because a claim
-// has no CEL constraint.
+// RefusalsOf returns the cached refusals of claims. It returns nil if Allocate never caches a result for these claims, for
+// example because no claim has a CEL constraint.
 func (a *Allocator) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	return a.planner.RefusalsOf(claims)
 }
 
-// counts is the sum of the counts of concurrent searches.
+// counts adds up the work of concurrent calls.
 type counts struct {
 	mutex sync.Mutex
 	sum   Stats
@@ -154,19 +154,19 @@ func (c *counts) add(s Stats) {
 	c.sum = answer.Sum(c.sum, s)
 }
 
-// Stats returns the counts so far.
+// Stats returns the work of all calls so far.
 func (a *Allocator) Stats() Stats {
 	a.counts.mutex.Lock()
 	defer a.counts.mutex.Unlock()
 	return a.counts.sum
 }
 
-// PolicyValues returns the values of policies for the devices allocated to a claim on a node. [Allocator.AllocateWithDetails]
-// would return these values if it chose the devices now, so the devices must be free in the state of the Allocator. The values
-// may differ from the values at the time of the allocation, because other devices were in use then.
+// PolicyValues returns the values of policies for the devices allocated to a claim on a node. The devices must be free in the
+// state of the Allocator. [Allocator.AllocateWithDetails] would return the same values if it chose these devices now. The
+// values may differ from the values at the time of the allocation, because other devices were in use then.
 //
-// Preferences that are expressions are left out, because they depend only on the devices. The error is an error of Allocate
-// that holds on any node, or the error for a missing device.
+// PolicyValues leaves out preferences that are expressions, because their values depend only on the devices. It returns an
+// error if a device is missing, or if Allocate would fail on all nodes.
 func (a *Allocator) PolicyValues(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim) ([]PreferenceValue, error) {
 	return objective.PolicyValues(ctx, a.planner, node, claim)
 }

@@ -19,14 +19,14 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// fourInARow has a CEL constraint, an attribute constraint, a selector and devices in use.
+// fourInARow describes a claim with a CEL constraint, an attribute constraint and a selector, and some devices in use.
 const fourInARow = `slice 2 pool=pool-2 everywhere; devices 3 shared-# index=2#; allocated mla-1
 slice 1; devices 8 mla-# index=#
 claim a; want row 4 if $device.index >= 0; distinct index; cel row = $row; claim b; want one 1`
 
 var wantFourInARow = []string{"row=mla-2", "row=mla-3", "row=mla-4", "row=mla-5", "one=mla-0"}
 
-// One allocator serves any number of nodes, sequentially and concurrently. Calls don't affect each other's answers.
+// One allocator serves any number of nodes, sequentially and concurrently. A call does not change the results of other calls.
 func TestOneAllocatorManyCalls(t *testing.T) {
 	s := given(t, fourInARow+"; slice 3 pool=node-2 node=node-2; devices 4 mla-# index=#")
 	s.Options = []option{WithReasons()}
@@ -84,7 +84,7 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// cancelAfter is an Observer that cancels after a number of evaluations.
+// cancelAfter is an Observer that cancels a context after a number of evaluations.
 type cancelAfter struct {
 	cel.Observer
 	evaluations int
@@ -99,7 +99,7 @@ func (c *cancelAfter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// testdata/transcripts/stats.txt shows the work of single calls. The counts add up, and a cached answer costs no work.
+// testdata/transcripts/stats.txt shows the work of single calls. Stats adds up all calls. A cached result costs no work.
 func TestStats(t *testing.T) {
 	for statements, want := range map[string]Stats{
 		"claim c; want x 4":                         {Steps: 6},
@@ -122,7 +122,7 @@ func TestStats(t *testing.T) {
 	}
 }
 
-// Between sets that differ in the last device the search makes no step, but evaluates each set.
+// The search notices a cancellation between two sets that differ only in the last device. It makes no step between such sets.
 func TestCancellationBetweenEvaluations(t *testing.T) {
 	for evaluations := 1; evaluations < 40; evaluations++ {
 		ctx, cancel := context.WithCancelCause(t.Context())

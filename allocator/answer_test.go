@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fixture"
 )
 
-// asked returns the answer to a scenario with a cache. known reports whether the answer needed no search.
+// asked allocates the scenario's claims with a cache. known is true if the cache held the result, so that no search was needed.
 func (s scenario) asked(t testing.TB, cache *Cache, opts ...option) (a response, known bool) {
 	t.Helper()
 	a, stats := s.answer(t, append([]option{WithCache(cache)}, opts...)...)
@@ -29,7 +29,7 @@ func (s scenario) asked(t testing.TB, cache *Cache, opts ...option) (a response,
 	return a, stats.Steps == 0
 }
 
-// requireRight requires the same answer as from a search without a cache.
+// requireRight requires that a search without a cache returns the same result.
 func (s scenario) requireRight(t testing.TB, got response, opts ...option) {
 	t.Helper()
 	want, _ := s.answer(t, opts...)
@@ -38,7 +38,7 @@ func (s scenario) requireRight(t testing.TB, got response, opts ...option) {
 	require.Empty(t, cmp.Diff(exhaustive.withoutReason(), got.withoutReason(), cmp.AllowUnexported(response{})))
 }
 
-// rowOfThree returns six devices and a claim for three of them.
+// rowOfThree returns six devices and a claim for three devices in a row.
 func rowOfThree() scenario {
 	return scenario{fixture.Scenario{
 		Slices: []*sliceBuilder{slice("1", ring(6)...)},
@@ -46,13 +46,13 @@ func rowOfThree() scenario {
 	}}
 }
 
-// If a scenario differs in anything that the answer depends on, it does not get the cached answer.
+// A scenario does not get the cached result of another scenario if they differ in anything that affects the result.
 func TestAnswersAreKeptApart(t *testing.T) {
 	const original = "slice 1; devices 6 mla-# index=#; claim c; want mla 3; cel row = $row && devices.slice(0, 1).size() == 1"
-	// notKept holds the variants whose answers are not cached: they have no key, or are errors.
+	// notKept holds the variants whose results are not cached, because they have no cache key or are errors.
 	notKept := sets.New("shared", "shares", "share of no shared", "tainted", "binding conditions", "counters", "all nodes", "incomplete", "invalid",
 		"operations", "selector fails", "steps", "cost", "environment")
-	// Each variant replaces a text, or adds statements.
+	// Each variant replaces a text of the original statements, or adds statements.
 	for name, v := range map[string]struct{ old, replacement string }{
 		"count":                {"mla 3", "mla 2"},
 		"all":                  {"want mla 3", "all mla"},
@@ -111,7 +111,7 @@ func TestAnswersAreKeptApart(t *testing.T) {
 				require.Equal(t, again && !notKept.Has(name), known)
 				varied.requireRight(t, got, varied.Options...)
 			}
-			// In the opposite order.
+			// Ask for the variant first, then for the original.
 			cache = NewCache()
 			_, known = varied.asked(t, cache, varied.Options...)
 			require.False(t, known)
@@ -122,14 +122,14 @@ func TestAnswersAreKeptApart(t *testing.T) {
 	}
 }
 
-// opaque returns a configuration for a driver.
+// opaque returns an opaque device configuration with parameters for the driver.
 func opaque(parameters string) resourceapi.DeviceConfiguration {
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: driver, Parameters: runtime.RawExtension{Raw: []byte(parameters)},
 	}}
 }
 
-// Names of nodes, pools, devices and claims make no difference.
+// Nodes share cached results even if the names of nodes, pools, devices and claims differ.
 func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed := rowOfThree()
 	renamed.Slices[0].OnNode("node-2").Pool("pool-2", 3, 1)
@@ -153,7 +153,7 @@ func TestAnswersAreSharedByNodes(t *testing.T) {
 	renamed.requireRight(t, got)
 }
 
-// A cached answer is as complete as a new one. Each claim has its own requests, the alternatives chosen and its configuration.
+// A cached result is as complete as a new one. Each claim has its own requests, alternatives and configuration.
 func TestKnownAnswersAreComplete(t *testing.T) {
 	for name, statements := range map[string]string{
 		"second alternative": "claim c; first x; sub nine 9; sub two 2; cel row = $row; config x/nine = nine; config x/two = two; config x = x",
@@ -184,7 +184,7 @@ func TestKnownAnswersAreComplete(t *testing.T) {
 	}
 }
 
-// A cached reason names the current claim.
+// A cached reason contains the name of the current claim.
 func TestKnownReasonsNameTheClaim(t *testing.T) {
 	s := func(first, second string) scenario {
 		return given(t, "devices 3 mla-# index=#; claim "+first+"; want x 1; cel any = true; claim "+second+"; want y 5; cel any = true")
@@ -199,7 +199,7 @@ func TestKnownReasonsNameTheClaim(t *testing.T) {
 	}
 }
 
-// Answers with and without reasons are cached separately.
+// Results with reasons and results without reasons are cached separately.
 func TestAnswersWithAndWithoutReasons(t *testing.T) {
 	s := given(t, "devices 3 mla-# index=#; claim c; want x 2; cel never = devices.exists(d, false)")
 	cache := NewCache()
@@ -223,7 +223,8 @@ func TestErrorsAreNotKept(t *testing.T) {
 	}
 }
 
-// Claims with parameters that are Go objects have no key, but get an answer. The same holds if a class has such parameters.
+// Opaque parameters that are Go objects instead of JSON have no cache key. Claims and classes with such parameters can be
+// allocated, but the results are not cached.
 func TestAnswersWithoutKey(t *testing.T) {
 	made := opaque("{}")
 	made.Opaque.Parameters = runtime.RawExtension{Object: &resourceapi.ResourceSlice{}}

@@ -21,15 +21,15 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// response is the result of an Allocate call, without share IDs.
+// response is the result of an Allocate call, without share IDs, which are random.
 type response struct {
 	Results []resourceapi.AllocationResult
 	Err     string
-	// onNode is true if the error is a reason why the claims don't fit.
+	// onNode is true if the error only means that the claims don't fit on the node.
 	onNode bool
 }
 
-// withoutReason removes the reason why the claims don't fit, because a search can give a better reason if it has seen more.
+// withoutReason removes the text why the claims don't fit. A search that has examined more devices can give a better reason.
 func (a response) withoutReason() response {
 	if a.onNode {
 		a.Err = ""
@@ -56,8 +56,8 @@ func answerOf(results []resourceapi.AllocationResult, err error) response {
 	return response{Results: results}
 }
 
-// Bounds change only the number of steps. Devices and errors with their text are equal. The reason why
-// claims don't fit may differ.
+// A search with bounds returns the same devices and the same error texts as a search without bounds. Only the number of steps
+// and the reason why claims don't fit may differ.
 func TestBoundsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -83,8 +83,7 @@ func TestBoundsChangeNothing(t *testing.T) {
 	}
 }
 
-// The search must not use a pattern to cut branches if the pattern's relation fails for some completions, because that failure
-// is the answer.
+// The search must not cut branches if the pattern's relation fails for some completion, because Allocate returns that error.
 func TestPatternsThatFail(t *testing.T) {
 	const chain = "devices.exists(a, devices.exists(b, devices.exists(c, $a.next == $b.index && $b.next == $c.index)))"
 	for name, text := range map[string]string{
@@ -109,7 +108,7 @@ func TestPatternsThatFail(t *testing.T) {
 	}
 }
 
-// Groups of requests that must match, with barely enough devices.
+// Requests in groups that must match get the same devices with and without bounds. The node has barely enough devices.
 func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(100, 500), func(rt *rapid.T) {
@@ -129,7 +128,7 @@ func TestBoundsOfMatchingSetsChangeNothing(t *testing.T) {
 	require.NotZero(t, seen["cut"], "%v", seen)
 }
 
-// randomMatching returns GPUs and NICs on few roots, and requests for one or two of them on one root or on different roots.
+// randomMatching draws GPUs and NICs on few PCIe roots, and requests for one or two of them on equal or different roots.
 func randomMatching(t *rapid.T) scenario {
 	s := scenario{}
 	lists := oneIn(t, 3, "list attributes")
@@ -171,7 +170,7 @@ func randomMatching(t *rapid.T) scenario {
 	return s
 }
 
-// Sets of devices consist of words of 64 bits. The positions before and after a device must be right across words.
+// A bitset consists of words of 64 bits. Pruning must be right for devices on both sides of a word boundary.
 func TestPruningOfManyDevices(t *testing.T) {
 	for _, n := range []int{63, 64, 65, 70, 130} {
 		for name, c := range map[string]*claimBuilder{
@@ -201,7 +200,7 @@ func TestPruningOfManyDevices(t *testing.T) {
 	}
 }
 
-// nested returns an expression that is true for all sets. Its cost is about the number of devices to the power of loops.
+// nested returns an expression that is true for all sets. Evaluating it for n devices costs about n to the power of loops.
 func nested(loops int, text string) string {
 	for i := range loops {
 		text = fmt.Sprintf("devices.all(d%d, %s)", i, text)
@@ -209,8 +208,8 @@ func nested(loops int, text string) string {
 	return text
 }
 
-// An evaluation that exceeds its cost limit fails, even if the bounds could prove the result. So the bounds are used only if no
-// evaluation can exceed the limit.
+// An evaluation that exceeds its cost limit fails, even if the bounds could prove that the expression is true. So the search
+// uses bounds only if no evaluation can exceed the limit.
 func TestPruningRespectsTheCostLimit(t *testing.T) {
 	const small, none = indices + ".min() > 0", indices + ".sum() < 0"
 	const contains = "d0.attributes['mla.example.com'].text.contains(d1.attributes['mla.example.com'].text)"
@@ -253,8 +252,8 @@ func TestPruningRespectsTheCostLimit(t *testing.T) {
 	}
 }
 
-// Several claims can share a CPU; GPUs are not shared. Pruning is off only if two requests may get the same CPU, so that a set
-// may contain it twice.
+// Several claims can share a CPU, but not a GPU. The search uses no pruner if two requests may get the same CPU, because the
+// set may then contain the CPU twice.
 func TestSharedDevicesOfOneRequestArePruned(t *testing.T) {
 	const all = `class mla.example.com if device.driver == 'mla.example.com'; class cpu if device.driver == 'cpu.example.com'
 slice 1; devices 4 gpu-# resource.kubernetes.io/numa=0; devices 4 more-# resource.kubernetes.io/numa=1

@@ -5,19 +5,19 @@ package allocator
 
 import "github.com/celset/celset/allocator/internal/budget"
 
-// Budget limits the work of one attempt to place a pod, for the searches on all nodes together.
+// Budget limits the work of one attempt to place a pod. The searches on all nodes share it.
 type Budget = budget.Budget
 
-// AttemptBudget is shared by all Allocate calls of one attempt ([WithAttemptBudget]).
+// AttemptBudget tracks the work of one attempt. All Allocate calls of the attempt share it ([WithAttemptBudget]).
 type AttemptBudget = budget.Attempt
 
-// BudgetError is the error of an Allocate call that exhausted a budget before it had an answer.
+// BudgetError is the error of an Allocate call that exhausted a budget before the search was complete.
 type BudgetError = budget.Error
 
 // BudgetUnit is the unit of a limit.
 type BudgetUnit = budget.Unit
 
-// These are the units of limits: CEL cost units ([WithCostBudget]), and steps as in [Stats] ([WithStepBudget]).
+// These are the units of limits: CEL cost units ([WithCostBudget]), and search steps as in [Stats] ([WithStepBudget]).
 const (
 	BudgetCost  = budget.Cost
 	BudgetSteps = budget.Steps
@@ -29,8 +29,8 @@ func DefaultBudget() Budget { return budget.Default() }
 // NewAttemptBudget returns an unused budget for an attempt.
 func NewAttemptBudget(of Budget) *AttemptBudget { return budget.NewAttempt(of) }
 
-// NewSeparateBudgets returns an unused budget. The limits in preferences apply to searches for better sets, and the first argument
-// limits all other searches. Reports and groups of pods choose both, because they are not attempts for one pod.
+// NewSeparateBudgets returns an unused budget with two limits. preferences limits the searches for better sets, and of limits
+// all other searches. It is for reports and groups of pods. [NewAttemptBudget] derives the second limit for a single pod.
 func NewSeparateBudgets(of, preferences Budget) *AttemptBudget {
 	return budget.NewSeparate(of, preferences)
 }

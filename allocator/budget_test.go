@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fixture"
 )
 
-// requireBudgetError requires that the scenario exhausts a budget.
+// requireBudgetError requires that the search for the scenario exhausts its budget. It returns the error and the work.
 func (s scenario) requireBudgetError(t testing.TB, opts ...option) (*BudgetError, Stats) {
 	t.Helper()
 	s.Options = append(s.Options, opts...)
@@ -30,8 +30,8 @@ func (s scenario) requireBudgetError(t testing.TB, opts ...option) (*BudgetError
 	return failure, a.Stats()
 }
 
-// The evaluations for the tables of an expression are charged, too. If the budget is exhausted, entries are missing, and
-// nothing may be cut because of them.
+// The bounds evaluate an expression for single devices and pairs and store the values in tables. The budget is charged for
+// these evaluations. If the budget is exhausted, tables are incomplete, and the search must not cut a branch because of them.
 func TestBudgetIsForTablesToo(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want mla 4; cel row = $row && $indices.min() == 3")
 	search := s.search(t)
@@ -49,7 +49,7 @@ func TestBudgetIsForTablesToo(t *testing.T) {
 	s.requireDevices(t, "mla=mla-3", "mla=mla-4", "mla=mla-5", "mla=mla-6")
 }
 
-// A call may use its budget completely. Each Allocate call has its own.
+// A call may use its budget completely. Each Allocate call has a budget of its own.
 func TestBudgetsArePerCall(t *testing.T) {
 	s := given(t, "devices 5 mla-# index=#; claim c; want mla 3; cel shape = $unread")
 	_, stats := s.answer(t)
@@ -69,7 +69,7 @@ func TestBudgetsArePerCall(t *testing.T) {
 	}
 }
 
-// If an exhaustive search is stopped at any point, the sets left are exactly the sets that it has not evaluated.
+// An exhaustive search is stopped at every possible point. The error then counts exactly the sets that were not evaluated.
 func TestSetsLeftAreNotEvaluated(t *testing.T) {
 	const odd, even = index + " % 2 == 1", index + " % 2 == 0"
 	for name, test := range map[string]struct {
@@ -109,7 +109,7 @@ func TestSetsLeftAreNotEvaluated(t *testing.T) {
 	}
 }
 
-// costOfOne returns the cost of one evaluation if all evaluations cost the same.
+// costOfOne returns the cost of one evaluation. The expression must have the same cost for all sets.
 func (s scenario) costOfOne(t testing.TB) uint64 {
 	t.Helper()
 	search := s.search(t)
@@ -120,7 +120,7 @@ func (s scenario) costOfOne(t testing.TB) uint64 {
 	return search.Work.Cost.Spent() / evaluations
 }
 
-// For a prioritized list, only sets of the current alternative are counted.
+// For a prioritized list, the error counts only sets of the alternative that the search was trying.
 func TestSetsLeftWithAlternatives(t *testing.T) {
 	for statements, test := range map[string]struct {
 		evaluations uint64
@@ -138,7 +138,7 @@ func TestSetsLeftWithAlternatives(t *testing.T) {
 	}
 }
 
-// With several constraints the error names the constraint that the search was working on.
+// With several constraints, the error names the constraint whose set the search was completing.
 func TestBudgetErrorNamesTheConstraint(t *testing.T) {
 	s := given(t, `devices 6 mla-# index=#; claim a; want x 2; cel first = devices.size() == 2
 claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third = $unread`)
@@ -163,7 +163,7 @@ claim b; want y 3 if $device.index > 1; want z 1; cel second y = true; cel third
 	require.Equal(t, "third", cost.Constraint, "no evaluation is needed for the others")
 }
 
-// If all sets are complete, the error names the last constraint, because the search would try another set of it next.
+// If all sets are complete, the error names the last constraint, because the search would next try another set for it.
 func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	s := given(t, "devices 6 mla-# index=#; claim a; want x 2; cel last = $indices.sum() > 3; claim b; want y 5")
 	search := s.search(t)
@@ -178,8 +178,7 @@ func TestBudgetErrorAfterTheConstraints(t *testing.T) {
 	}
 }
 
-// fleetOf returns one slice of n devices for each name. All slices have different hardware, so results for one node don't hold
-// for another.
+// fleetOf returns one slice of n devices for each name. All slices differ, so that nodes share no cached results.
 func fleetOf(n int, names ...string) []*sliceBuilder {
 	var slices []*sliceBuilder
 	for i, name := range names {
@@ -192,7 +191,7 @@ func fleetOf(n int, names ...string) []*sliceBuilder {
 	return slices
 }
 
-// searchFleet returns a scenario that can only be decided by trying every set, on each node.
+// searchFleet returns a scenario with nodes where the search must try every set.
 func searchFleet(constraint string, names ...string) scenario {
 	return scenario{fixture.Scenario{
 		Slices: fleetOf(8, names...),
@@ -236,7 +235,7 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 			var err error
 			node := ""
 			for _, node = range []string{"c", "d"} {
-				// A search reports its cost when it is over.
+				// A search charges its remaining cost to the attempt when it ends.
 				if _, err = a.Allocate(t.Context(), newNode(node), s.APIClaims()); err != nil {
 					break
 				}
@@ -258,7 +257,7 @@ func TestAttemptBudgetIsForAllNodes(t *testing.T) {
 	}
 }
 
-// Concurrent searches use no more than the budget, plus one batch and one evaluation for each of them.
+// Concurrent searches together exceed the budget by at most one batch and one evaluation for each search.
 func TestAttemptBudgetBoundsConcurrentSearches(t *testing.T) {
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	s := searchFleet(unread, names...)
@@ -302,7 +301,7 @@ func TestEndedAttempt(t *testing.T) {
 	}
 }
 
-// A search without CEL constraints has no budget, like upstream's.
+// Like upstream's allocator, a search without CEL constraints has no budget.
 func TestAttemptBudgetIsForCELConstraints(t *testing.T) {
 	s := scenario{fixture.Scenario{Slices: fleetOf(8, "a"), Claims: []*claimBuilder{claim("c").Want("mla", 4)}}}
 	budget := NewAttemptBudget(Budget{Cost: 0, Steps: 0})

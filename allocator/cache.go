@@ -6,15 +6,15 @@ package allocator
 import "github.com/celset/celset/allocator/internal/plan"
 
 type (
-	// Cache holds results that allocators share ([WithCache]). It is bounded in bytes and changes no answer.
+	// Cache holds results that allocators share ([WithCache]). Its size is limited. It never changes the result of a call.
 	Cache = plan.Cache
 	// CacheOption configures a [Cache].
 	CacheOption = plan.CacheOption
-	// Refusals finds nodes with a cached refusal of claims ([Allocator.RefusalsOf]).
+	// Refusals finds the nodes with a cached result that the claims don't fit ([Allocator.RefusalsOf]).
 	Refusals = plan.Refusals
-	// Acceptance is a condition on complete sets that the caller of the search adds ([WithAcceptance]).
+	// Acceptance is a condition on complete sets, in addition to the constraints of the claim ([WithAcceptance]).
 	Acceptance = plan.Acceptance
-	// Total is a linear inequality over a set, part of an [Acceptance].
+	// Total is a linear inequality over a set of devices. It is part of an [Acceptance].
 	Total = plan.Total
 )
 

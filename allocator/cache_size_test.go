@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// The reported size of a cache with many nodes, claims and sets is close to the memory that it takes.
+// A cache with many nodes, claims and sets reports a size close to the memory that it uses.
 func TestReportedCacheSize(t *testing.T) {
 	for name, fill := range map[string]func(*fleet){
 		"hardware with few attributes":  func(f *fleet) { f.addDifferentNodes(100, 2) },
@@ -69,7 +69,7 @@ func TestReportedCacheSize(t *testing.T) {
 			f := newFleet(1)
 			f.classes[driver] = classOf(driver)
 			fill(f)
-			// Compiled expressions are kept only by the analyses.
+			// Only the analyses keep compiled expressions alive, because the environment's cache is tiny.
 			environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1})
 			require.NoError(t, err)
 			ask := func(cache *Cache) {
@@ -80,7 +80,7 @@ func TestReportedCacheSize(t *testing.T) {
 			}
 			ask(NewCache()) // create the results that the process creates only once
 			definition.Analyses.Forget()
-			// Inventories of nodes are not in the memory of the cache.
+			// Load the inventories of all nodes first, so that their memory is not attributed to the cache.
 			cache := NewCache()
 			for _, node := range f.nodes {
 				_, err := f.allocator(t, 0, WithCache(cache)).planner.InventoryOf(node)
@@ -91,7 +91,7 @@ func TestReportedCacheSize(t *testing.T) {
 			taken, said := heap()-before, cache.Used()+definition.Analyses.Used()
 			t.Logf("%d bytes are said (%d of them read), %d are taken", said, definition.Analyses.Used(), taken)
 			require.Less(t, taken, 2*said)
-			// The cache and the process-wide memory of analyses both count an analysis, because each may keep it alive.
+			// An analysis is counted by the cache and by the process-wide memory of analyses. Each may keep it alive.
 			require.Greater(t, 2*taken, said-definition.Analyses.Used())
 			runtime.KeepAlive(cache)
 			runtime.KeepAlive(f)
@@ -99,8 +99,8 @@ func TestReportedCacheSize(t *testing.T) {
 	}
 }
 
-// Frequently used tables outlive the view that they were made from and keep its devices alive. A cache that did not count these
-// devices took several times its limit.
+// A frequently used table stays in the cache longer than the view that it was made from, and keeps the devices of the view
+// alive. A cache that did not count these devices used several times its limit.
 func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 	const limit, nodes, every = 4 << 20, 60, 4
 	f := newFleet(1 + nodes/every)
@@ -132,7 +132,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 		if (n+1)%every != 0 {
 			continue
 		}
-		// Different devices are in use now, so no answer is cached, but the tables are.
+		// Different devices are in use now. So the cache has no result for the claims, but it has the tables.
 		for known := range n {
 			f.ask(t.Context(), allocators[(n+1)/every], question{node: known})
 		}
@@ -143,7 +143,7 @@ func TestTablesCountTheDevicesThatTheyKeep(t *testing.T) {
 	runtime.KeepAlive(allocators)
 }
 
-// addDifferentNodes adds nodes with 16 devices that all differ, and a claim that reads all attributes.
+// addDifferentNodes adds nodes with 16 devices each, and a claim that reads all attributes. No two devices are equal.
 func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	for n := range nodes {
 		f.addNode(slice("1", wide(16, attributes, n)...))
@@ -151,7 +151,7 @@ func (f *fleet) addDifferentNodes(nodes, attributes int) {
 	f.addPod(claim("c").Want("x", 16).Cel("row").Define("row", inARow+" && devices.all(d, d.attributes[d.driver].index >= 0)"))
 }
 
-// wide returns devices with an index and this number of attributes, whose values differ on each node.
+// wide returns devices with an index and the given number of further attributes. The values differ on each node.
 func wide(devices, attributes, node int) []resourceapi.Device {
 	result := ring(devices)
 	for i := range result {
@@ -171,8 +171,8 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// A tenant can create any number of claims, with different expressions of the maximum size, attributes, selectors and devices in
-// use. The cache and the memory of the process stay within their bounds, and other tenants get the same answers as before.
+// A tenant can create any number of claims with different expressions of the maximum size, attributes, selectors and devices in
+// use. The cache and the process then stay within their memory limits, and other tenants get the same results as before.
 func TestFloodOfClaims(t *testing.T) {
 	const limit, compiled = 8 << 20, 4 << 20
 	rounds := cases.Of(30, 300)
@@ -205,7 +205,7 @@ func TestFloodOfClaims(t *testing.T) {
 	before := heap()
 	said := int64(0)
 	for _, q := range hostile.questions() {
-		// Use one allocator for each claim, like a scheduler, because an allocator keeps data of its claims.
+		// Use one allocator for each claim, like a scheduler, because an allocator stores data for its claims.
 		asked := hostile.allocator(t, 0, WithCache(cache), WithEnvironment(environment), WithReasons())
 		hostile.ask(t.Context(), asked, q)
 		require.LessOrEqual(t, cache.Used(), int64(limit))

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// mixedFleet returns nodes of several hardware types, with equal and different devices in use, nodes whose answers are not
+// mixedFleet returns nodes of several hardware types with equal and different devices in use, nodes whose results are not
 // cached, and pods with all kinds of claims.
 func mixedFleet() *fleet {
 	f := newFleet(1)
@@ -54,14 +54,13 @@ func mixedFleet() *fleet {
 	return f
 }
 
-// width returns the difference between the maximum and minimum of an attribute.
+// width returns the expression for the difference between the maximum and minimum of an attribute.
 func width(attribute string) string {
 	values := "devices.map(d, d.attributes['mla.example.com']." + attribute + ")"
 	return values + ".max() - " + values + ".min()"
 }
 
-// Concurrent calls with one Cache get the answers of searches that share nothing. Together they do exactly the work of sequential
-// calls.
+// Concurrent calls with one Cache return the same results as separate searches, with exactly the work of sequential calls.
 func TestCacheIsForManyAtATime(t *testing.T) {
 	f := mixedFleet()
 	questions := f.questions()
@@ -90,7 +89,7 @@ func TestCacheIsForManyAtATime(t *testing.T) {
 	for round := range 3 {
 		shared := NewCache()
 		for _, expected := range []Stats{cold, warm} {
-			// Three allocators, like several profiles of a scheduler.
+			// Use three allocators, like a scheduler with several profiles.
 			allocators := []*Allocator{f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared)), f.allocator(t, 0, WithCache(shared))}
 			got := make([]response, len(questions))
 			order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(questions))
@@ -136,7 +135,7 @@ func minus(s, o Stats) Stats {
 	})
 }
 
-// An allocator without a Cache creates one that it does not share.
+// An allocator without the option WithCache creates a Cache that no other allocator uses.
 func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	s := rowOfThree()
 	a, b := s.allocator(t), s.allocator(t)
@@ -154,7 +153,7 @@ func TestAllocatorsHaveACacheOfTheirOwn(t *testing.T) {
 	require.Equal(t, a.Stats().TableEvaluations, b.Stats().TableEvaluations)
 }
 
-// Results that don't fit into a Cache any more are computed again.
+// If a Cache evicts results because it is full, the results are computed again.
 func TestCacheIsBounded(t *testing.T) {
 	const nodes, limit = 200, 64 << 10
 	f := newFleet(1)
@@ -185,8 +184,8 @@ func TestCacheIsBounded(t *testing.T) {
 	require.Greater(t, used, int64(2*limit), "there is too much for a small one")
 }
 
-// Refusals.Has is true if and only if Allocate refuses without a search. It is false at first, and always for claims without CEL
-// constraints.
+// Refusals.Has returns true if and only if Allocate returns a refusal without a search. It returns false before the first
+// search, and always for claims without CEL constraints.
 func TestRefusalsAreCachedRefusals(t *testing.T) {
 	f := mixedFleet()
 	a := f.allocator(t, 0, WithCache(NewCache()))
@@ -218,7 +217,7 @@ func TestRefusalsAreCachedRefusals(t *testing.T) {
 	require.Equal(t, warm, requireKnown(true))
 }
 
-// Refusals.Has creates no entries.
+// Refusals.Has does not create cache entries.
 func TestRefusalsLeaveNothingBehind(t *testing.T) {
 	f := mixedFleet()
 	cache := NewCache()
@@ -233,7 +232,7 @@ func TestRefusalsLeaveNothingBehind(t *testing.T) {
 	require.Zero(t, cache.Used())
 }
 
-// Nodes without slices share the empty inventory.
+// All nodes without slices share one empty inventory.
 func TestInventoriesOfNothing(t *testing.T) {
 	a := given(t, "devices 3 mla-# index=#").allocator(t)
 	none, err := a.planner.InventoryOf(newNode("another"))
@@ -244,7 +243,7 @@ func TestInventoriesOfNothing(t *testing.T) {
 	require.Same(t, none, other)
 }
 
-// A cached refusal equals the refusal of the search, and needs no search.
+// A cached refusal has the same error as the search that found it.
 func TestKnownRefusal(t *testing.T) {
 	tight := rowOfThree()
 	tight.InUse = []string{"mla-1", "mla-4"}
@@ -261,7 +260,7 @@ func TestKnownRefusal(t *testing.T) {
 	}
 }
 
-// changing is a lister whose class changes or disappears after a number of look-ups.
+// changing is a class lister. Its class changes or disappears after a number of look-ups.
 type changing struct {
 	classes
 	left          atomic.Int64
@@ -287,8 +286,7 @@ func newChanging(before, after *resourceapi.DeviceClass, left int64) *changing {
 	return c
 }
 
-// If a class changes and changes back, no wrong answer is cached. Each attempt sees one version of the class, and caches answers
-// for that version.
+// If a class changes and changes back, no wrong result is cached. Each attempt uses and caches one version of the class.
 func TestClassesThatChange(t *testing.T) {
 	s := rowOfThree()
 	before, after := classOf(driver), classOf(driver, index+" > 1")
@@ -296,7 +294,7 @@ func TestClassesThatChange(t *testing.T) {
 		before: {"mla=mla-0", "mla=mla-1", "mla=mla-2"},
 		after:  {"mla=mla-2", "mla=mla-3", "mla=mla-4"},
 	}
-	// ask searches on two nodes.
+	// ask allocates claims on two nodes with one allocator.
 	ask := func(cache *Cache, lister *changing) [][]string {
 		s.Slices = []*sliceBuilder{slice("1", ring(6)...), slice("2", ring(6)...).OnNode("node-2").Pool("pool-2", 1, 1)}
 		a := s.with(WithCache(cache)).allocator(t)
@@ -338,7 +336,7 @@ func TestClassesThatGo(t *testing.T) {
 	}
 }
 
-// A missing class may be created later.
+// An allocator fails while a class is missing. A new allocator uses a class that was created later.
 func TestClassesThatCome(t *testing.T) {
 	lister := classes{}
 	seen := &definition.Classes{DeviceClassLister: lister}

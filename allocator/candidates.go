@@ -14,18 +14,18 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Candidate is an object that a claim can choose as it chooses devices, although no driver publishes it: a node, for example.
+// Candidate is an object that a claim can select like a device although no driver publishes it, for example a node.
 type Candidate interface {
 	// Properties returns the attributes and capacities that selectors and expressions read. Their names are fully qualified, or
 	// belong to [device.NodeDriver].
 	Properties() (map[resourceapi.QualifiedName]resourceapi.DeviceAttribute, map[resourceapi.QualifiedName]resourceapi.DeviceCapacity)
 }
 
-// ChooseFrom chooses candidates instead of devices for the only claim of a problem. The slices of the problem are not used. It
-// returns the indices of the candidates in the order of the search, or nil if no set of candidates satisfies the claim.
+// ChooseFrom chooses from candidates instead of devices, for a problem with a single claim. It ignores the slices of the
+// problem. It returns the indices of the chosen candidates in the order of the search, or nil if no set satisfies the claim.
 func ChooseFrom[C Candidate](ctx context.Context, p Problem, candidates []C) (chosen []int, details Details, err error) {
-	// The search sees the candidates as devices of one pool that all nodes can reach. So the position of a device in the search is
-	// the index of the candidate.
+	// The search treats the candidates as devices of one pool that all nodes can reach. The position of a device in the search
+	// is then the index of its candidate.
 	pool := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{
 		Driver: device.NodeDriver, Pool: resourceapi.ResourcePool{Name: device.NodeDriver, ResourceSliceCount: 1}, AllNodes: ptr.To(true),
 		Devices: make([]resourceapi.Device, len(candidates)),

@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/allocator/internal/requests"
 )
 
-// AsksForTooMany reports whether a claim asks for more devices than a claim can have on any node. A request with allocationMode
-// All counts as 0 here, because it depends on the node.
+// AsksForTooMany reports whether a claim asks for more devices than a claim can have, on any node. A request with
+// allocationMode All counts as 0 devices, because its number depends on the node.
 func AsksForTooMany(claim *resourceapi.ResourceClaim) bool {
 	return requests.AsksForMore(claim, resourceapi.AllocationResultsMaxSize)
 }

@@ -36,7 +36,7 @@ func TestCountSetsOfNoClass(t *testing.T) {
 	require.ErrorContains(t, err, "2 devices of class none with constraint pair, node node-1: ")
 }
 
-// A device that two nodes can use is counted once. Counting leaves no device in use.
+// A device that two nodes can use is counted for one node only. Counting sets does not allocate their devices.
 func TestCountSetsForSeveralNodes(t *testing.T) {
 	a := given(t, "class shapes; define pair = $pairs; define any = true; slice s everywhere; devices 5 mla-# index=#").allocator(t)
 	nodes := []*v1.Node{newNode("a"), newNode("b")}
@@ -59,7 +59,7 @@ func TestCountSetsEnds(t *testing.T) {
 	require.ErrorIs(t, err, over.Err())
 }
 
-// All sets are listed, regardless of devices in use.
+// The list of sets also contains sets with devices in use.
 func TestListedSets(t *testing.T) {
 	s := given(t, "class shapes; define pair = $pairs; devices 8 mla-# index=#; allocated mla-0")
 	a := s.allocator(t)
@@ -71,7 +71,7 @@ func TestListedSets(t *testing.T) {
 	require.Equal(t, [][]int{{0, 1}, {2, 3}, {4, 5}, {6, 7}}, found.Positions())
 }
 
-// mostDisjoint tries all combinations.
+// mostDisjoint returns the maximum number of disjoint sets without taken devices. It tries all combinations.
 func mostDisjoint(sets [][]int, taken map[int]bool) int {
 	most := 0
 	for i, set := range sets {
@@ -133,7 +133,7 @@ func TestCountSetsSameAsTryingAll(t *testing.T) {
 	cases.Until(t, cases.Of(50, 1000), func() bool { return severalSets > 0 }, check)
 }
 
-// layout determines the devices of a machine in use.
+// layout determines which devices of a machine are in use.
 type layout struct {
 	name  string
 	inUse func(i int) bool
@@ -156,7 +156,7 @@ func layouts() []layout {
 	return result
 }
 
-// asking returns the claim for an expression on a machine with a layout.
+// asking returns the scenario of a claim with the expression, on the expression's machine with the devices of l in use.
 func asking(e corpus.Expression, l layout) scenario {
 	s := scenario{fixture.Scenario{Options: []option{WithCostBudget(5_000_000), WithStepBudget(100_000)}}}
 	wanted := claim("c")
@@ -178,13 +178,13 @@ func asking(e corpus.Expression, l layout) scenario {
 	return s
 }
 
-// unanswered lists the expressions that may exhaust the budgets of the search.
+// unanswered maps expressions whose search may exhaust its budget to the reason.
 var unanswered = map[string]string{
 	"rack: differences of neighbours": "values of neighbours in the order of the set, in a list",
 }
 
-// Expressions that users write for real machines are decided within the budgets of the plugin. The cache is empty, and any
-// devices may be in use.
+// For expressions that users write for real machines, the search ends within the plugin's default budgets. The cache is empty,
+// and different devices are in use.
 func TestAskedIsAnswered(t *testing.T) {
 	steps := make(map[string]int64)
 	for i, e := range corpus.Asked() {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Objects that no API server sends, or that only a newer API server sends, cause an error and no panic.
+// An object that no API server or only a newer API server sends causes an error instead of a panic.
 func TestUnknownKinds(t *testing.T) {
 	for message, change := range map[string]func(scenario){
 		"claim default/c, constraint #1: empty constraint (unsupported constraint type?)": func(s scenario) {
@@ -53,7 +53,7 @@ func TestCheckConstraints(t *testing.T) {
 	require.NoError(t, s.allocator(t).CheckConstraints(claims))
 }
 
-// asked counts the look-ups of classes.
+// asked is a class lister that counts look-ups.
 type asked struct {
 	structured.DeviceClassLister
 	mutex sync.Mutex
@@ -67,7 +67,7 @@ func (a *asked) Get(name string) (*resourceapi.DeviceClass, error) {
 	return a.DeviceClassLister.Get(name)
 }
 
-// compilations counts the expressions that an environment compiles.
+// compilations is an Observer that counts the expressions that an environment compiles.
 type compilations struct {
 	cel.Observer
 	mutex sync.Mutex
@@ -82,7 +82,7 @@ func (c *compilations) ObserveCompilation(string, bool, error) {
 
 func (c *compilations) ObserveEvaluation(string, uint64, error) {}
 
-// A pod is tried on many nodes. Its definitions are looked up and compiled once, even if that fails.
+// The scheduler tries a pod on many nodes. Its definitions are looked up and compiled once, even if that fails.
 func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	seen := &compilations{}
 	s := given(t, "class vendor; define any = true; class broken; define none = (; devices 2 mla-# index=#; claim c; want x 1 class=vendor; cel any")
@@ -108,7 +108,7 @@ func TestDefinitionsAreRememberedPerClaim(t *testing.T) {
 	require.False(t, remembered, "claims without CEL constraints would pile up")
 }
 
-// Claims for extended resources are created for each node. Equal claims are resolved once.
+// The scheduler creates claims for extended resources anew for each node. Equal claims are resolved once.
 func TestClaimsForOneNode(t *testing.T) {
 	s := given(t, "class mla.example.com; define row default = $row; devices 6 mla-# index=#; allocated mla-1")
 	a := s.allocator(t)
@@ -135,7 +135,7 @@ func TestClaimsForOneNode(t *testing.T) {
 	a.planner.ResolvedClaims.ByClaim.Range(func(any, any) bool { t.Fatal("claims for one node would pile up"); return false })
 }
 
-// A default constraint means the same as a reference to its definition from a constraint that covers only the request.
+// A default constraint has the same effect as a constraint that refers to its definition and covers only the request.
 func TestDefaultsAreReferences(t *testing.T) {
 	expressions := []string{"$row", "$indices.sum() % 3 == 0", "devices.exists(d, $at.index == 2)", "devices.size() != 3"}
 	found, none := 0, 0
@@ -168,7 +168,7 @@ func TestDefaultsAreReferences(t *testing.T) {
 	require.Positive(t, min(found, none), "the generator has lost a case")
 }
 
-// A scheduling cycle decodes and compiles nothing of a prepared claim.
+// For a prepared claim, a search decodes and compiles nothing.
 func TestSearchesReadNothingThatWasPrepared(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -196,7 +196,7 @@ func names(ids []structured.DeviceID) []string {
 	return result
 }
 
-// The devices of a request don't depend on other requests. A device is left out if a selector fails for it.
+// RequestDevices returns the devices for a request regardless of other requests, without devices that a selector fails for.
 func TestRequestDevices(t *testing.T) {
 	s := given(t, `device a index=0; device b index=1; device none; device tainted index=3 +taint=NoSchedule; allocated b
 claim c; want x 3; want y 1 if $device.index < 3`)

@@ -15,20 +15,20 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// These types describe an Allocate call: its work and the values of preferences.
+// These types describe the outcome of an Allocate call in addition to the devices.
 type (
 	// Details holds the information that [Allocator.AllocateWithDetails] returns in addition to results.
 	Details = answer.Details
 	// Stats counts the work of one Allocate call, or of all calls of an [Allocator].
 	Stats = answer.Stats
-	// PreferenceOutcome is the quality of a set chosen by preferences: proven to be the best, or the best found.
+	// PreferenceOutcome is the quality of the chosen set: proven to be the best, or the best that was found.
 	PreferenceOutcome = answer.Outcome
 	// PreferenceValue is the value of a preference for the chosen devices.
 	PreferenceValue = answer.Value
-	// ShapeLoss holds the number of sets of a [Shape] that the chosen devices make unavailable, and the number that remain.
+	// ShapeLoss counts the sets of a [Shape] that the chosen devices make unavailable, and the sets that remain.
 	ShapeLoss = answer.Loss
-	// EvaluationError is the error of claims that don't fit a node because a CEL constraint failed on its devices. Only
-	// constraints whose failures concern the node produce it. It is returned with [WithReasons].
+	// EvaluationError is returned if the claims don't fit on a node because a CEL constraint failed on the node's devices. Only
+	// constraints whose failure policy excludes just the node cause this error. It requires the option [WithReasons].
 	EvaluationError = answer.Error
 )
 
@@ -40,7 +40,7 @@ const (
 	PreferenceBestFound = answer.BestFound
 )
 
-// DescribeValue returns the text of [PreferenceValue.String] for copies of its fields.
+// DescribeValue returns the text that [PreferenceValue.String] returns for a PreferenceValue with this value and these losses.
 func DescribeValue(value int64, losses []ShapeLoss) string {
 	return answer.DescribeValue(value, losses)
 }
@@ -55,7 +55,7 @@ const (
 	MaxShapesOfClass = shape.MaxOfClass
 )
 
-// ShapesOf returns the shapes of the sets in a claim that must satisfy constraints of its classes.
+// ShapesOf returns the shapes that a claim asks for: its sets that must satisfy constraints of its classes.
 func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
 	return shape.Of(claim, classes)
 }
@@ -63,21 +63,20 @@ func ShapesOf(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []
 // MostAsked returns the shapes that claims ask for most, the most frequent first. [WithShapes] takes the result.
 func MostAsked(counts map[Shape]int) []Shape { return shape.MostAsked(counts) }
 
-// AskedFrequency returns the order of magnitude of a number of claims for a shape. MostAsked uses only this.
+// AskedFrequency returns the order of magnitude of the number of claims for a shape. MostAsked compares only this order.
 func AskedFrequency(count int) int { return shape.AskedFrequency(count) }
 
-// UsualShapes returns the shapes to use for a constraint until claims ask for it, most devices first.
+// UsualShapes returns default shapes for a constraint that no claim asks for yet, in descending order of devices.
 func UsualShapes(class, constraint string) []Shape { return shape.Usual(class, constraint) }
 
 // SetCount is the number of sets of a shape that can be allocated at the same time.
 type SetCount = setcount.Count
 
-// CountSets returns, for each node, the number of claims for exactly this shape that would get devices there at the same time. A
-// device that several nodes can use counts for the first of them. Tolerations of taints, admin access and sharing of devices are
-// ignored.
+// CountSets returns, for each node, the number of claims for exactly this shape that could be allocated there at the same time.
+// If several nodes can use a device, it counts for the first of them. CountSets ignores tolerations, admin access and sharing.
 //
-// The work is limited for each node, for all nodes, and by the [WithAttemptBudget] if there is one. If more sets may exist,
-// IsMost of the SetCount is false. The error concerns the shape, the slices of a node or the context.
+// The work is limited for each node, for all nodes, and by the budget of [WithAttemptBudget] if that option is set. If the
+// limit was reached and more sets may exist, IsMost is false. An error concerns the shape, slices or the context.
 func (a *Allocator) CountSets(ctx context.Context, nodes []*v1.Node, of Shape) ([]SetCount, error) {
 	return setcount.On(ctx, a.planner, nodes, of)
 }

@@ -14,11 +14,10 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// RequestDevices holds the devices of a node for a request, regardless of other requests and constraints.
+// RequestDevices lists the devices of a node for one request, as if there were no other requests and constraints.
 type RequestDevices = search.RequestDevices
 
-// RequestDevices examines all devices of the node for each request of the claims, in order. [Allocator.Allocate] would return the
-// same errors.
+// RequestDevices examines all devices of the node for each request, in order. It fails with the errors of [Allocator.Allocate].
 func (a *Allocator) RequestDevices(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]RequestDevices, error) {
 	on, err := a.planner.PlanFor(claims).On(node)
 	if err != nil {
@@ -50,25 +49,25 @@ func (a *Allocator) NodeDevices(node *v1.Node) ([]structured.DeviceID, error) {
 	return ids, nil
 }
 
-// HasPlainDevices reports whether the slices of a node hold nothing but attributes and capacities of devices, and its pools are
-// usable. Each such device is allocated as a whole and independently of others.
+// HasPlainDevices reports whether each device of a node is allocated as a whole and independently of other devices. For that,
+// the slices must have only devices with attributes and capacities, and the pools must be complete and valid.
 func (a *Allocator) HasPlainDevices(node *v1.Node) bool {
 	has, err := a.planner.InventoryOf(node)
 	return err == nil && has.IsPlain
 }
 
-// BrokenPool is an incomplete or invalid pool of a node. The allocator uses none of its devices.
+// BrokenPool describes an incomplete or invalid pool of a node. The allocator uses no device of such a pool.
 type BrokenPool struct {
 	Driver, Name string
 	Generation   int64
-	// Published is the number of slices of the generation.
+	// Published is the number of slices with the pool's latest generation.
 	Published int
-	// Invalid says why the pool is invalid. If it is empty, slices are missing.
+	// Invalid is the reason why the pool is invalid. It is empty if the pool is incomplete because slices are missing.
 	Invalid string
 }
 
-// BrokenPools returns the broken pools of a node, by driver and name. If node selection fails it returns nil, because
-// [Allocator.Allocate] returns that error.
+// BrokenPools returns the incomplete and invalid pools of a node, sorted by driver and name. It returns nil if a node selector
+// of a slice can't be evaluated, because [Allocator.Allocate] returns that error.
 func BrokenPools(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) []BrokenPool {
 	pools, _, err := inventory.Gather(features, node, all, all)
 	if err != nil {

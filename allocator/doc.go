@@ -2,113 +2,114 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package allocator finds devices for resource claims on one node, like [k8s.io/dynamic-resource-allocation/structured]. In
-// addition it supports CEL device constraints: a constraint is one expression over the whole set of devices that requests get
-// (KEP-5254).
+// addition it supports CEL device constraints (KEP-5254). Such a constraint is an expression over all devices of its requests.
 //
 //	a, err := allocator.NewAllocator(ctx, features, state, classes, slices, celCache)
 //	results, err := a.Allocate(ctx, node, claims)
 //
-// An [Allocator] is made for one scheduling attempt and then used for any number of nodes, concurrently. The package has no
+// An [Allocator] is made for one scheduling attempt and then used for any number of nodes, concurrently. The package uses no
 // clock, calls no API and starts no goroutines, so that schedulers and autoscalers can embed it.
 //
 // # The promise
 //
-// For claims without CEL constraints the answer equals upstream's: the same devices, configuration and node selector, or a
-// refusal. For claims with CEL constraints the answer equals that of an exhaustive search. That is the first set in upstream's
-// order that satisfies all constraints, a refusal if no set does, or the first error that the search meets.
+// For claims without CEL constraints, the result equals upstream's result: the same devices, configuration and node selector,
+// or a refusal. For claims with CEL constraints, it equals the result of an exhaustive search. This is the first set in
+// upstream's order that satisfies all constraints, a refusal if no set does, or the first error that the search meets.
 //
 // # Tour
 //
 // Below this package, each package imports only packages earlier in this list:
 //
-//   - A candidate is a device of a node, numbered in the order of the search: pools by driver and name, their slices by name,
-//     devices as in the slice (package inventory). Package availability tracks how much of each candidate is left by former
-//     allocations and by the current search: devices, counters, shares of capacity.
-//   - A request asks for a number of candidates, or for all that match. It is a request of the claim or one of its alternatives
-//     (package requests). Its selectors judge a candidate when the search reaches it (package selection).
-//   - A constraint gets each candidate that the search takes or gives back, as a stack (package constraint). A constraint that
-//     compares attributes refuses a device that belongs to no solution with the devices already taken.
-//   - Package budget limits the search, package shape describes sets that other claims may ask for, and package answer holds the
-//     result.
+//   - A candidate is a device of a node. Candidates are numbered in the order of the search: pools by driver and name, the
+//     slices of a pool by name, and devices as in the slice (package inventory). Package availability tracks how much of each
+//     candidate is available after earlier allocations and the current search: devices, counters, shares of capacity.
+//   - A request asks for a number of candidates, or for all matching candidates. It is a request of the claim or one of its
+//     alternatives (package requests). Its selectors are evaluated for a candidate when the search reaches the candidate
+//     (package selection).
+//   - A constraint gets each candidate that the search takes or gives back (package constraint). A constraint that compares
+//     attributes refuses a device if no solution contains it together with the devices already taken.
+//   - Package budget limits the search, package shape describes sets that other claims may ask for, and package answer holds
+//     the result.
 //   - A definition is a compiled CEL constraint or preference of a claim or its classes (package definition).
-//   - A plan is made once for the claims of a pod. It holds their read set, which is the attributes that they read, and their
-//     content, which is everything that an answer depends on. On a node the plan has a view: for each device, the properties
-//     that expressions with that read set can read. Package plan also has the cache. It stores the analysis of an expression,
-//     the tables of an expression and a view, and answers.
-//   - The search yields solutions in order (package search). A CEL constraint judges only complete sets: two devices that are not
-//     neighbours may become connected by a third. A pruner cuts branches for the constraint: package cel/device/bound finds
-//     devices that may come next, and devices that must.
-//   - An objective chooses among solutions (package objective): branch and bound goes from the first solution, the incumbent, to
-//     solutions with greater values, until no greater value exists.
+//   - A plan is made once for the claims of a pod (package plan). It holds their read set, which is the set of attributes that
+//     they read, and their content, which is everything in the claims that the result depends on. On a node the plan has a
+//     view: for each device, the properties that expressions with this read set can read. Package plan also has the cache. The
+//     cache stores analyses of expressions, tables of an expression for a view, and results.
+//   - The search yields solutions in order (package search). A CEL constraint judges only complete sets, because a third device
+//     may connect two devices that are not neighbors. A pruner cuts branches for the constraint: package cel/device/bound finds
+//     the devices that may come next, and the devices that must.
+//   - An objective chooses among solutions by branch and bound (package objective). It goes from the first solution, the
+//     incumbent, to solutions with greater values, until no greater value exists.
 //
-// AllocateWithDetails makes or reuses the plan and applies it to the node. If the cache has the answer, the call ends there.
-// Otherwise it sets up a search, which reads and checks requests and constraints in order. The first solution, or the reason why
-// there is no solution, is cached and returned.
+// AllocateWithDetails makes or reuses the plan and applies it to the node. If the cache has the result, the call returns it.
+// Otherwise the call sets up a search, which reads and checks requests and constraints in order. The first solution, or the
+// reason why there is no solution, is cached and returned.
 //
-// Within a request devices are taken in ascending order, so each set is tried once: 6 free devices have 15 sets of 4, not 360
-// sequences. The search chooses the first alternative of a request that leads to a solution. The first complete solution is the
-// answer.
+// The search takes the devices of a request in ascending order, so it tries each set once: 6 free devices have 15 sets of 4
+// devices, but 360 sequences. The search chooses the first alternative of a request that leads to a solution. Without
+// preferences, the first complete solution is the result.
 //
 // # To add a kind of constraint
 //
-// Write it in package constraint, as a [constraint.Constraint], and have constraint.New make it. If it can bound the number of
-// devices of a list that it would accept, implement [constraint.Bounding] too, and lookahead uses the bound. A constraint may
-// read attributes, capacities and drivers, because views have these. Add the attributes to Planner.readByDefinitions of package
-// plan; a constraint that is missing there counts as reading all attributes. If the constraint reads names or pools of devices,
-// ClaimContent of package definition must return false. Otherwise the constraint gets cached answers of other nodes.
+// Implement [constraint.Constraint] in package constraint, and make constraint.New return the new type. If the constraint can
+// bound how many of some devices it would accept, implement [constraint.Bounding] too, so that lookahead uses the bound. A
+// constraint may read attributes, capacities and drivers, because views contain them. Add the attributes to
+// Planner.readByDefinitions in package plan. A constraint that is missing there counts as reading all attributes. If the
+// constraint reads names or pools of devices, ClaimContent in package definition must return false. Otherwise the constraint
+// gets cached results of other nodes.
 //
-// Add it to the random scenarios of random_test.go, which have only one pool. Package scenario of allocator/conformance draws it,
-// in the profiles that are not compared with upstream, and the brute force there must implement it. Test two nodes with one Cache
-// that differ in everything the constraint reads.
+// Add the constraint to the random scenarios of random_test.go, which have only one pool. Make package scenario of
+// allocator/conformance draw it in the profiles that are not compared with upstream, and implement it in package bruteforce.
+// Test two nodes with one Cache that differ in everything that the constraint reads.
 //
 // # To add an objective
 //
-// Write a function of package objective, like keepwhole.go, and have newPolicyObjective make it. It is a constraint as well: for
-// a complete set its Add stores the value in the goal and accepts only values above the floor. For a partial set it may refuse a
-// device if no completion has a greater value, but only if the search permits cuts. Add everything besides the claim that the
-// value depends on to withPreferences of package plan; otherwise the cache returns answers of other claims. Test it against all
-// sets ([WithExhaustiveSearch]), and with one Cache on two nodes that differ in everything it reads, including the pools of their
-// slices.
+// Write an objective function in package objective, like keepwhole.go, and make newPolicyObjective return it. It is also a
+// constraint: for a complete set, Add stores the value in the goal and accepts only values above the floor. For a partial set,
+// Add may refuse a device if no completion has a greater value and the search permits cuts. Add everything besides the claim
+// that the value depends on to withPreferences in package plan. Otherwise the cache returns results of other claims. Test the
+// objective against all sets ([WithExhaustiveSearch]), and with one Cache on two nodes that differ in everything that the
+// objective reads, including the pools of their slices.
 //
 // # Reading the expression
 //
-// The structure of an expression gives more information than its verdict. Take the grid of KEP-5254: four devices, each with two
-// neighbours among them:
+// The structure of an expression gives more information than its value. For example, the grid of KEP-5254 has four devices, and
+// each device has two neighbors among them:
 //
 //	devices.all(d, devices.filter(o, d != o && adjacent(d, o)).size() >= 2)
 //
-// Package cel/device/bound asks CEL for the rows and columns of the devices, once for each device. From them it makes a table of
-// adjacent(d, o): a set of bits with the neighbours of each device. Let S be the chosen devices, D their domain and r the number
-// of devices still to find. The count for a device d is at least the number of its neighbours in S. It exceeds that by at most
-// the smaller of r and its neighbours in D. If this upper bound is below two for any d in S, the conjunct is false for every
-// completion, and so is the expression. The same counts give
+// Package cel/device/bound evaluates the rows and columns of the devices with CEL, once for each device. From them it makes a
+// table of adjacent(d, o): a bitset with the neighbors of each device. Let S be the chosen devices, D their domain and r the
+// number of devices still to find. For a device d, let s be the number of its neighbors in S, and t the number of its neighbors
+// in D. Every completion contains at least s and at most s + min(r, t) neighbors of d. If this upper bound is below two for
+// some d in S, the conjunct is false for every completion, and so is the expression. The same counts show two kinds of devices:
 //
-//   - infeasible devices: a device of D with fewer than two neighbours in S and D. If a d needs all r remaining devices, a device
-//     that is no neighbour of it is infeasible, too;
-//   - forced devices: if a d in S has no more neighbours in D than it lacks, every completion contains these. They count as
-//     chosen from then on, and more may follow.
+//   - Infeasible devices belong to no satisfactory completion. A device of D with fewer than two neighbors in S and D is
+//     infeasible. If some d in S needs all r remaining devices, every device that is not a neighbor of d is infeasible, too.
+//   - Forced devices belong to every satisfactory completion. If some d in S needs all its neighbors in D, these neighbors are
+//     forced. They then count as chosen, which may force more devices.
 //
 // On an 8x8 mesh of free devices, in rows of eight, the search takes these steps:
 //
-//   - {}: every device has two neighbours. Nothing is infeasible.
-//   - {0}: devices are taken in ascending order, so 1 and 8 are the only possible neighbours of 0, and both are forced. 1 lacks
-//     one more neighbour, 2 or 9; 8 lacks one more, 9 or 16. One device remains to be found, so it is 9: the only completion is
-//     {0, 1, 8, 9}.
-//   - {0, 1}, {0, 1, 8}, {0, 1, 8, 9}: no other choice exists. The counts of the complete set are exact, two for each device, so
-//     the expression is true without an evaluation.
+//   - {}: every device has two neighbors. No device is infeasible.
+//   - {0}: devices are taken in ascending order, so 1 and 8 are the only possible neighbors of 0, and both are forced. Device 1
+//     needs one more neighbor, 2 or 9. Device 8 needs one more neighbor, 9 or 16. Only one device remains to be found, so it is
+//     9: the only completion is {0, 1, 8, 9}.
+//   - {0, 1}, {0, 1, 8}, {0, 1, 8, 9}: no other choice exists. The counts of the complete set are exact, two for each device,
+//     so the bounds prove the expression without an evaluation.
 //
-// The search takes six steps and evaluates none of the 635,376 sets. It may skip only certain work: sets that CEL would have
-// refused, and the evaluation of a set that CEL would have accepted. If a conjunct can't be read or may fail, CEL evaluates the
-// whole expression for the set. If the result is false, the search continues with {1}. pruner.go of package search says when a
-// branch may be cut, and why the answer still equals that of the exhaustive search.
+// The search takes six steps and evaluates none of the 635,376 sets. It may skip only sets that CEL would refuse, and
+// evaluations of sets that CEL would accept. If a conjunct can't be analyzed or may fail, CEL evaluates the whole expression
+// for the set. If the result is false, the search continues with {1}. pruner.go in package search describes when a branch may
+// be cut, and why the result still equals the result of the exhaustive search.
 //
-// # Errors, and looking ahead
+// # Errors and lookahead
 //
-// Selectors are evaluated as late as possible: only for free devices that the search reaches. A selector that fails for a device
-// at the end of the list does no harm to claims that get devices from its beginning.
+// Selectors are evaluated as late as possible: only for free devices that the search reaches. So a selector that fails for a
+// device at the end of the list does not affect claims that get devices from its beginning.
 //
-// After the search gives back its first device, it looks ahead. It cuts a branch only if nothing in the branch remains to be
-// evaluated, so that it misses no error.
+// After the search has given back a device for the first time, it looks ahead. It cuts a branch only if the branch evaluates
+// nothing more, so that the cut hides no error.
 //
-// Taking a device pushes it on a stack. Giving it back pops it and restores the exact state before.
+// Taking a device pushes it on a stack. Giving the device back pops it and restores the exact state before.
 package allocator

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Allocation is a possible allocation for claims on a node.
+// Allocation is one of the possible allocations for claims on a node.
 type Allocation struct {
 	// Results has one entry for each claim.
 	Results []resourceapi.AllocationResult
@@ -32,10 +32,10 @@ type AllocatedDevice struct {
 	Slice *resourceapi.ResourceSlice
 }
 
-// AllocateEach calls yield for each allocation that the claims may get on the node, in the order of the search. Preferences are
-// ignored; without them the first allocation is the result of Allocate. If allocations differ only in devices that are equal in
-// the attributes in read and in everything that the claims read, AllocateEach yields the first and may skip the others. It returns
-// the error of Allocate after the last allocation.
+// AllocateEach calls yield for each possible allocation of the claims on the node, in the order of the search, until yield
+// returns false. It ignores preferences. Without preferences the first allocation is the result of Allocate. If several
+// allocations differ only in devices that are equal in read and in everything that the claims read, AllocateEach may yield only
+// the first of them. After the last allocation it returns the error of Allocate, or nil.
 func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim, read device.ReadSet, yield func(Allocation) bool) error {
 	p := a.planner.PlanFor(claims).Reading(view.NewReadSet(read))
 	on, err := p.On(node)
@@ -74,7 +74,7 @@ func (a *Allocator) AllocateEach(ctx context.Context, node *v1.Node, claims []*r
 	}
 }
 
-// IsFree reports whether no other claim has exclusive use of a device of the results.
+// IsFree reports whether no device in the results is exclusively allocated to another claim.
 func (a *Allocator) IsFree(results []resourceapi.AllocationResult) bool {
 	return !slices.ContainsFunc(results, func(r resourceapi.AllocationResult) bool {
 		return slices.ContainsFunc(r.Devices.Results, func(d resourceapi.DeviceRequestAllocationResult) bool {

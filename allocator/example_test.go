@@ -42,7 +42,7 @@ spec:
             devices.map(d, d.attributes['mla.example.com'].index).min() == 3
 `
 
-// oneClass is a lister for a cluster with one device class.
+// oneClass is a class lister for a cluster with one device class.
 type oneClass struct{ *resourceapi.DeviceClass }
 
 func (c oneClass) Get(string) (*resourceapi.DeviceClass, error) { return c.DeviceClass, nil }
@@ -51,7 +51,7 @@ func (c oneClass) List() ([]*resourceapi.DeviceClass, error) {
 	return []*resourceapi.DeviceClass{c.DeviceClass}, nil
 }
 
-// A node has a ring of eight accelerators, and the second one is in use.
+// A node has a ring of eight accelerators. The second accelerator is in use.
 func Example() {
 	ring := &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "ring"},
@@ -101,8 +101,7 @@ func Example() {
 	// 0 sets evaluated, 1 proven
 }
 
-// A scheduler or autoscaler that creates an allocator for each attempt replaces one line. All uses of the allocator stay the
-// same.
+// A scheduler or autoscaler that creates an allocator for each attempt replaces one line. All uses stay the same.
 func ExampleNewAllocator() {
 	ctx := context.Background()
 	var (

@@ -22,16 +22,18 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// The search is compared with the exhaustive search. A case is one answer for the claims of a pod on a node.
+// These tests compare the search with the exhaustive search. A case is the result for the claims of one pod on one node.
 //
-// Compiling an expression takes as long as evaluating it on about fifty sets, so cases come in fleets. A fleet has a few
-// expressions, a few pods whose claims use them, a few nodes, and one or two scheduling cycles with different devices in use.
-// Fleets also show that answers don't depend on earlier calls of the allocator or of others with the same cache.
+// Compiling an expression takes as long as evaluating it on about fifty sets, so each random fleet has many cases. A fleet has
+// a few expressions, a few pods whose claims use them, a few nodes, and one or two scheduling cycles with different devices in
+// use. Fleets also show that results don't depend on earlier calls of the allocator, or of other allocators with the same
+// cache.
 
-// randomCases returns the number of cases. Three of eight use expressions of the corpus, the others random expressions.
+// randomCases returns the number of cases. Three of eight use expressions of the corpus, the others random ones.
 func randomCases() int { return cases.Of(10_000, 200_000) }
 
-// tally counts cases, to detect generators that produce too few interesting ones. A case is interesting if devices were skipped.
+// tally counts cases by outcome. The tests use it to detect generators that produce too few interesting cases. The fields with
+// cut count the cases where the search skipped devices.
 type tally struct{ cases, found, none, failed, cut, cutAndFound, cutAndNone, cutAndFailed int }
 
 func (s *tally) enter(a response, cuts int64) {
@@ -65,9 +67,9 @@ func (s *tally) add(o tally) {
 	s.cutAndFailed += o.cutAndFailed
 }
 
-// Bounds change only the numbers of steps and evaluations. Devices and errors with their text are equal.
+// The search returns the same devices and errors as the exhaustive search. Only the numbers of steps and evaluations differ.
 func TestSameAsExhaustive(t *testing.T) {
-	// Most allocated memory soon becomes garbage.
+	// Most allocated memory soon becomes garbage, so collect it less often.
 	percent := debug.SetGCPercent(400)
 	t.Cleanup(func() { debug.SetGCPercent(percent) })
 	for _, kind := range []struct {
@@ -114,7 +116,7 @@ func TestSameAsExhaustive(t *testing.T) {
 	}
 }
 
-// sameAsExhaustive compares at least n cases.
+// sameAsExhaustive compares both searches for at least n cases.
 func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -127,11 +129,11 @@ func sameAsExhaustive(t *testing.T, n int, draw func(*rapid.T) *fleet) tally {
 	return seen
 }
 
-// FuzzSameAsExhaustive is TestSameAsExhaustive without a limit on the time.
+// FuzzSameAsExhaustive makes the comparison of TestSameAsExhaustive for as long as the fuzzer runs.
 func FuzzSameAsExhaustive(f *testing.F) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(f, err)
-	// A fleet needs some thousand draws of eight bytes. Shorter inputs are skipped, so the fuzzer starts from long ones.
+	// Drawing a fleet uses some thousand values of eight bytes. Shorter inputs are skipped, so the fuzzer starts with long inputs.
 	for seed := range byte(8) {
 		input := make([]byte, 32<<10)
 		_, _ = rand.NewChaCha8([32]byte{seed}).Read(input) // never fails
@@ -145,15 +147,16 @@ func FuzzSameAsExhaustive(f *testing.F) {
 	})
 }
 
-// comparison compares the two searches for a fleet.
+// comparison compares the search with the exhaustive search for one fleet.
 type comparison struct {
 	*fleet
 	t  testing.TB
 	rt *rapid.T
-	// environment compiles for one fleet at a time. Otherwise it would evict expressions, and their results would have to be
-	// computed again.
+	// environment compiles the expressions of one fleet at a time. A shared environment would evict expressions of other
+	// fleets, and their results would be computed again.
 	environment *device.Environment
-	// want holds the answers of the exhaustive search, got the first answers of the other search, both by cycle and question.
+	// want holds the results of the exhaustive search. got holds the first results of the search under test. Both are by cycle and
+	// question.
 	want, got [][]response
 }
 
@@ -168,12 +171,12 @@ func compareFleet(t testing.TB, rt *rapid.T, f *fleet, environment *device.Envir
 	c.compareAgain(shared, stats)
 }
 
-// search returns the allocator under test, with everything that allocators share.
+// search returns the allocator under test, with the environment and the cache that allocators of a scheduler share.
 func (c *comparison) search(cycle int, shared *Cache) *Allocator {
 	return c.allocator(c.t, cycle, WithEnvironment(c.environment), WithCache(shared))
 }
 
-// compare runs both searches for all questions of a cycle.
+// compare runs both searches for all questions of a cycle and compares the results.
 func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
 	reference, a := c.allocator(c.t, cycle, WithEnvironment(c.environment), WithExhaustiveSearch()), c.search(cycle, shared)
 	for i, q := range c.questions() {
@@ -191,7 +194,7 @@ func (c *comparison) compare(cycle int, shared *Cache, seen *tally) Stats {
 	return a.Stats()
 }
 
-// check compares an answer with the exhaustive search, except for the reason why claims don't fit.
+// check compares a result with the result of the exhaustive search. It ignores the reason why claims don't fit.
 func (c *comparison) check(cycle, i int, q question, got response) {
 	c.checkSame("-exhaustive, +search", cycle, q, c.want[cycle][i], got.withoutReason())
 }
@@ -205,7 +208,7 @@ func (c *comparison) checkSame(title string, cycle int, q question, want, got re
 	}
 }
 
-// compareAgain repeats the questions in another way.
+// compareAgain repeats all questions in a random way: with a new cache, a warm cache, another order, or concurrently.
 func (c *comparison) compareAgain(shared *Cache, stats []Stats) {
 	switch kind := rapid.SampledFrom([]string{"same", "shuffled", "concurrent", "warm", "alone"}).Draw(c.rt, "again"); kind {
 	case "same":
@@ -223,7 +226,7 @@ func (c *comparison) compareAgain(shared *Cache, stats []Stats) {
 	}
 }
 
-// inTheSameWay repeats the questions with a new cache. All counts and even the reasons must be equal.
+// inTheSameWay repeats the questions with a new cache. The results, the reasons and the counts of work must not change.
 func (c *comparison) inTheSameWay(stats []Stats) {
 	shared := NewCache()
 	for cycle := range c.cycles {
@@ -235,7 +238,7 @@ func (c *comparison) inTheSameWay(stats []Stats) {
 	}
 }
 
-// inOrder repeats the questions with a warm cache.
+// inOrder repeats the questions in order with a warm cache.
 func (c *comparison) inOrder(shared *Cache) {
 	for cycle := range c.cycles {
 		a := c.search(cycle, shared)
@@ -259,7 +262,7 @@ func (c *comparison) inAnyOrder(shared *Cache) {
 	}
 }
 
-// concurrently asks each question in its own goroutine, like the scheduler's Filter.
+// concurrently asks each question in its own goroutine, as the scheduler's Filter does.
 func (c *comparison) concurrently(shared *Cache) {
 	for cycle := range c.cycles {
 		a := c.search(cycle, shared)
@@ -284,7 +287,7 @@ func (c *comparison) concurrently(shared *Cache) {
 	}
 }
 
-// alone uses a new allocator without a shared cache for every question.
+// alone asks every question of a new allocator without a shared cache.
 func (c *comparison) alone() {
 	for cycle := range c.cycles {
 		for i, q := range c.questions() {

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// randomlyRead holds the attributes that random expressions read. [describe] sets them.
+// randomlyRead lists the attributes that random expressions read. [describe] sets them on devices.
 var randomlyRead = randomexpr.Attributes{
 	Domain: driver, Ints: []string{"weight", "rank"}, String: "letter",
 	Strings: "letters", Version: "firmware", Bool: "healthy", Capacity: "size", Drivers: []string{driver, otherDriver},
@@ -25,8 +25,8 @@ var randomlyRead = randomexpr.Attributes{
 
 const otherDriver = "nic.example.com"
 
-// describe sets the attributes that random expressions read. Sometimes one is missing or has another type. Not all devices get
-// capacities, because the search handles devices with and without capacities differently.
+// describe sets the attributes that random expressions read. Sometimes an attribute is missing or has another type. Some
+// devices get no capacities, because the search handles devices with and without capacities differently.
 func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
 	set := func(name string, value any) {
@@ -57,7 +57,7 @@ func describe(t *rapid.T, d *resourceapi.Device, capacity bool) {
 	}
 }
 
-// randomFleet returns a fleet whose claims have random expressions.
+// randomFleet draws a fleet whose claims have random expressions.
 func randomFleet(t *rapid.T) *fleet {
 	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
 	f.listAttributes = oneIn(t, 4, "list attributes")
@@ -85,7 +85,7 @@ func randomFleet(t *rapid.T) *fleet {
 	return f
 }
 
-// twinExpressions holds expressions that read the properties that [alter] changes.
+// twinExpressions holds expressions that read the properties of devices that [alter] changes.
 var twinExpressions = []string{
 	"devices.map(d, d.capacity['mla.example.com'].size.asInteger() / 1073741824).sum() % 3 == 0",
 	"devices.all(d, devices.exists(o, d != o && d.capacity['mla.example.com'].size == o.capacity['mla.example.com'].size))",
@@ -96,7 +96,7 @@ var twinExpressions = []string{
 	"devices.map(d, d.attributes['mla.example.com'].rank).sum() % 2 == 0",
 }
 
-// addTwins adds nodes that differ in at most one property.
+// addTwins adds a node and copies of it. Each copy differs from the original in at most one property.
 func addTwins(t *rapid.T, f *fleet) {
 	original := plainNode(t)
 	f.addScenario(original)
@@ -107,7 +107,7 @@ func addTwins(t *rapid.T, f *fleet) {
 	}
 }
 
-// addRandomNodes adds nodes. Some nodes equal other nodes, or almost.
+// addRandomNodes adds nodes. Some nodes are equal to earlier nodes, or almost equal.
 func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 	var known []scenario
 	for range rapid.SampledFrom([]int{1, 2, 3, 4, 6, 8}).Draw(t, "nodes") {
@@ -144,7 +144,7 @@ func addRandomNodes(t *rapid.T, f *fleet, plain bool) {
 	}
 }
 
-// alter changes one property.
+// alter changes one property of a device or a slice.
 func alter(t *rapid.T, s scenario) {
 	devices := s.Slices[0].Spec.Devices
 	d := &devices[rapid.IntRange(0, len(devices)-1).Draw(t, "altered")]
@@ -178,7 +178,7 @@ func alter(t *rapid.T, s scenario) {
 	}
 }
 
-// otherValue returns another value of the same type.
+// otherValue returns an attribute with a different value of the same type.
 func otherValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	switch {
 	case a.IntValue != nil:
@@ -195,7 +195,7 @@ func otherValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	return a
 }
 
-// takeSome marks devices without sharing as allocated in the cycle. Half of the nodes stay idle.
+// takeSome marks random unshared devices of a node as allocated in the cycle. It leaves half of the nodes idle.
 func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.ResourceSliceSpec) {
 	if oneIn(t, 2, "all free") {
 		return
@@ -207,7 +207,7 @@ func takeSome(t *rapid.T, f *fleet, cycle int, node string, of resourceapi.Resou
 	}
 }
 
-// plainNode returns a node where every set can be completed.
+// plainNode draws a node with one or two slices. The devices have attributes, sometimes capacities, and rarely allow sharing.
 func plainNode(t *rapid.T) scenario {
 	devices := make([]resourceapi.Device, rapid.SampledFrom([]int{4, 6, 7, 7, 8, 8}).Draw(t, "devices"))
 	capacity := oneIn(t, 2, "capacity")

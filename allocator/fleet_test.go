@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// fleet holds nodes and lists of claims. Each list is tried on each node in each scheduling cycle.
+// fleet holds nodes and pods. Tests try the claims of each pod on each node in each scheduling cycle.
 type fleet struct {
 	listAttributes bool
 	classes        classes
@@ -47,7 +47,7 @@ func newFleet(cycles int) *fleet {
 	return f
 }
 
-// addNode adds a node with copies of the slices.
+// addNode adds a node that publishes copies of the slices.
 func (f *fleet) addNode(of ...*sliceBuilder) (name string) {
 	name = fmt.Sprintf("node-%d", len(f.nodes))
 	f.nodes = append(f.nodes, newNode(name))
@@ -58,7 +58,7 @@ func (f *fleet) addNode(of ...*sliceBuilder) (name string) {
 	return name
 }
 
-// publishedBy returns copies of the slices for a node. Its pools have the name of the node.
+// publishedBy returns copies of the slices as published by a node. The name of each pool is the name of the node.
 func publishedBy(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 	var result []*resourceapi.ResourceSlice
 	for _, original := range of {
@@ -71,7 +71,7 @@ func publishedBy(node string, of []*sliceBuilder) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// replace replaces the slices of a node from a cycle on.
+// replace replaces the slices of a node, in the given cycle and all later cycles.
 func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
 	published := publishedBy(node, by)
 	for _, c := range f.cycles[from:] {
@@ -80,7 +80,7 @@ func (f *fleet) replace(from int, node string, by ...*sliceBuilder) {
 	}
 }
 
-// addShared adds a slice that all nodes can use.
+// addShared adds a slice whose devices all nodes can use.
 func (f *fleet) addShared(of *sliceBuilder) {
 	for _, c := range f.cycles {
 		c.slices = append(c.slices, of.Everywhere().Pool("shared", 1, 1).ResourceSlice)
@@ -107,8 +107,8 @@ func (f *fleet) features() structured.Features {
 	return allOn
 }
 
-// selectorCaches holds the caches of selectors without and with list attributes. Compiling selectors for each fleet would
-// dominate the time.
+// selectorCaches holds two caches of compiled selectors, without and with list attributes. All fleets share them, because
+// compiling selectors for each fleet would take most of the time.
 var selectorCaches = [2]func() *dracel.Cache{
 	sync.OnceValue(func() *dracel.Cache { return dracel.NewCache(100, dracel.Features{EnableConsumableCapacity: true}) }),
 	sync.OnceValue(func() *dracel.Cache {
@@ -127,10 +127,10 @@ func (f *fleet) allocator(t testing.TB, cycle int, opts ...Option) *Allocator {
 	return a
 }
 
-// question is one call of an allocator in a cycle.
+// question is one Allocate call in a cycle: for the claims of the pod with this index, on the node with this index.
 type question struct{ node, pod int }
 
-// questions returns all questions of one cycle: all pods for the first node, and so on.
+// questions returns all questions of one cycle, sorted by node and then by pod.
 func (f *fleet) questions() []question {
 	var result []question
 	for node := range f.nodes {
@@ -145,7 +145,7 @@ func (f *fleet) ask(ctx context.Context, a *Allocator, q question) response {
 	return answerOf(a.Allocate(ctx, f.nodes[q.node], f.pods[q.pod]))
 }
 
-// describe returns everything that an answer depends on, as text.
+// describe returns a text with everything that affects the result for a question, for failure messages.
 func (f *fleet) describe(cycle int, q question) string {
 	var local []resourceapi.ResourceSliceSpec
 	for _, slice := range f.cycles[cycle].slices {
@@ -190,7 +190,7 @@ func (s scenario) copyOf() scenario {
 	return result
 }
 
-// addScenario adds the node of a scenario, with its allocated devices in all cycles.
+// addScenario adds the node of a scenario. The scenario's allocated devices are in use in all cycles.
 func (f *fleet) addScenario(s scenario) (name string) {
 	name = f.addNode(s.Slices...)
 	for cycle, c := range f.cycles {
@@ -206,7 +206,7 @@ func (f *fleet) addScenario(s scenario) (name string) {
 	return name
 }
 
-// corpusFleet returns nodes of one hardware, and claims with expressions for it.
+// corpusFleet draws nodes of one hardware type, and claims with expressions written for it.
 func corpusFleet(t *rapid.T) *fleet {
 	all := corpus.Expressions()
 	f := newFleet(rapid.SampledFrom([]int{1, 1, 2}).Draw(t, "cycles"))
@@ -224,7 +224,7 @@ func corpusFleet(t *rapid.T) *fleet {
 	return f
 }
 
-// addCorpusNode adds a node of the hardware. Sometimes a device lacks an attribute, or devices are missing.
+// addCorpusNode adds a node of the hardware type. Sometimes a device lacks an attribute, or a device is missing.
 func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	byDriver := map[string][]resourceapi.Device{}
 	for _, d := range hardware.Devices() {
@@ -241,7 +241,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 		published = append(published, slice(fmt.Sprint(i), byDriver[driver]...).Driver(driver))
 	}
 	node := f.addNode(published...)
-	// Few nodes are idle, because an exhaustive search takes long there.
+	// Leave few nodes idle, because an exhaustive search takes long on idle nodes.
 	inUse := rapid.SampledFrom([]int{0, 2, 3, 3, 4, 5}).Draw(t, "in use, of eight")
 	for cycle := range f.cycles {
 		for _, s := range published {
@@ -254,7 +254,7 @@ func addCorpusNode(t *rapid.T, f *fleet, hardware corpus.Hardware) {
 	}
 }
 
-// corpusClaim requests the devices that the expression is written for, or a few more or less. It may have a second expression.
+// corpusClaim requests the devices that main was written for, or a few more or less. It may have a second expression.
 func corpusClaim(t *rapid.T, main corpus.Expression, all []corpus.Expression) *claimBuilder {
 	c := claim("c")
 	for i, r := range main.Requests {

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/allocator/internal/view"
 )
 
-// takeStock returns the inventories of two consecutive scheduling cycles, each with its own allocator.
+// takeStock returns the inventories of a node in two consecutive scheduling cycles, each cycle with its own allocator.
 func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario) (before, after *inventory.Inventory) {
 	t.Helper()
 	before, err := first.with(WithCache(cache)).allocator(t).planner.InventoryOf(node)
@@ -29,7 +29,7 @@ func takeStock(t *testing.T, cache *Cache, node *v1.Node, first, second scenario
 	return before, after
 }
 
-// with returns a copy with additional options.
+// with returns a copy of the scenario with additional options.
 func (s scenario) with(opts ...option) scenario {
 	s.Options = append(append([]option{}, s.Options...), opts...)
 	return s
@@ -43,7 +43,7 @@ func inventoryNames(i *inventory.Inventory) []string {
 	return names
 }
 
-// The inventory of a node is reused while the slices of the node are the same objects.
+// The cache reuses the inventory of a node as long as the slices of the node are the same objects.
 func TestInventoriesAreKept(t *testing.T) {
 	one, two, other := slice("1", ring(2)...).Pool("pool-1", 1, 2), slice("2", newDevice("x", nil)).Pool("pool-1", 1, 2), slice("3", ring(3)...).Pool("pool-2", 1, 1).OnNode("node-2")
 	others := []*sliceBuilder{other, one, two}
@@ -83,7 +83,7 @@ func TestInventoriesAreKept(t *testing.T) {
 	}
 }
 
-// An inventory that depends on more than the slices with the node's name is reused while all slices and the node are the same
+// An inventory may depend on slices without the node's name. It is then reused while all slices and the node are the same
 // objects.
 func TestInventoriesThatDependOnMore(t *testing.T) {
 	perDevice := func(b *sliceBuilder) *sliceBuilder {
@@ -123,7 +123,7 @@ func TestInventoriesThatDependOnMore(t *testing.T) {
 	}
 }
 
-// If the labels of a node change, its devices change at once.
+// After the labels of a node change, its inventory contains the devices that match the new labels.
 func TestInventoriesFollowLabels(t *testing.T) {
 	s, cache := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", ring(2)...).OnNodesWith("big")}}}, NewCache()
 	for range 2 {
@@ -134,7 +134,7 @@ func TestInventoriesFollowLabels(t *testing.T) {
 	}
 }
 
-// Changes on other nodes are noticed.
+// A changed slice of another node also changes the inventory if it belongs to the same pool.
 func TestInventoriesFollowOtherNodes(t *testing.T) {
 	local := slice("1", ring(2)...).Pool("pool-1", 1, 2)
 	remote := slice("2", newDevice("x", nil)).Pool("pool-1", 1, 2).OnNode("node-2")
@@ -156,7 +156,7 @@ func TestInventoriesFollowOtherNodes(t *testing.T) {
 	}
 }
 
-// An error is not cached as an inventory.
+// If an inventory can't be made, the error is not cached.
 func TestInventoriesThatFail(t *testing.T) {
 	broken := nodesWith("big")
 	broken.NodeSelectorTerms[0].MatchExpressions[0].Operator = "Broken"
@@ -206,7 +206,7 @@ func TestViewsIgnoreNames(t *testing.T) {
 	}
 }
 
-// reading returns the read set with these attributes of the driver.
+// reading returns the read set with the given attributes of the driver.
 func reading(ids ...string) view.ReadSet {
 	var read view.ReadSet
 	for _, id := range ids {
@@ -262,8 +262,8 @@ func TestReadSetsOfClaims(t *testing.T) {
 	})
 }
 
-// Nodes share a view and devices look the same to selectors if the attributes that are read are equal. Other attributes matter
-// only if upstream's selectors fail because of them.
+// Nodes share a view, and selectors can't distinguish their devices, if the devices are equal in the attributes that are read.
+// Other attributes matter only if upstream's selectors fail because of them.
 func TestViewsHoldReadAttributes(t *testing.T) {
 	version := func(text string) resourceapi.DeviceAttribute {
 		return resourceapi.DeviceAttribute{VersionValue: &text}
@@ -318,7 +318,7 @@ func TestViewsHoldReadAttributes(t *testing.T) {
 	}
 }
 
-// Nodes that differ only in attributes that are not read share one answer, and each gets its own devices.
+// Nodes that differ only in attributes that are not read share one cached result. Each node gets its own devices.
 func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	numbered := func(from int) []*sliceBuilder {
 		return given(t, fmt.Sprintf("devices 6 mla-# index=# serial=number-%d#", from)).Slices
@@ -335,7 +335,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	require.Equal(t, "pool-2", got.Results[0].Devices.Results[0].Pool)
 	s.requireRight(t, got)
 
-	// An attribute that is read makes the answers differ.
+	// If a constraint reads the serial number, the nodes no longer share a result.
 	s.Claims[0].Match(driver + "/serial")
 	for from := range 2 {
 		s.Slices = numbered(6 * from)
@@ -345,7 +345,7 @@ func TestAnswersDoNotDependOnSerialNumbers(t *testing.T) {
 	}
 }
 
-// The view of a node is cached for some read sets, and computed again for others.
+// The cache keeps the views of a node for a limited number of read sets, and computes other views again.
 func TestViewsAreKeptForSomeReadSets(t *testing.T) {
 	cache := NewCache()
 	i, err := scenario{fixture.Scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}}}.with(WithCache(cache)).allocator(t).planner.InventoryOf(newNode(nodeName))

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// shaped returns a class of the driver's devices with constraints.
+// shaped returns a class for the driver's devices with the given constraints.
 func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resourceapi.DeviceClass {
 	class := classOf(name)
 	for _, c := range constraints {
@@ -30,7 +30,7 @@ func shaped(name string, constraints ...resourceapi.DeviceConfiguration) *resour
 	return class
 }
 
-// allOf returns all sets of count of n devices, in order.
+// allOf returns all sets of count devices out of n, in order.
 func allOf(n, count int) [][]int {
 	var all [][]int
 	var choose func(from int, chosen []int)
@@ -47,7 +47,7 @@ func allOf(n, count int) [][]int {
 	return all
 }
 
-// The search is compared with counting the sets that are left, for each set that satisfies the constraints.
+// The test counts the sets that remain for each possible set. KeepWhole must choose a set with the smallest loss.
 func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -104,7 +104,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		isFree := func(set []int, taken ...int) bool {
 			return !slices.ContainsFunc(set, func(i int) bool { return inUse[i] || slices.Contains(taken, i) })
 		}
-		// Shapes without sets on the node don't count among the four.
+		// Shapes that have no set on the node don't count towards the limit of four shapes.
 		var counted []int
 		sets := map[int][][]int{}
 		for i, shape := range shapes {
@@ -166,7 +166,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 		if diff := cmp.Diff(losses, details.Preferences[0].Losses); len(losses) > 0 && diff != "" {
 			rt.Fatalf("losses: %s", diff)
 		}
-		// PolicyValues reports the same for a claim that has these devices, and the right values for other devices.
+		// PolicyValues returns the same value for a claim with these devices, and the right values for other devices.
 		having := s.APIClaims()[0].DeepCopy()
 		having.Status.Allocation = &results[0]
 		told, err := a.PolicyValues(t.Context(), s.OnNode(), having)
@@ -196,7 +196,7 @@ func TestKeepWholeSameAsExhaustive(t *testing.T) {
 	require.Greater(t, worse, seen/20)
 }
 
-// Nodes that differ only in attributes that shapes read share a cache, and so do allocators with different shapes.
+// Nodes that differ only in attributes that shapes read can share a cache. Allocators with different shapes can share it, too.
 func TestKeepWholeWithACache(t *testing.T) {
 	kept := WithCache(NewCache())
 	for range 2 {
@@ -214,7 +214,7 @@ device a index=%s; device b index=%s; device c index=%s; claim c; want r 1; opti
 	}
 }
 
-// The shapes of others never keep a claim from being allocated, regardless of the classes.
+// Whatever is wrong with the shapes of other claims, KeepWhole never keeps a claim from being allocated.
 func TestKeepWholeServesInAnyCase(t *testing.T) {
 	for name, expression := range map[string]string{
 		"fails":      "1 / (devices.size() - 2) == 1",

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fixture"
 )
 
-// inRacks returns the free devices of racks of 18. free returns their number in a rack.
+// inRacks returns the free devices of racks with 18 devices each. free returns the number of free devices in a rack.
 func inRacks(racks int, free func(rack int) int) (all []resourceapi.Device) {
 	for rack := range racks {
 		for i := range free(rack) {
@@ -23,7 +23,7 @@ func inRacks(racks int, free func(rack int) int) (all []resourceapi.Device) {
 	return all
 }
 
-// torus returns the free devices of a torus, by their coordinates.
+// torus returns the free devices of a torus, sorted by their coordinates.
 func torus(width int, free func(x, y int) bool) (all []resourceapi.Device) {
 	for x := range width {
 		for y := range width {
@@ -35,8 +35,8 @@ func torus(width int, free func(x, y int) bool) (all []resourceapi.Device) {
 	return all
 }
 
-// Sets may have thousands of candidates and be larger than a claim allows. CEL evaluations and branches grow with the size of the
-// set, not with the number of candidates.
+// A set may have thousands of candidates, and may be larger than a claim allows. The numbers of evaluations and branches grow
+// with the size of the set, not with the number of candidates.
 func TestLargeSets(t *testing.T) {
 	mla := func(of, id string) string { return of + ".attributes['" + driver + "']." + id }
 	fewer := func(rack int) int { return (rack * 7) % 18 }

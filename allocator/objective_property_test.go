@@ -21,11 +21,11 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// preferenceCases returns fewer cases than the other random tests, because each takes longer.
+// preferenceCases returns the number of cases. It is smaller than in other random tests, because each case takes longer.
 func preferenceCases() int { return cases.Of(1000, 20_000) }
 
-// The search for the best set is compared with repeated searches without preferences and bounds. The first one finds any set. In
-// each later one, a constraint accepts only better sets.
+// The test compares the search for the best set with repeated searches without preferences and bounds. The first of these
+// searches finds any set. In each later search, an additional constraint accepts only better sets.
 func TestPreferencesSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -73,12 +73,12 @@ func TestPreferencesSameAsExhaustive(t *testing.T) {
 	require.Greater(t, cut, seen/10)
 }
 
-// wantedPreference is a preference in the claim of the given index.
+// wantedPreference is a preference of the claim with the given index.
 type wantedPreference struct {
 	claim      int
 	expression string
 	requests   []string
-	// value is the value of the best set. isAboutNothing is true if the preference covers no device of the set.
+	// value is the greatest possible value. isAboutNothing is true if the preference covers no device of the set.
 	value          int64
 	isAboutNothing bool
 }
@@ -91,7 +91,7 @@ func describeWanted(wanted []wantedPreference) string {
 	return all.String()
 }
 
-// randomPreferences returns preferences in the order of claims.
+// randomPreferences draws preferences for the claims, in the order of claims.
 func randomPreferences(t *rapid.T, claims []*claimBuilder) []wantedPreference {
 	var result []wantedPreference
 	for i, c := range claims {
@@ -106,7 +106,7 @@ func randomPreferences(t *rapid.T, claims []*claimBuilder) []wantedPreference {
 	return result
 }
 
-// randomGoal returns an expression of type int.
+// randomGoal draws an expression of type int.
 func randomGoal(t *rapid.T, depth int) string {
 	k := rapid.IntRange(0, 5).Draw(t, "constant")
 	if depth > 0 && oneIn(t, 3, "compound") {
@@ -152,8 +152,8 @@ func (s scenario) preferring(wanted []wantedPreference) scenario {
 	return s
 }
 
-// maximized repeatedly searches for a set with a greater value. The values of earlier preferences must not fall. goesOn is false
-// after a failure that preferences did not cause.
+// maximized repeatedly searches for a set with a greater value of the preference w. The values of earlier preferences in before
+// must not fall. goesOn is false if the search failed for another reason than the preference.
 func (s scenario) maximized(t *testing.T, environment *device.Environment, found response, before []wantedPreference, w *wantedPreference) (result response, goesOn bool) {
 	expression, err := environment.CompileInt(t.Context(), w.expression)
 	require.NoError(t, err)
@@ -185,7 +185,7 @@ func (s scenario) maximized(t *testing.T, environment *device.Environment, found
 	return found, true
 }
 
-// devicesFor returns the found devices that a preference covers.
+// devicesFor returns the found devices that the preference covers.
 func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Device {
 	var result []*device.Device
 	for _, r := range found.Results[w.claim].Devices.Results {
@@ -204,10 +204,10 @@ func (s scenario) devicesFor(found response, w *wantedPreference) []*device.Devi
 	return result
 }
 
-// onlyChosen returns the scenario with only the chosen alternatives.
+// onlyChosen returns the scenario with only the alternatives that were chosen in found.
 func (s scenario) onlyChosen(found response) scenario {
 	s = s.preferring(nil)
-	// A failure on one node is an error then.
+	// With these options, a failure of an expression is an error even if it concerns only the node.
 	s.Options = append(slices.Clone(s.Options), WithExhaustiveSearch(), WithReasons())
 	for i, c := range s.Claims {
 		dropped := map[string]bool{}

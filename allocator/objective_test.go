@@ -14,7 +14,7 @@ const (
 	sum = indices + ".sum()"
 )
 
-// If many sets are each only slightly better than the last, trying the upper bound first takes few steps.
+// The search first tries the upper bound. This takes few steps even if many sets are each slightly better than the last.
 func TestTryingTheBoundSparesSteps(t *testing.T) {
 	s := given(t, "devices 48 mla-# index=#; claim c; want r 8; prefer p = $indices.sum()")
 	got, stats := s.answer(t, WithPreferenceBudget(1e8, 1e6))
@@ -23,13 +23,13 @@ func TestTryingTheBoundSparesSteps(t *testing.T) {
 	require.Less(t, stats.Steps, int64(4*8))
 }
 
-// If all sets have the smallest possible value for a preference, the next preference decides.
+// If all sets have the smallest possible value for the first preference, the second preference chooses the set.
 func TestSmallestValue(t *testing.T) {
 	s := given(t, "devices 4 mla-# index=#; claim c; want r 1; prefer p = -9223372036854775808; prefer q = $indices.max()")
 	s.requireDevices(t, "r=mla-3")
 }
 
-// The first set is taken. Mistakes in preferences and cached results with preferences don't matter.
+// Without preferences the allocator takes the first set. It ignores invalid preferences, and results cached with preferences.
 func TestWithoutPreferences(t *testing.T) {
 	cache := WithCache(NewCache())
 	first := []string{"r=mla-0", "r=mla-1"}
@@ -48,8 +48,7 @@ func TestWithoutPreferences(t *testing.T) {
 	given(t, "devices 8 mla-# index=#; claim c; want r 2; prefer p = devices.").with(WithoutPreferences()).requireDevices(t, first...)
 }
 
-// A preference that takes long never keeps claims from being allocated. An attempt has one budget, and may have a second one for
-// preferences.
+// A preference that takes long never prevents an allocation. An attempt has one budget, and maybe another for preferences.
 func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want r 4; prefer p = devices.slice(0, 4).map(d, $at.index).max()")
 	first, best := []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-3"}, []string{"r=mla-0", "r=mla-1", "r=mla-2", "r=mla-7"}
@@ -68,7 +67,7 @@ func TestAttemptBudgetLimitsPreferences(t *testing.T) {
 	}
 }
 
-// having returns the claims with their allocated devices.
+// having returns the scenario's claims after their allocation.
 func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	t.Helper()
 	results, details, err := s.allocator(t).AllocateWithDetails(t.Context(), s.OnNode(), s.APIClaims())
@@ -81,7 +80,7 @@ func (s scenario) having(t *testing.T) ([]*resourceapi.ResourceClaim, Details) {
 	return claims, details
 }
 
-// PolicyValues reports only policies, each for the requests that it covers and the alternatives that were chosen.
+// PolicyValues returns only values of policies, each for the chosen alternatives of the requests that the policy covers.
 func TestPolicyValues(t *testing.T) {
 	s := given(t, `class pairs; define pair = $pairs; policy; devices 8 mla-# index=#; allocated mla-2 mla-7; option keep-whole shape=pairs/pair/2
 claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum(); want t 1`)
@@ -103,12 +102,12 @@ claim c; want r 2 class=pairs; want s 1 class=pairs; prefer p s = $indices.sum()
 	require.Equal(t, details.Preferences, told)
 	require.Equal(t, "r/one", alternative[0].Status.Allocation.Devices.Results[0].Request)
 
-	// A missing device is an error, and does not count as free.
+	// A missing device is an error. It does not count as a free device.
 	claims[0].Status.Allocation.Devices.Results[1].Device = "gone"
 	_, err = s.allocator(t).PolicyValues(t.Context(), s.OnNode(), claims[0])
 	require.ErrorContains(t, err, "/gone is not a device of node")
 
-	// Without a policy nothing is reported and nothing is searched.
+	// Without a policy, PolicyValues returns nothing and does not search.
 	s.Options, s.Claims = nil, []*claimBuilder{claim("c").Want("r", 1).Prefer("p", sum)}
 	told, err = s.allocator(t).PolicyValues(t.Context(), s.OnNode(), s.APIClaims()[0])
 	require.NoError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestPolicies requires a search, a description and a weight for each policy that a claim may name.
+// TestPolicies checks that each policy that a claim may name has a search, a description and a weight.
 func TestPolicies(t *testing.T) {
 	for _, name := range v1alpha1.PreferencePolicies {
 		p := v1alpha1.PolicyNamed(name)

@@ -11,13 +11,12 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Problem holds the inputs of an allocation besides the node, for programs without a scheduler's state: simulations,
-// explanations, tests. It is read only, and callers must not modify its objects while it is in use. Several nodes may use it at
-// the same time.
+// Problem holds the inputs of an allocation except the node. It is for programs without a scheduler's state: simulations,
+// explanations, tests. Callers must not modify its objects while it is in use. Several nodes may use it at the same time.
 type Problem struct {
-	// Claims are allocated together, like the claims of one pod.
+	// Claims holds the claims to allocate together, such as the claims of one pod.
 	Claims []*resourceapi.ResourceClaim
-	// Allocated holds all claims that may have devices. Claims without an allocation don't count.
+	// Allocated holds the claims whose devices are in use. Claims without an allocation are ignored.
 	Allocated []*resourceapi.ResourceClaim
 	Classes   structured.DeviceClassLister
 	Slices    []*resourceapi.ResourceSlice

@@ -16,13 +16,13 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// The API server stores an amount of 1e2000000000 as written. Comparing or adding it computes two billion digits in any
-// component. So amounts are checked when slices and claims are read.
+// The API server accepts an amount such as 1e2000000000 and stores it as written. Comparing it or adding to it would compute
+// two billion digits, in this program or any other. So celset checks amounts when it reads slices and claims.
 
-// maxDigits limits the digits of an amount before and after the decimal point. It covers an int64 in exa-units.
+// maxDigits limits the digits of an amount before and after the decimal point. It is enough for an int64 in exa-units.
 const maxDigits = 38
 
-// inRange reports whether an amount is small enough to compute with. It does no arithmetic with the amount.
+// inRange reports whether an amount is small enough for arithmetic. inRange itself does no arithmetic with the amount.
 func inRange(q *resource.Quantity) bool {
 	if q == nil {
 		return true
@@ -33,12 +33,12 @@ func inRange(q *resource.Quantity) bool {
 	return scale <= maxDigits && scale >= -maxDigits && int64(digits(d.UnscaledBig()))-scale <= maxDigits
 }
 
-// digits returns a close upper bound of the number of decimal digits.
+// digits returns a close upper bound of the number of decimal digits of n.
 func digits(n *big.Int) int { return n.BitLen()*30103/100000 + 1 }
 
-// LimitQuantities modifies a slice that has amounts out of the range of an int64 in milli- to exa-units, and describes each
-// change. It deletes such capacities, and devices that consume such amounts of counters or of node resources. A counter with such
-// an amount becomes zero.
+// LimitQuantities removes amounts from a slice that have more than maxDigits digits before or after the decimal point. It
+// deletes capacities with such amounts, and devices that consume such amounts of counters or of node resources. It sets
+// counters with such amounts to zero. It returns a description of each change.
 func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
 	for i := range slice.Spec.SharedCounters {
 		set := &slice.Spec.SharedCounters[i]
@@ -67,7 +67,7 @@ func LimitQuantities(slice *resourceapi.ResourceSlice) (removed []string) {
 	return removed
 }
 
-// outOfRange returns the names of counters with amounts out of range, sorted.
+// outOfRange returns the sorted names of the counters whose amounts are out of range.
 func outOfRange(counters map[string]resourceapi.Counter) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(counters)) {
@@ -96,7 +96,7 @@ func capacityInRange(c *resourceapi.DeviceCapacity) bool {
 	return inRange(policy.Default) && (valid == nil || inRange(valid.Min) && inRange(valid.Max) && inRange(valid.Step))
 }
 
-// CheckQuantities returns an error if a claim requests an amount out of range.
+// CheckQuantities returns an error if a claim requests an amount that is out of range.
 func CheckQuantities(claim *resourceapi.ResourceClaim) error {
 	for r := range requests.Each(claim) {
 		if r.Spec.Capacity == nil {

@@ -16,8 +16,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// The remaining amounts of a slice are small enough to compute with, and usual amounts are unchanged. With a larger amount the
-// test would hang.
+// LimitQuantities leaves only amounts small enough for arithmetic, and usual amounts unchanged. Otherwise the test would hang.
 func TestQuantitiesAreLimited(t *testing.T) {
 	of := func(text string) resource.Quantity { return resource.MustParse(text) }
 	device := func(name string, amount string) resourceapi.Device {

@@ -12,7 +12,7 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 )
 
-// Results of other searches change nothing. The reason why the claims don't fit uses only what this search has seen.
+// The reason why claims don't fit does not depend on cached results of other searches.
 func TestReasonsDontDependOnOthers(t *testing.T) {
 	s := given(t, "devices 6 mla-# index=#; claim c; want x 2 if $device.index >= 0; want y 2 if $device.index == 5; cel row x = $row")
 	cache, selectors := NewCache(), dracel.NewCache(10, dracel.Features{})
@@ -32,7 +32,7 @@ func TestReasonsDontDependOnOthers(t *testing.T) {
 	}
 	require.Greater(t, len(slices.Compact(reasons)), 2)
 
-	// Repeat the first search with the tables of the second, but not its answer.
+	// Repeat the first search with the cached tables of the second search, but without its cached result.
 	cache = NewCache()
 	for _, inUse := range [][]string{nil, {"mla-1", "mla-3", "mla-5"}} {
 		s.InUse = inUse

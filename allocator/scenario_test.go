@@ -75,10 +75,10 @@ type (
 	sliceBuilder = fixture.SliceBuilder
 )
 
-// scenario holds the inputs of an allocation.
+// scenario holds the inputs of an allocation: node, slices, classes, claims and options.
 type scenario struct{ fixture.Scenario }
 
-// given returns the scenario of statements.
+// given parses statements into a scenario. [fixture.Given] defines the statements.
 func given(t *testing.T, statements string) scenario { return scenario{fixture.Given(t, statements)} }
 
 func randomScenario(t *rapid.T) scenario { return scenario{fixture.RandomScenario(t)} }
@@ -110,7 +110,8 @@ func (s scenario) search(t testing.TB) *search.Search {
 	return result
 }
 
-// requireDevices requires these devices, written as "request=device" in order. No devices mean that the claims don't fit.
+// requireDevices requires that the claims get exactly these devices in this order, each written as "request=device". Without
+// devices it requires that the claims don't fit.
 func (s scenario) requireDevices(t testing.TB, want ...string) {
 	t.Helper()
 	results, err := s.allocate(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// warmAllocator returns an allocator with devices in use that has answered the claims once.
+// warmAllocator returns an allocator for a node with devices in use. It has allocated the claims once to fill its caches.
 func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator, *v1.Node, []*resourceapi.ResourceClaim) {
 	t.Helper()
 	slices, err := s.ResourceSlices(nodeName)
@@ -44,11 +44,11 @@ func warmAllocator(t testing.TB, s shape.Scenario, inUse shape.Set) (*Allocator,
 	return a, node, claims
 }
 
-// BenchmarkSearch compares the search with a program written for the shape. It excludes the work of Allocate before and after the
-// search, which test/perf measures. All tables and verdicts are cached.
+// BenchmarkSearch compares the search with a program written for the shape. It excludes the work of Allocate before and after
+// the search, which test/perf measures. All tables and verdicts are cached.
 //
-// Most of the garbage comes from code that is not measured, and the heap is so small that the collector would run all the time.
-// The heap of a scheduler is a hundred times as large.
+// Most garbage comes from code that is not measured, and the heap is so small that the garbage collector would run all the
+// time. So the benchmark runs the collector less often. The heap of a scheduler is a hundred times as large.
 func BenchmarkSearch(b *testing.B) {
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	for _, s := range shape.Scenarios() {

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// publishing is an order of devices in the slices of a machine.
+// publishing is one way to order the devices of a machine in slices.
 type publishing struct {
 	order  string
 	slices func(devices []resourceapi.Device) []*sliceBuilder
@@ -51,7 +51,7 @@ func publishings() []publishing {
 	}
 }
 
-// spelled returns the claim for a set on a machine. If the set must be impossible, devices are removed.
+// spelled returns a claim with one spelling of a shape, and its devices. If possible is false, too few devices remain.
 func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 	devices := corpus.SpellingDevices(s.Machine)
 	if !possible {
@@ -64,9 +64,9 @@ func spelled(s corpus.Spelling, p publishing, possible bool) scenario {
 	return scenario{fixture.Scenario{Slices: p.slices(devices), Claims: []*claimBuilder{claim("c").Want("r", int64(s.Size)).Define("shape", s.Text).Cel("shape")}}}
 }
 
-// For every spelling of a shape and order of devices, the search finds a set or proves that none exists. It takes few steps and
-// evaluates no set. Before a change lands each spelling is tried on one machine and in one order. If CELSET_SPELLINGS names a
-// file, the steps and the time of each search are written there.
+// A shape can be written as several expressions (spellings). For each spelling and order of devices, the search finds a set or
+// proves that no set exists, in few steps and without evaluating a set. Unless the run is nightly or CELSET_SPELLINGS names a
+// file, each spelling is tried on one machine and in one order only. The file gets the steps and time of each search.
 func TestSpellings(t *testing.T) {
 	var log *os.File
 	if name := os.Getenv("CELSET_SPELLINGS"); name != "" {

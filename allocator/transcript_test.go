@@ -26,9 +26,9 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what is expected in testdata/transcripts anew")
 
-// TestTranscripts reads the files in testdata/transcripts. A case begins with "--" and its name, a group of cases with "==" and
-// its title. Statements of a group apply to each of its cases; package fixture defines them. The answers of the allocator
-// follow in lines that begin with ">". Lines that begin with "#" are comments. -rewrite updates the answers.
+// TestTranscripts runs the cases in testdata/transcripts. A line with "==" begins a group of cases, and a line with "--" begins
+// a case. Statements of a group apply to each of its cases. Package fixture defines the statements. The expected results follow
+// in lines that begin with ">". Lines that begin with "#" are comments. The flag -rewrite updates the results.
 func TestTranscripts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "transcripts", "*.txt"))
 	require.NoError(t, err)
@@ -45,7 +45,7 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// transcript runs the cases of a file. It returns the text with the actual answers.
+// transcript runs the cases of a file. It returns the text of the file with the actual results.
 func transcript(t *testing.T, text string) string {
 	t.Helper()
 	var result, group, given, want []string
@@ -94,9 +94,9 @@ func transcript(t *testing.T, text string) string {
 	return strings.Join(result, "\n") + "\n"
 }
 
-// answered returns the lines of a case. For each case it also checks that the exhaustive search and cached searches give the
-// same answer. A mistake in a claim must be found without a search. Inputs must not change. Package search runs the
-// same cases and checks that a search leaves nothing behind.
+// answered runs one case and returns its result lines. It checks that the exhaustive search and searches with a cache give the
+// same result, that an invalid claim is refused without a search, and that the inputs do not change. Package search runs the
+// same cases and checks the state after each search.
 func answered(t *testing.T, lines []string) []string {
 	t.Helper()
 	d := fixture.DraftOf(t, lines)
@@ -185,7 +185,7 @@ func shown(t *testing.T, d *fixture.Draft, got response, details Details, err er
 	return lines
 }
 
-// byRequest lists devices by request, in order.
+// byRequest returns a text that lists the allocated devices by request, in order.
 func byRequest(results []resourceapi.AllocationResult) string {
 	var parts []string
 	for _, result := range results {
@@ -204,7 +204,7 @@ func byRequest(results []resourceapi.AllocationResult) string {
 	return strings.Join(parts, " ")
 }
 
-// preferences returns the outcome followed by the values of the preferences.
+// preferences returns lines with the outcome and the values of the preferences.
 func preferences(details Details) []string {
 	result := []string{string(details.Outcome)}
 	for _, p := range details.Preferences {
@@ -213,7 +213,7 @@ func preferences(details Details) []string {
 	return result
 }
 
-// describePools lists the devices of the node by pool, and the problems of pools.
+// describePools returns lines with the devices of each pool of the node, and why a pool can't be used.
 func describePools(t *testing.T, s scenario) []string {
 	t.Helper()
 	features := allOn

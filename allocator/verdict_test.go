@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// allocateWith returns the answer with a cache, and the work done.
+// allocateWith allocates the scenario's claims with a cache. It also returns the work of the call.
 func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...option) ([]resourceapi.AllocationResult, Stats, error) {
 	t.Helper()
 	a := s.with(append([]option{WithCache(cache)}, opts...)...).allocator(t)
@@ -25,7 +25,8 @@ func (s scenario) allocateWith(t testing.TB, cache *Cache, opts ...option) ([]re
 	return results, a.Stats(), err
 }
 
-// Cached verdicts are charged, too. So they don't decide whether a search stays within its budget, nor the error if it does not.
+// A search is charged the same cost for a cached verdict as for an evaluation. So the cache changes neither whether a search
+// stays within its budget, nor its error if it does not.
 func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	s := given(t, "devices 7 mla-# index=#; allocated mla-6; claim c; want x 2; cel late = $indices.slice(0, 2) == [3, 5]")
 	warm := NewCache()
@@ -66,8 +67,8 @@ func TestBudgetDoesNotDependOnVerdicts(t *testing.T) {
 	require.EqualValues(t, total, failed)
 }
 
-// Verdicts are shared between requests and claims if the devices look the same. They are not shared with other expressions, other
-// devices or another order.
+// Requests and claims share the verdicts of an expression for sets of devices that look the same. Other expressions, devices
+// and orders of devices have their own verdicts.
 func TestVerdictsAreShared(t *testing.T) {
 	const text = "cel three = devices.slice(0, 1).size() + devices.size() == 4; "
 	const devices = "slice 1; devices 12 mla-# index=#; "
@@ -118,7 +119,7 @@ func TestExhaustiveSearchUsesNoCache(t *testing.T) {
 	}
 }
 
-// If the context or the budget ends a search at any point, the search caches no wrong result.
+// A context or a budget may end a search at any point. The search then leaves no wrong result in the cache.
 func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	s := given(t, "allocated mla-00 mla-12; claim c; want x 4; cel grid = $neighbors; cel late = devices.slice(0, 1).size() == 1")
 	s.Slices = []*sliceBuilder{slice("1", mesh(3, 3)...)}
@@ -159,7 +160,7 @@ func TestInterruptedSearchesLeaveNothingWrong(t *testing.T) {
 	}
 }
 
-// endingContext ends after a number of checks.
+// endingContext is a context that ends after a number of checks.
 type endingContext struct {
 	context.Context
 	left atomic.Int64
@@ -172,11 +173,11 @@ func (e *endingContext) Err() error {
 	return nil
 }
 
-// Value hides the inner context, so that its cause is not found.
+// Value hides the values of the inner context. Otherwise package context would find the inner context's cause of cancellation.
 func (e *endingContext) Value(any) any { return nil }
 
-// A failure concerns the node if the constraint declares this. The message names the node itself, even if the answer was cached
-// for another node.
+// A failure excludes only the node if the constraint declares this. The message names the node that was asked for, even if the
+// cache stored the failure for another node.
 func TestFailuresOfOneNode(t *testing.T) {
 	const detail = "claim default/c, constraint row, node node-1, devices [mla.example.com/pool-1/mla-0, mla.example.com/pool-1/mla-1]: the expression fails: line 1, column 92: no such key: row" +
 		". consider using CEL optional chaining (.? followed by orValue()) or guarding the check with has() for optional fields"
@@ -205,7 +206,7 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 			s.Node = newNode("node-2")
 			s.requireDevices(t, "x=mla-2", "x=mla-3")
 
-			// A node with devices that look the same gets the cached failure, with its own names.
+			// A node whose devices look the same gets the cached failure. The message has its own names.
 			s.Node = newNode("node-3")
 			_, err := s.allocate(t)
 			var failure *EvaluationError
@@ -217,7 +218,8 @@ slice third node=node-3 pool=pool-3; devices 4 mla-# index=#`
 	s.requireDevices(t)
 }
 
-// Exceeding the limit of one evaluation concerns the node. An exhausted budget does not, because earlier work used it.
+// An evaluation that exceeds its cost limit excludes only the node. An exhausted budget is an error for all nodes, because
+// earlier searches used part of the budget.
 func TestLimitsOfOneEvaluationAreOfTheNode(t *testing.T) {
 	expensive := "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, devices.all(f, string(a.driver).size() > 0))))))"
 	s := given(t, "devices 20 mla-# index=#; claim c; want x 20; cel a; define a failurePolicy=NodeDoesNotFit = "+expensive).with(WithReasons())

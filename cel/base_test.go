@@ -51,7 +51,7 @@ func TestBaseThatCanNotBeExtended(t *testing.T) {
 	require.EqualError(t, err, "extend the CEL environment for broken: no such library")
 }
 
-// TestLimitsOnOwnBase tests that the limits apply to every base.
+// TestLimitsOnOwnBase tests that the limits also apply to an environment with its own Base.
 func TestLimitsOnOwnBase(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Base: plain(t), CostLimit: 1000, Observer: observed})
@@ -60,7 +60,8 @@ func TestLimitsOnOwnBase(t *testing.T) {
 	require.Greater(t, observed.evaluations[0].cost, uint64(1000))
 }
 
-// TestOptimizations tests that a bad constant does not prevent compilation. The evaluation fails where the constant is read.
+// TestOptimizations tests that an expression with a bad constant compiles, and that its evaluation fails where it reads the
+// constant.
 func TestOptimizations(t *testing.T) {
 	config := cel.Config{Base: plain(t), OptimizeConstants: true}
 	optimized := newEnvironment(t, config)
@@ -83,7 +84,7 @@ func TestMaxLength(t *testing.T) {
 	_ = requireError(t, err, cel.ReasonTooLong)
 	require.ErrorContains(t, err, "the expression has 11 bytes, the limit is 10: split it into several")
 
-	// Longer expressions than usual are compiled, but not cached.
+	// MaxLength allows longer expressions than usual. They are compiled, but not cached.
 	long := newEnvironment(t, cel.Config{MaxLength: 2 * cel.MaxExpressionLength, Observer: observed})
 	for range 2 {
 		compile(t, long, padded(cel.MaxExpressionLength+1))
@@ -91,7 +92,7 @@ func TestMaxLength(t *testing.T) {
 	require.Equal(t, 2, observed.misses())
 }
 
-// tenfold estimates ten elements for each list and ten cost units for each call.
+// tenfold is an estimator that returns ten elements for each list and ten cost units for each call.
 type tenfold struct{}
 
 func (tenfold) CallCost(string, string, []ref.Val, ref.Val) *uint64 {

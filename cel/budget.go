@@ -5,9 +5,9 @@ package cel
 
 import "fmt"
 
-// Budget is the cost, in CEL cost units, that a number of evaluations may spend together. A function call that takes longer than
-// its CEL cost suggests is charged one unit for each 250 ns (Expense.Units of package cel/meter). So a unit never takes much
-// longer than that. A Budget is not safe for concurrent use. A nil Budget has no limit.
+// Budget is the cost, in CEL cost units, that a group of evaluations may spend together. A function call that takes longer than
+// its CEL cost suggests is charged one unit for each 250 ns (Expense.Units of package cel/meter), so a charged unit never takes
+// much longer. A Budget is not safe for concurrent use. A nil Budget has no limit.
 type Budget struct {
 	limit uint64
 	spent uint64
@@ -26,7 +26,8 @@ func (b *Budget) Spent() uint64 {
 	return b.spent
 }
 
-// Charge adds the cost of an evaluation over devices, made now or earlier. The error is an [*Error] with [ReasonBudget].
+// Charge adds the cost of an evaluation over devices. The evaluation may be an earlier one whose result is reused. The error is
+// an [*Error] with [ReasonBudget].
 func (b *Budget) Charge(cost uint64) error { return b.charge(cost, adviceOnDevices) }
 
 func (b *Budget) charge(cost uint64, advice Advice) error {

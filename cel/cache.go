@@ -17,9 +17,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// compilations caches the results of the most recently used compilations. If an expression is being compiled, other callers wait
-// for that result. A compilation takes milliseconds, and the parallel Filter of a scheduler asks for the same expression from
-// many goroutines at once.
+// compilations caches the most recently used results of compilations. If an expression is being compiled, other callers wait
+// for the result instead of compiling it again. This matters because a compilation takes milliseconds, and the parallel Filter
+// of a scheduler asks for the same expression from many goroutines at once.
 type compilations struct {
 	outcomes *memo.Memo[source, compilation]
 }
@@ -34,15 +34,15 @@ func newCompilations(bytes int64) *compilations {
 	return &compilations{memo.In(memo.New(bytes), sizeOfCompilation)}
 }
 
-// compiling gives turns to tenants. The expressions of one tenant are compiled one after the other. One processor is reserved for
-// other work.
+// compiling limits concurrent compilations, fairly between tenants: the expressions of one tenant are compiled one after the
+// other. One processor stays free for other work.
 var compiling = fairness.NewTurns(max(1, runtime.GOMAXPROCS(0)-1), 0)
 
-// get returns the result for a source. hit reports whether the result was cached. The error is [ErrNotCompiled] or the error of
-// the context.
+// get returns the result of compiling a source. hit reports whether the result was cached. The error is [ErrNotCompiled] or the
+// error of the context.
 func (c *compilations) get(ctx context.Context, from source, compile func() (*Program, error)) (outcome compilation, hit bool, err error) {
 	var entry *memo.Entry[source, compilation]
-	// Longer expressions are not cached, because they are usually rejected without being parsed.
+	// Longer expressions are not cached. They are usually rejected before parsing, which is cheap.
 	if from.length() <= MaxExpressionLength {
 		entry = c.outcomes.At(from)
 		if known := entry.Look(); known != nil {
@@ -52,8 +52,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 	if ctx.Value(onlyCompiled{}) != nil {
 		return compilation{}, false, ErrNotCompiled
 	}
-	// Take the turn first. Otherwise callers that wait for the result of a compilation would also wait until the compiling
-	// caller gets its turn.
+	// Take the turn before the cache marks the expression as being compiled. Otherwise other callers of the expression would
+	// also wait until this caller gets its turn.
 	end, err := TakeTurn(ctx)
 	if err != nil {
 		return compilation{}, false, err
@@ -75,7 +75,8 @@ func (c *compilations) get(ctx context.Context, from source, compile func() (*Pr
 }
 
 // Measured memory of a compiled expression: a fixed part, and a part per node of the syntax tree. The part per node covers the
-// tree, types, references, positions and the plan. The error of an invalid expression holds its text and messages.
+// tree, types, references, positions and the plan. An invalid expression takes the memory of its text and of its error
+// messages.
 const (
 	programBytes    = 2 << 10
 	partBytes       = 420
@@ -106,8 +107,8 @@ func (p *Program) Size() int {
 	return bytes
 }
 
-// sizeOfPattern returns the size of the constant regular expressions in the arguments of a call. They are compiled with the
-// expression, and the result may be a thousand times as large as the text.
+// sizeOfPattern returns the memory of the constant regular expressions in the arguments of a call. They are compiled with the
+// expression, and a compiled pattern may be a thousand times as large as its text.
 func sizeOfPattern(part ast.Expr) int {
 	if !tree.IsCall(part, "matches", "find", "findAll") {
 		return 0
@@ -129,8 +130,8 @@ func sizeOfPattern(part ast.Expr) int {
 	return bytes
 }
 
-// TakeTurn waits until it is the turn of the context's tenant, for compilations outside of an [Environment]. The caller calls end
-// when the compilation is done. The error is the error of the context. Without a tenant TakeTurn does not wait.
+// TakeTurn waits for a turn of the context's tenant, for compilations that don't use an [Environment]. The caller must call end
+// when its compilation is done. The error is the error of the context. If the context has no tenant, TakeTurn does not wait.
 func TakeTurn(ctx context.Context) (end func(), err error) {
 	if tenant := fairness.TenantIn(ctx); tenant != "" {
 		return compiling.Take(ctx, tenant)
@@ -143,8 +144,8 @@ var ErrNotCompiled = errors.New("the expression is not compiled yet")
 
 type onlyCompiled struct{}
 
-// OnlyCompiled returns a context for [Environment.Compile]. With it Compile returns cached results, and ErrNotCompiled for any
-// other expression.
+// OnlyCompiled returns a context that forbids compilations. With this context, [Environment.Compile] returns cached results,
+// and ErrNotCompiled for any other expression.
 func OnlyCompiled(ctx context.Context) context.Context {
 	return context.WithValue(ctx, onlyCompiled{}, true)
 }

@@ -62,7 +62,8 @@ func TestCacheIsBounded(t *testing.T) {
 	numbered := func(n int) string { return fmt.Sprintf("n == %d", n) }
 	program := compile(t, newEnvironment(t, cel.Config{}), numbered(0))
 	observed := &recorder{}
-	// An entry takes some hundred bytes beside its program. A program takes thousands of bytes, so that no ninth program fits.
+	// An entry takes some hundred bytes in addition to its program, and a program takes thousands of bytes. So exactly eight
+	// programs fit.
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: int64(room*program.Size() + room<<9)})
 	for range 2 {
 		for n := range room {
@@ -76,7 +77,7 @@ func TestCacheIsBounded(t *testing.T) {
 	}
 }
 
-// TestMistakesAreBounded tests that errors are cached as programs are, and take little memory.
+// TestMistakesAreBounded tests that the cache also stores errors, and that an error takes little memory.
 func TestMistakesAreBounded(t *testing.T) {
 	observed := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: observed, CacheBytes: 256 << 10})
@@ -92,7 +93,7 @@ func TestMistakesAreBounded(t *testing.T) {
 	require.Equal(t, 1001, observed.misses())
 }
 
-// TestFloodOfExpressions tests that many large expressions take no more memory than the cache may use.
+// TestFloodOfExpressions tests that compiling many large expressions takes no more memory than the limit of the cache.
 func TestFloodOfExpressions(t *testing.T) {
 	const limit, expressions = 8 << 20, 60
 	environment := newEnvironment(t, cel.Config{CacheBytes: limit})
@@ -131,8 +132,8 @@ func TestConcurrentCallersCompileOnce(t *testing.T) {
 	require.Len(t, observed.compilations, len(programs))
 }
 
-// TestNothingIsCompiledForCallersThatAreGone tests that an expression is not compiled if its caller's context has ended. It is
-// compiled when another caller asks.
+// TestNothingIsCompiledForCallersThatAreGone tests that an expression is not compiled if the context of its caller has ended.
+// When another caller asks, the expression is compiled.
 func TestNothingIsCompiledForCallersThatAreGone(t *testing.T) {
 	watched := &recorder{}
 	environment := newEnvironment(t, cel.Config{Observer: watched})
@@ -150,8 +151,8 @@ func TestNothingIsCompiledForCallersThatAreGone(t *testing.T) {
 	require.Equal(t, []compilation{{"numbers", false, false}, {"numbers", true, false}}, watched.compilations)
 }
 
-// TestTenantsCompileInTurns has one tenant compile a hundred expressions before another tenant compiles one that the first also
-// compiles.
+// TestTenantsCompileInTurns lets one tenant queue a hundred expressions and then a last one. Another tenant that asks for the
+// last expression must not wait for the hundred.
 func TestTenantsCompileInTurns(t *testing.T) {
 	const many = 100
 	var mutex sync.Mutex

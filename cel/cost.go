@@ -8,14 +8,14 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// CostEstimator provides the costs of functions, both estimated and during an evaluation, and the sizes of inputs. It is called
-// concurrently.
+// CostEstimator provides the costs of functions, for estimates and for evaluations, and the sizes of inputs. It must be safe
+// for concurrent use.
 type CostEstimator interface {
 	interpreter.ActualCostEstimator
 	checker.CostEstimator
 }
 
-// Advice tells users how to reduce costs, in the terms of the input. The texts follow a colon.
+// Advice tells users how to reduce costs, in terms of their input. Each text is printed after a colon.
 type Advice struct {
 	// Evaluation is the advice for one evaluation.
 	Evaluation string

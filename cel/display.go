@@ -12,12 +12,13 @@ import (
 	"github.com/google/cel-go/common"
 )
 
-// A long expression on one line can have a mistake in each word. Printing the line with a caret for each mistake would make a
-// text of many megabytes. That takes long, and the text ends up in conditions, events and logs.
+// A long expression on one line can have a mistake in each word. Printing the whole line for each mistake would take long and
+// make a text of many megabytes. This text would end up in conditions, events and logs. So this file prints only parts of long
+// lines.
 
 const (
-	// maxMessage is the maximum length of a message in bytes. A message may contain a text that the expression made, or the types of
-	// a thousand arguments.
+	// maxMessage is the maximum length of a message in bytes. Messages may be long, because a message can quote a text that the
+	// expression computed, or list the types of a thousand arguments.
 	maxMessage = 1024
 	// maxMistakes is the maximum number of printed mistakes per expression.
 	maxMistakes = 10
@@ -34,7 +35,7 @@ func shortened(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
-// displayAll prints the first mistakes and the number of further ones.
+// displayAll prints the first maxMistakes mistakes, and the number of further mistakes.
 func displayAll(expression string, mistakes []*cel.Error) string {
 	shown := make([]string, 0, maxMistakes+1)
 	for _, mistake := range mistakes[:min(len(mistakes), maxMistakes)] {
@@ -46,8 +47,8 @@ func displayAll(expression string, mistakes []*cel.Error) string {
 	return strings.Join(shown, "\n")
 }
 
-// display prints message with the line of the expression and a caret below it, as CEL does. It takes linear time in the length of
-// the line, not quadratic time as CEL. For a long line it prints only the part around the mistake.
+// display prints message, the line of the expression and a caret below the mistake, as CEL does. It takes linear time in the
+// length of the line, whereas CEL takes quadratic time. For a long line it prints only the part around the mistake.
 func display(expression string, at common.Location, message string) string {
 	var text strings.Builder
 	fmt.Fprint(&text, "ERROR: <input>:", at.Line(), ":", at.Column()+1, ": ", shortened(message))
@@ -98,8 +99,8 @@ func cut(line string, characters int) (before, after string) {
 	return line, ""
 }
 
-// asWide returns the character to print below another character. CEL treats all characters outside ASCII as twice as wide, as
-// East Asian characters are.
+// asWide returns wide if the character is outside ASCII, otherwise narrow. CEL treats all characters outside ASCII as twice as
+// wide, as East Asian characters are, so the characters below them must be wide, too.
 func asWide(character rune, narrow, wide string) string {
 	if character >= utf8.RuneSelf {
 		return wide

@@ -25,7 +25,8 @@ func TestDisplayIsCELs(t *testing.T) {
 	})
 }
 
-// TestDisplayOfLongLines tests that only the part around the mistake is printed, with the caret below the same character.
+// TestDisplayOfLongLines tests that only the part around the mistake is printed, and that the caret is below the right
+// character.
 func TestDisplayOfLongLines(t *testing.T) {
 	line := strings.Repeat("é", 3000) + "X" + strings.Repeat("a", 3000)
 	lines := strings.Split(display("1 +\n"+line, common.NewLocation(2, 3000), "no"), "\n")

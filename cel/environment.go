@@ -28,8 +28,8 @@ const (
 	// DefaultCostLimit is the maximum runtime cost of one evaluation in CEL cost units, as for device selectors in Kubernetes.
 	DefaultCostLimit uint64 = resourceapi.CELSelectorExpressionMaxCost
 
-	// DefaultMemoryLimit is the maximum size, in bytes, of the texts, lists and maps that the functions of one evaluation may make.
-	// It is small, because a scheduler evaluates on sixteen nodes at a time.
+	// DefaultMemoryLimit is the maximum size, in bytes, of the texts, lists and maps that the functions in one evaluation
+	// create. It is small, because a scheduler evaluates on sixteen nodes at a time.
 	DefaultMemoryLimit uint64 = 2 << 20
 
 	// DefaultCacheBytes is the maximum memory of the compilations that an Environment caches. A usual expression takes 30 to 70 KiB,
@@ -48,11 +48,11 @@ type Config struct {
 	Types []*apiservercel.DeclType
 	// Options declare the variables and functions of this kind of input.
 	Options []cel.EnvOption
-	// Element describes the elements that variables read. If it has no name, expressions can't have variables.
+	// Element describes the elements that variables are defined for. If its Name is empty, expressions can't have variables.
 	Element Element
 	// OptimizeConstants evaluates constants when an expression is compiled. It matters only if Base is set, because Kubernetes'
-	// environment always does so. If a constant can't be evaluated, such as a malformed regular expression, the expression compiles,
-	// and its evaluation fails where the constant is needed.
+	// environment always does this. An expression compiles even if a constant can't be evaluated, such as a malformed regular
+	// expression. Then the evaluation fails where it needs the constant.
 	OptimizeConstants bool
 	// Meter configures how evaluations are charged if Base is set. Kubernetes' environment is charged as in Kubernetes.
 	Meter meter.Config
@@ -61,13 +61,13 @@ type Config struct {
 	MaxLength int
 	// CostLimit limits the cost of one evaluation. Zero means [DefaultCostLimit].
 	CostLimit uint64
-	// MemoryLimit limits the bytes that one evaluation makes. Zero means [DefaultMemoryLimit].
+	// MemoryLimit limits the bytes that the functions in one evaluation create. Zero means [DefaultMemoryLimit].
 	MemoryLimit uint64
 	// Costs provides the costs of functions and the sizes of the inputs. nil means the costs of Base.
 	Costs CostEstimator
 	// Advice is added to errors about costs.
 	Advice Advice
-	// NamesNearest adds the nearest variable or function to errors about unknown names.
+	// NamesNearest adds the most similar variable or function to errors about unknown names.
 	NamesNearest bool
 	// CacheBytes is the maximum memory of cached compilations. Zero means [DefaultCacheBytes].
 	CacheBytes int64
@@ -87,11 +87,11 @@ type Environment struct {
 	limits    meter.Limits
 	cache     *compilations
 	observer  Observer
-	// timer is the observer if that implements Timer, else nil.
+	// timer is the observer if it implements Timer, otherwise nil.
 	timer Timer
 }
 
-// checks holds the fields of [Config] that decide whether an expression compiles, and the text of the error.
+// checks holds the fields of [Config] that decide whether an expression compiles, and which text an error has.
 type checks struct {
 	element      Element
 	maxLength    int
@@ -128,11 +128,11 @@ func NewEnvironment(config Config) (*Environment, error) {
 	}, nil
 }
 
-// constants specifies when constants are evaluated.
+// constants says when constants are evaluated.
 type constants int
 
 const (
-	// inPlace evaluates constants where they are needed.
+	// inPlace evaluates a constant when an evaluation needs it.
 	inPlace constants = iota
 	// lateConstants evaluates constants when the expression is compiled. If that fails, it falls back to inPlace.
 	lateConstants
@@ -151,8 +151,8 @@ func (c *Config) constants() constants {
 	}
 }
 
-// extend extends the base. In Kubernetes' environment it enables every library of the version, as Kubernetes does for stored
-// expressions. Only admission could distinguish new expressions from stored ones.
+// extend adds Types and Options to the base. In Kubernetes' environment it enables every library of the version, as Kubernetes
+// does for stored expressions, because only admission can distinguish a new expression from a stored one.
 func (c *Config) extend() (*cel.Env, error) {
 	options := append(slices.Clone(c.Options), optionalMacros())
 	if c.Element.Name != "" {
@@ -209,8 +209,9 @@ func (c *Config) setDefaults() {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.functions }
 
-// Compile returns the program of an expression that evaluates to bool. The error is an [*Error] with the position of the mistake,
-// or the error of the context. Tenants take turns ([fairness.WithTenant]). If the context has ended, nothing is compiled.
+// Compile returns the program of an expression that evaluates to bool. The error is an [*Error] with the position of the
+// mistake, or the error of the context. Tenants take turns ([fairness.WithTenant]). If the context has ended, Compile compiles
+// nothing.
 func (e *Environment) Compile(ctx context.Context, expression string, variables ...Variable) (*Program, error) {
 	return e.compileOnce(ctx, resultBool, expression, variables)
 }
@@ -266,7 +267,7 @@ func (e *Environment) compile(to resultType, expression string, variables []Vari
 	return &Program{environment: e, result: to, expression: expression, ast: ast, program: plan}, nil
 }
 
-// check parses the texts and checks their sizes and types.
+// check parses the expression and its variables, and checks their sizes and types.
 func (e *Environment) check(to resultType, expression string, variables []Variable) (*cel.Ast, error) {
 	parsed, failure := e.parse(expression)
 	if failure != nil {
@@ -329,8 +330,8 @@ const (
 	resultAny  resultType = "any value"
 )
 
-// maybe reports whether a result of the static type may have the required type at runtime, as Kubernetes does for device
-// selectors.
+// maybe reports whether a result with the static type t may have the required type at run time. Types such as dyn count, as in
+// Kubernetes' device selectors.
 func (r resultType) maybe(t *cel.Type) bool {
 	return r == resultAny || t.String() == string(r) || t.IsExactType(cel.DynType) || t.IsExactType(cel.AnyType)
 }

@@ -21,8 +21,8 @@ import (
 type Reason string
 
 const (
-	// ReasonTooLong means that the expression exceeds the maximum length, or a limit after parsing: [MaxTokens], [MaxNodes],
-	// [MaxDepth], [MaxTypeSize], or the limit of a regular expression.
+	// ReasonTooLong means that the expression exceeds the maximum length in bytes, or a limit that is checked during
+	// compilation: [MaxTokens], [MaxNodes], [MaxDepth], [MaxTypeSize], or the limit of a regular expression.
 	ReasonTooLong Reason = "TooLong"
 	// ReasonInvalid means that the expression does not compile.
 	ReasonInvalid Reason = "Invalid"
@@ -43,8 +43,8 @@ const (
 // Error describes a mistake in an expression or a failed evaluation.
 type Error struct {
 	Reason Reason
-	// Variable is the variable with the mistake, or empty if the mistake is in the expression itself. If a variable fails during an
-	// evaluation, Variable is empty and the position is where the variable is read.
+	// Variable is the name of the variable with the mistake. It is empty if the mistake is in the expression itself. It is also
+	// empty if a variable fails during an evaluation. Then the position is where the expression reads the variable.
 	Variable string
 	// Expression is the source text of the variable or of the expression. It is empty if the error does not depend on the text.
 	Expression string
@@ -53,8 +53,8 @@ type Error struct {
 	// Message is the explanation without position.
 	Message string
 
-	// display prints the position and the caret. It is called lazily, because most errors of a search are never shown, and a line
-	// may be long.
+	// display prints the position and the caret. It is called only if the error is shown, because most errors of a search are
+	// never shown, and a line may be long.
 	display func() string
 	err     error
 }
@@ -80,16 +80,16 @@ func (e *Error) in(variable string) *Error {
 // Unwrap returns the cause, or nil.
 func (e *Error) Unwrap() error { return e.err }
 
-// bareSource hides the lines of the source from CEL. CEL would draw the line of each of up to a hundred mistakes, twice, in
-// quadratic time for the caret. Package cel draws only the mistakes that are shown.
+// bareSource hides the lines of the source from CEL. Otherwise CEL would print the line of each of up to a hundred mistakes,
+// twice, and take quadratic time for the carets. Package cel prints only the mistakes that are shown.
 type bareSource struct {
 	common.Source
 }
 
-// Snippet returns nothing.
+// Snippet returns no line.
 func (bareSource) Snippet(int) (string, bool) { return "", false }
 
-// compileError returns an error with the position of CEL's first issue and the text of the first issues.
+// compileError converts CEL's issues to an error. It has the position of the first issue, and the text of the first few issues.
 func (e *Environment) compileError(expression string, issues *cel.Issues) *Error {
 	all := issues.Errors()
 	e.addNearest(expression, all)
@@ -104,16 +104,16 @@ func (e *Environment) compileError(expression string, issues *cel.Issues) *Error
 	return result
 }
 
-// An UntypedValidator is a validator of CEL that also works on expressions without types. CEL calls validators only if the type
-// check succeeds.
+// An UntypedValidator is a CEL validator that also works on expressions whose type check failed. CEL itself calls validators
+// only if the type check succeeds.
 type UntypedValidator interface {
 	cel.ASTValidator
-	// Untyped marks the validator and does nothing.
+	// Untyped marks the validator. The method does nothing.
 	Untyped()
 }
 
-// mistyped returns the mistakes that an [UntypedValidator] finds, because they may be the cause of wrong types. Without such
-// mistakes it returns the issues of the type checker.
+// mistyped returns the mistakes that an [UntypedValidator] finds in an expression with type errors, because these mistakes may
+// be the cause. Without such mistakes it returns the issues of the type checker.
 func (e *Environment) mistyped(expression string, parsed *cel.Ast, issues *cel.Issues) *Error {
 	syntax := parsed.NativeRep()
 	found := cel.NewIssuesWithSourceInfo(common.NewErrors(parsed.Source()), syntax.SourceInfo())
@@ -150,8 +150,8 @@ func lineAndColumn(at common.Location) (line, column int) {
 	return at.Line(), max(1, at.Column()+1)
 }
 
-// evaluationError returns the error that stopped an evaluation. value is the value that the program returned with err. For a
-// runtime error, value contains the position.
+// evaluationError converts an error that stopped an evaluation. value is the value that the program returned together with err.
+// For a runtime error, value has the position.
 func (p *Program) evaluationError(ctx context.Context, value ref.Val, err error) *Error {
 	if limit, ok := errors.AsType[*meter.LimitError](err); ok {
 		return p.limitError(limit)

@@ -9,9 +9,9 @@ import (
 	"github.com/google/cel-go/checker"
 )
 
-// EstimateCost returns bounds of the cost of one evaluation, in CEL cost units, without evaluating anything. costs provides the
-// sizes of the input and the costs of function calls. An estimate of math.MaxUint64 means that there is no upper bound. The error
-// is an [*Error]. The expression can be evaluated even if the estimate fails.
+// EstimateCost returns bounds of the cost of one evaluation, in CEL cost units, without evaluating. costs provides the sizes of
+// the input and the costs of function calls. A maximum of math.MaxUint64 means that there is no upper bound. The error is an
+// [*Error]. If the estimate fails, the expression can still be evaluated.
 func (p *Program) EstimateCost(costs checker.CostEstimator) (estimate checker.CostEstimate, err error) {
 	defer func() {
 		if failure := recover(); failure != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// recorder is an Observer that records its calls.
+// recorder is an Observer that stores the arguments of its calls.
 type recorder struct {
 	mutex        sync.Mutex
 	compilations []compilation

@@ -9,7 +9,7 @@ import (
 	"fmt"
 )
 
-// ContextError returns the cause of an ended context, or nil. errors.Is also finds the context's error in the result.
+// ContextError returns the cause why a context has ended, or nil if it has not. errors.Is also finds ctx.Err() in the result.
 func ContextError(ctx context.Context) error {
 	cause := context.Cause(ctx)
 	if cause == nil || errors.Is(cause, ctx.Err()) {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// during is an activation that calls stop when the evaluation reads a variable.
+// during is an activation that calls stop when the evaluation reads a variable from it.
 type during struct {
 	celgo.Activation
 	stop func()
@@ -82,7 +82,7 @@ func TestEvaluationIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestCheapEvaluationOutlivesItsContext tests that the result of a short evaluation is returned although the context has ended.
+// TestCheapEvaluationOutlivesItsContext tests that a short evaluation returns its result although the context has ended.
 func TestCheapEvaluationOutlivesItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -114,8 +114,8 @@ func TestContextError(t *testing.T) {
 	require.ErrorIs(t, cel.ContextError(caused), context.Canceled)
 }
 
-// TestPartAfterItsContext tests that a Part is not evaluated after the context has ended, because an evaluation is too short to
-// check the context.
+// TestPartAfterItsContext tests that Part.Value evaluates nothing after the context has ended. It must check the context first,
+// because evaluating a part is too short to check it.
 func TestPartAfterItsContext(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "n == 1")
 	part, err := program.Part(program.AST(), program.AST().Expr())

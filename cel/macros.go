@@ -14,8 +14,8 @@ import (
 // expression can use it.
 const boundOptional = "@optional"
 
-// optionalMacros replaces CEL's macros optMap and optFlatMap. CEL's macros duplicate the value that they are called on, so that a
-// chain of ten makes a thousand copies of the first value. These macros bind the value to a name, as cel.bind does.
+// optionalMacros replaces CEL's macros optMap and optFlatMap. CEL's macros duplicate the value that they are called on, so a
+// chain of ten calls makes a thousand copies of the first value. The macros here bind the value to a name, as cel.bind does.
 func optionalMacros() cel.EnvOption {
 	return cel.Macros(
 		cel.ReceiverMacro("optMap", 2, func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -37,7 +37,8 @@ func mapOptional(f cel.MacroExprFactory, macro string, target ast.Expr, args []a
 		f.NewMemberCall("hasValue", value()), wrap(mapped), f.NewCall("optional.none"))), nil
 }
 
-// bind binds a value to a name in an expression. It is a loop over an empty list with the value as accumulator.
+// bind returns the expression in with name bound to value. The result is a loop over an empty list with value as the
+// accumulator.
 func bind(f cel.MacroExprFactory, name string, value, in ast.Expr) ast.Expr {
 	return f.NewComprehension(f.NewList(), "#unused", name, value, f.NewLiteral(types.False), f.NewIdent(name), in)
 }

@@ -19,7 +19,8 @@ var (
 	identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
-// addNearest adds the nearest variable or function to errors about unknown names. It changes only the mistakes that are printed.
+// addNearest adds the most similar variable or function to errors about unknown names. It changes only mistakes that are
+// printed.
 func (e *Environment) addNearest(expression string, mistakes []*cel.Error) {
 	if !e.namesNearest {
 		return
@@ -37,7 +38,7 @@ func (e *Environment) addNearest(expression string, mistakes []*cel.Error) {
 	}
 }
 
-// isCalled reports whether a parenthesis follows the name.
+// isCalled reports whether the expression has a parenthesis after the name.
 func isCalled(expression, name string) bool {
 	return regexp.MustCompile(`\b` + regexp.QuoteMeta(name) + `\s*\(`).MatchString(expression)
 }

@@ -130,7 +130,8 @@ func TestFailedEvaluationsAreCharged(t *testing.T) {
 	require.Greater(t, budget.Spent(), uint64(20))
 }
 
-// TestRuntimeErrorBeatsBudget tests that a runtime error is returned instead of a budget error, because it is more useful.
+// TestRuntimeErrorBeatsBudget tests that an evaluation with a runtime error that also exceeds its budget returns the runtime
+// error, which is more useful.
 func TestRuntimeErrorBeatsBudget(t *testing.T) {
 	program := compile(t, newEnvironment(t, cel.Config{}), "1 / (n - 1) == 1")
 	_, err := program.Evaluate(t.Context(), input(t, 1), cel.NewBudget(0))

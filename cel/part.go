@@ -20,15 +20,15 @@ import (
 // AST returns the checked expression. It must not be modified.
 func (p *Program) AST() *ast.AST { return p.ast.NativeRep() }
 
-// Part is a part of an expression that is evaluated alone. The input provides values for its free variables. It is safe for
-// concurrent use.
+// Part is a part of an expression that is evaluated alone. The caller provides values for its free variables. A Part is safe
+// for concurrent use.
 type Part struct {
 	program *meter.Program
 	limits  meter.Limits
 }
 
-// Part returns the program of a part of the expression. tree holds its types and references. It is the program's AST, or an AST
-// made from it.
+// Part returns the program of expr, a part of the expression. tree holds the types and references of expr. It is the program's
+// AST, or an AST made from it.
 func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 	checked := ast.NewCheckedAST(ast.NewAST(expr, tree.SourceInfo()), tree.TypeMap(), tree.ReferenceMap())
 	program, err := p.environment.planner.Plan(checked, p.environment.constants == earlyConstants)
@@ -39,10 +39,10 @@ func (p *Program) Part(tree *ast.AST, expr ast.Expr) (*Part, error) {
 }
 
 // Value evaluates the part and charges the budget. A failure that the rest of the expression may absorb ("false && failure" is
-// false) is an error value. Any other failure is an [*Error]. The reason is [ReasonInterrupted] or [ReasonBudget] if the part
-// could not be evaluated now. It is another reason if the failure would abort the evaluation of the whole expression.
+// false) is returned as an error value. Any other failure is an [*Error]. With [ReasonInterrupted] or [ReasonBudget], the part
+// could not be evaluated now. With any other reason, the failure would abort the evaluation of the whole expression.
 //
-// Value evaluates nothing after ctx has ended. Parts are so cheap that an evaluation would end before it checked the context.
+// Value checks ctx before the evaluation, because evaluating a part is too short to check ctx meanwhile.
 func (p *Part) Value(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
 	if cause := ContextError(ctx); cause != nil {
 		return nil, interrupted(cause)
@@ -67,7 +67,7 @@ func interrupted(cause error) *Error {
 	return &Error{Reason: ReasonInterrupted, Message: cause.Error(), err: cause}
 }
 
-// isAbort reports whether CEL aborted the evaluation because of a limit, or because of a panic that it converted to an error.
+// isAbort reports whether CEL aborted the evaluation: because of a limit, or because of a panic that became an error.
 func isAbort(err error) bool {
 	_, isLimit := errors.AsType[*meter.LimitError](err)
 	return isLimit || strings.Contains(err.Error(), "internal error")

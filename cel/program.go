@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// Program is a compiled expression. It evaluates to bool, to int if [Environment.CompileInt] compiled it, or to any type if
-// [Environment.CompileAny] did. It is safe for concurrent use.
+// Program is a compiled expression. It evaluates to a bool. If [Environment.CompileInt] compiled it, it evaluates to an int. If
+// [Environment.CompileAny] compiled it, it may evaluate to any type. A Program is safe for concurrent use.
 type Program struct {
 	environment *Environment
 	result      resultType
@@ -36,8 +36,8 @@ func (p *Program) CostLimit() uint64 { return p.environment.limits.Cost }
 // Limits returns the limits of one evaluation.
 func (p *Program) Limits() meter.Limits { return p.environment.limits }
 
-// Evaluate returns the result for one input and charges the budget with the cost. Every error is an [*Error]. If ctx ends, the
-// error wraps its cause and its error.
+// Evaluate returns the value of the expression for one input, and charges the budget. Every error is an [*Error]. If ctx ends,
+// the error wraps both the cause and the error of ctx.
 func (p *Program) Evaluate(ctx context.Context, input cel.Activation, budget *Budget) (bool, error) {
 	verdict, err := evaluate[types.Bool](ctx, p, input, budget)
 	return bool(verdict), err
@@ -49,7 +49,7 @@ func (p *Program) EvaluateInt(ctx context.Context, input cel.Activation, budget 
 	return int64(value), err
 }
 
-// evaluate returns a result of type T. It measures the duration if there is a timer.
+// evaluate returns a value of type T. If the environment has a Timer, it measures the duration.
 func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, budget *Budget) (T, error) {
 	timer := p.environment.timer
 	var start time.Time
@@ -84,7 +84,7 @@ func (p *Program) typeError(got string) *Error {
 		fmt.Sprintf("the expression must return %s, but returned %s", p.result, got))
 }
 
-// limitError names the exceeded limit, and the call that would have exceeded it.
+// limitError returns an error that names the exceeded limit, and the function call that would have exceeded it.
 func (p *Program) limitError(limit *meter.LimitError) *Error {
 	by := ""
 	if limit.Function != "" {

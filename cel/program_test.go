@@ -46,7 +46,7 @@ func TestDefaultCostLimit(t *testing.T) {
 	require.ErrorContains(t, err, "cost limit of 1000000")
 }
 
-// TestEvaluateInt tests that an expression compiled for int and the same expression compiled for bool are different programs.
+// TestEvaluateInt tests that compiling the same text for int and for bool gives different programs.
 func TestEvaluateInt(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for expression, want := range map[string]int64{"n": 1, "numbers.sum() - n": 189, "n > 0 ? dyn(n) : dyn('none')": 1} {
@@ -82,7 +82,7 @@ func padded(length int) string {
 	return "true" + strings.Repeat(" ", length-len("true"))
 }
 
-// TestCompileErrors has texts that are too long or not valid for a transcript.
+// TestCompileErrors has texts that are too long for a transcript, or not valid UTF-8.
 func TestCompileErrors(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	require.Equal(t, padded(cel.MaxExpressionLength), compile(t, environment, padded(cel.MaxExpressionLength)).Expression())
@@ -101,7 +101,7 @@ func TestCompileErrors(t *testing.T) {
 	}
 }
 
-// TestTextsThatGrow has expressions that took seconds or a gigabyte to compile, or that grow in the same way.
+// TestTextsThatGrow has expressions that once took seconds or a gigabyte to compile, and similar ones.
 func TestTextsThatGrow(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{MaxLength: 100_000})
 	nested := func(open, middle, shut string, depth int) string {
@@ -142,7 +142,7 @@ func TestTextsThatGrow(t *testing.T) {
 	compile(t, environment, strings.Repeat("// not a word of it counts\n", 300)+"true")
 }
 
-// boundMaps returns nested loops whose variables are maps. Each map has the previous one as key and as value.
+// boundMaps returns nested bindings of maps. Each map has the previous map as key and as value.
 func boundMaps(levels int) string {
 	text := "a" + strconv.Itoa(levels) + " == a" + strconv.Itoa(levels)
 	for i := levels; i > 0; i-- {
@@ -151,7 +151,7 @@ func boundMaps(levels int) string {
 	return "[1].all(a0, " + text + ")"
 }
 
-// TestOptionalMacros tests that the two macros have the same results as CEL's macros.
+// TestOptionalMacros tests that the replaced macros optMap and optFlatMap have the same results as CEL's macros.
 func TestOptionalMacros(t *testing.T) {
 	environment := newEnvironment(t, cel.Config{})
 	for text, want := range map[string]bool{

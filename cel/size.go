@@ -20,25 +20,25 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// The time and memory for compiling grow faster than the text, for three reasons. The type checker copies its known types at each
-// call. The size of a type grows with the nesting of lists. Macros expand to more than their text. Usual expressions are far
-// below these limits. An expression at the limits compiles in about a tenth of a second and takes some tens of MiB meanwhile.
+// Compiling takes time and memory that grow faster than the text, for three reasons. The type checker copies all known types at
+// each call. The size of a type grows with the nesting of lists. Macros expand to more than their text. Usual expressions are
+// far below these limits. Compiling an expression at the limits takes about a tenth of a second and some tens of MiB.
 const (
-	// MaxTokens is the maximum number of words and signs in an expression. A text in quotes counts once. An expression over devices
-	// can't exceed it, because its limit in bytes is the same number.
+	// MaxTokens is the maximum number of words and signs in an expression. A quoted text counts as one word. An expression over
+	// devices can't exceed this limit, because it has at most as many bytes.
 	MaxTokens = MaxExpressionLength
 	// MaxWideCharacters is the maximum number of characters outside ASCII in an expression, including texts and comments. CEL's
-	// lexer takes a hundred times as long for them. Expressions over devices can't reach it, because of their length.
+	// lexer takes a hundred times as long for such characters. An expression over devices is too short to exceed this limit.
 	MaxWideCharacters = MaxExpressionLength
 	// MaxNodes is the maximum number of nodes of the syntax tree after macro expansion.
 	MaxNodes = 6000
 	// MaxDepth is the maximum nesting depth of nodes. Unnecessary parentheses do not count.
 	MaxDepth = 100
-	// MaxTypeSize is the maximum number of names in the type of a part. The type of a list of lists of numbers has three names. A
-	// name bound by cel.bind has the type of its value, so that a few nested names can make an extremely long type.
+	// MaxTypeSize is the maximum number of names in the type of a part. For example, the type of a list of lists of numbers has
+	// three names. cel.bind gives a name the type of its value, so a few nested bindings can make an extremely long type.
 	MaxTypeSize = 32
-	// MaxChecks is the maximum number of types that the type checker may copy. It copies all types inferred so far for each overload
-	// of a called function and for each element of a list. Most calls add a type.
+	// MaxChecks is the maximum number of types that the type checker may copy. For each overload of a called function and each
+	// element of a list, the checker copies all types inferred so far. Most calls add a type.
 	MaxChecks = 600_000
 )
 
@@ -71,7 +71,7 @@ func tokens(text string) int {
 	for i := 0; i < len(text) && count <= MaxTokens; i++ {
 		switch c := text[i]; {
 		case c == '\'' || c == '"':
-			// The prefix of a raw text or of bytes was already counted as a word.
+			// The prefix of a raw text (r) or of bytes (b) was already counted as a word.
 			i = endOfText(text, i)
 			count, word = count+1, false
 		case c == '/' && i+1 < len(text) && text[i+1] == '/':
@@ -122,14 +122,14 @@ func (e *Environment) checkTree(parsed *cel.Ast) *Error {
 	return positioned(ReasonTooLong, parsed.Source().Content(), m.at, m.message)
 }
 
-// measurer visits a syntax tree once, until a limit is exceeded.
+// measurer walks through a syntax tree once, and stops when a limit is exceeded.
 type measurer struct {
 	info  *ast.SourceInfo
 	nodes int
 	// types maps variables to upper bounds of the sizes of their types.
 	types tree.Scope[int]
-	// functions are the functions of the environment. known is an upper bound of the number of types that the checker has inferred.
-	// checks is the number of copies of these types so far.
+	// functions are the functions of the environment. known is an upper bound of the number of types that the checker has
+	// inferred so far. checks counts how many types the checker has copied.
 	functions     map[string]*decls.FunctionDecl
 	known, checks int
 	// patterns is the total size of the constant regular expressions.
@@ -142,7 +142,7 @@ func (m *measurer) refuse(expr ast.Expr, format string, limit int) {
 	m.message, m.at = fmt.Sprintf(format, limit), m.info.GetStartLocation(expr.ID())
 }
 
-// visit returns an upper bound of the size of the type of a part.
+// visit counts a part, and returns an upper bound of the size of its type.
 func (m *measurer) visit(expr ast.Expr, depth int) int {
 	if m.message != "" {
 		return 1
@@ -165,14 +165,14 @@ func (m *measurer) visit(expr ast.Expr, depth int) int {
 	return size
 }
 
-// check counts the work of the type checker for a part, without the work for its operands.
+// check counts the types that the checker copies for a part, without its operands.
 func (m *measurer) check(expr ast.Expr) {
 	attempts, found := 0, 0
 	switch expr.Kind() {
 	case ast.CallKind:
 		attempts, found = m.overloads(expr.AsCall())
 	case ast.ListKind:
-		// The element type of an empty list is inferred later.
+		// Only an empty list adds a type: the checker infers its element type later.
 		attempts, found = len(expr.AsList().Elements()), max(0, 1-len(expr.AsList().Elements()))
 	case ast.MapKind:
 		attempts, found = 2*len(expr.AsMap().Entries()), 2*max(0, 1-len(expr.AsMap().Entries()))
@@ -185,15 +185,16 @@ func (m *measurer) check(expr ast.Expr) {
 	m.known += found
 }
 
-// overloads returns the number of overloads of a call that the checker tries. found is an upper bound of the number of inferred
-// types.
+// overloads returns the number of overloads that the checker tries for a call (tried). found is an upper bound of the number of
+// types that the call adds.
 func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
 	name, args, isMember := call.FunctionName(), call.Args(), call.IsMemberFunction()
 	if name == operators.LogicalAnd || name == operators.LogicalOr {
 		return len(args), 0
 	}
 	if isMember {
-		// As in the checker, sets.contains(a, b) is a function with a qualified name, not a member of sets.
+		// sets.contains(a, b) calls a function with a qualified name. The checker also looks for this name before it looks for
+		// a member.
 		if qualified := tree.QualifiedName(call.Target()) + "." + name; m.functions[qualified] != nil {
 			name, isMember = qualified, false
 		} else {
@@ -216,8 +217,8 @@ func (m *measurer) overloads(call ast.CallExpr) (tried, found int) {
 	return tried, found
 }
 
-// mayMatch reports whether the arguments may match the types. It returns false if a number or text would have to be a list, a map
-// or another type with parameters.
+// mayMatch reports whether the arguments may have the given types. It returns false if an argument is surely a number, text or
+// bool, but the type is a list, a map or another type with parameters.
 func mayMatch(types []*cel.Type, args []ast.Expr) bool {
 	for i, t := range types {
 		if i < len(args) && len(t.Parameters()) > 0 && isScalar(args[i]) {
@@ -227,8 +228,8 @@ func mayMatch(types []*cel.Type, args []ast.Expr) bool {
 	return len(types) == len(args)
 }
 
-// isScalar reports whether the checker infers a number, a text or a bool for a part. It returns false for unknown types, because
-// the checker also tries them as lists.
+// isScalar reports whether the checker surely infers a number, a text or a bool for a part. It returns false for unknown types,
+// because the checker may also treat them as lists.
 func isScalar(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.LiteralKind:
@@ -309,8 +310,8 @@ func (m *measurer) call(call ast.CallExpr, depth int) int {
 	}
 }
 
-// pattern rejects a constant regular expression before it is compiled, if it is too large alone or together with earlier ones.
-// Other mistakes in it are reported later.
+// pattern checks a constant regular expression before it is compiled. It rejects the regular expression if it is too large,
+// alone or together with earlier ones. Other mistakes in it are reported later.
 func (m *measurer) pattern(args []ast.Expr) {
 	for _, arg := range args {
 		text, ok := tree.Literal[types.String](arg)

@@ -13,12 +13,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Variable is a named expression over one element of the input, as in ValidatingAdmissionPolicy. Inside it, the element has the
-// name in [Config.Element], and earlier variables are variables.<name>. An expression reads the variable of any element x as
-// x.variables.<name>.
+// Variable is a named expression over one element of the input, as in ValidatingAdmissionPolicy. In the variable's expression,
+// the element has the name in [Config.Element], and earlier variables are variables.<name>. The main expression reads the
+// variable of any element x as x.variables.<name>.
 //
-// The compiler replaces each read of a variable by the variable's expression. So an expression with variables has the same value,
-// failures and cost as the expression written without variables.
+// The compiler replaces each read of a variable by the variable's expression. So the main expression has the same value,
+// failures and cost as if it were written without variables.
 type Variable struct {
 	// Name is an identifier of CEL.
 	Name string
@@ -31,18 +31,18 @@ type Element struct {
 	// Name is the name of the element in the expressions of variables.
 	Name string
 	Type *cel.Type
-	// List is the input that contains all elements, such as "devices". The expression of a variable can't read it.
+	// List is the name of the input with all elements, such as "devices". The expression of a variable can't read this input.
 	List string
 }
 
 // MaxVariables is the maximum number of variables of an expression.
 const MaxVariables = 32
 
-// source is a compilation's input, as a cache key.
+// source is the input of a compilation. It is the cache key.
 type source struct {
 	result     resultType
 	expression string
-	// variables contains the names and texts, with their lengths.
+	// variables has the names and texts of all variables, each with its length.
 	variables string
 }
 
@@ -90,7 +90,7 @@ func (e *Environment) checkVariables(variables []Variable) error {
 	return nil
 }
 
-// write parses variables and checks their types.
+// write parses the variables and checks their types. The result substitutes them in an expression.
 func (e *Environment) write(variables []Variable) (*writer, error) {
 	w := newWriter()
 	for _, v := range variables {
@@ -126,7 +126,7 @@ func (e *Environment) writeOne(w *writer, v Variable) *Error {
 	return nil
 }
 
-// free returns the places where an expression reads a free variable.
+// free returns the subexpressions that read the free variable with the name.
 func free(expr ast.Expr, name string) []ast.Expr {
 	var result []ast.Expr
 	tree.Visit(expr, func(part ast.Expr, hidden tree.Names) {
@@ -137,7 +137,7 @@ func free(expr ast.Expr, name string) []ast.Expr {
 	return result
 }
 
-// rename renames a free variable of an expression.
+// rename renames a free variable of an expression, in place.
 func rename(expr ast.Expr, from, to string) {
 	for _, part := range free(expr, from) {
 		part.SetKindCase(ast.NewExprFactory().NewIdent(part.ID(), to))

@@ -23,14 +23,14 @@ const (
 	boundElement = "@element"
 )
 
-// writer substitutes variables in expressions.
+// writer substitutes variables in expressions by their values.
 type writer struct {
 	factory ast.ExprFactory
 	names   []string
-	// values maps each variable written so far to its expression. In this expression the element is called [boundElement].
+	// values maps each variable so far to its expression. In the expression, the element has the name [boundElement].
 	values map[string]ast.Expr
-	// parts is the number of nodes of all expressions after substitution. A variable that reads the previous one twice doubles in
-	// size.
+	// parts is the total number of nodes after substitution. It is limited, because a variable that reads the previous variable
+	// twice doubles its size.
 	parts int
 }
 
@@ -64,7 +64,7 @@ func (w *writer) substitute(text string, parsed *cel.Ast, isVariable bool) *Erro
 			reads = append(reads, r)
 		}
 	})
-	// Go backwards, because the element of a read may contain further reads, which come later in reads.
+	// Go backwards, because the element of a read may itself contain reads, and these come later in the list.
 	for i := len(reads) - 1; i >= 0; i-- {
 		r := reads[i]
 		value, known := w.values[r.name]
@@ -88,7 +88,8 @@ func (w *writer) substitute(text string, parsed *cel.Ast, isVariable bool) *Erro
 			info.SetOffsetRange(next, at)
 			return next
 		}))
-		// Record the original text, as CEL does for macros, so that texts made from the tree show it.
+		// Record the original text, as CEL does for macros, so that a text made from the tree shows the read, not its
+		// substitution.
 		info.SetMacroCall(r.at.ID(), asItWas)
 	}
 	return nil
@@ -109,8 +110,8 @@ func (w *writer) readOf(part ast.Expr, hidden tree.Names) (variableRead, bool) {
 	}
 }
 
-// valueOf returns the expression of a variable for an element. If the element is not a plain name, or if a loop in the variable
-// declares the same name, valueOf binds the element to the name boundElement.
+// valueOf returns the expression of a variable, with the given element in place of boundElement. If element is not a plain
+// name, or if a loop in the variable declares the same name, valueOf binds element to boundElement instead.
 func (w *writer) valueOf(value, element ast.Expr, number ast.IDGenerator) ast.Expr {
 	result := w.factory.CopyExpr(value)
 	result.RenumberIDs(number)

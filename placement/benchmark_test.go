@@ -20,7 +20,8 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// generatedHub returns a hub with n clusters of about 5 KB and a score for each. Another Placement chose every third cluster.
+// generatedHub returns a hub with n clusters of about 5 KB and a score for each. Another Placement has selected every third
+// cluster.
 func generatedHub(n int) *hub {
 	h := newHub()
 	var chosen []string
@@ -41,16 +42,16 @@ func generatedHub(n int) *hub {
 	return h
 }
 
-// machines is the name of a claim that lists, in JSON, the machines that a cluster can have.
+// machines is the name of a claim whose value lists, as JSON, the machines that a cluster can have.
 const machines = "sku.gpu.kubernetes-fleet.io"
 
-// machinesOf returns the value of the claim for cluster i. There are twelve values, as a fleet has few regions with different
-// machine sizes.
+// machinesOf returns the value of that claim for cluster i. There are only twelve different values, because a fleet has few
+// regions with different machine sizes.
 func machinesOf(i int) string {
 	return fmt.Sprintf(`{"H100":[{"Standard_NC96ads_H100_v4":%d},{"Standard_NC48ads_H100_v4":%d}],"A100":[{"Standard_NC96ads_A100_v4":1}]}`, i%3, i%4)
 }
 
-// rowsHub returns a generated hub where each cluster also has a claim with JSON and ten more scores.
+// rowsHub returns a generated hub. Each cluster also has a claim with JSON, and ten more scores.
 func rowsHub(n int) *hub {
 	h := generatedHub(n)
 	for i, c := range h.clusters {
@@ -64,11 +65,11 @@ func rowsHub(n int) *hub {
 	return h
 }
 
-// rows are the rows of the table in docs/performance.md.
+// rows has the rows of the table in docs/performance.md.
 var rows = []struct {
 	name, spec string
-	// changes changes the hub before each decision. If it is nil, the Scheduler remembers nothing. Otherwise the benchmark asks
-	// first whether the last result is still valid, as the controller does.
+	// changes changes the hub before each decision, and the benchmark first asks whether the last result is still valid, as the
+	// controller does. If changes is nil, the Scheduler's memory is emptied before each decision.
 	changes func(h *hub, i int)
 }{
 	{"version", withExpressions(`managedCluster.status.version.kubernetes == "v1.30.0"`), nil},
@@ -80,9 +81,9 @@ var rows = []struct {
 	{"labels", `predicates: [{requiredClusterSelector: {labelSelector: {matchLabels: {environment: prod}, matchExpressions: [{key: cloud, operator: In, values: [Amazon, Azure]}]}}}]`, nil},
 	{"no-predicate", ``, nil},
 	{"no-predicate-again", ``, func(*hub, int) {}},
-	// Most changes affect only a condition or the version of an object.
+	// This change affects only the version of an object, as most changes do.
 	{"one-changed", ``, func(h *hub, _ int) { h.replace(len(h.clusters)/2, func(*clusterv1.ManagedCluster) {}) }},
-	// The cluster leaves and returns in turns.
+	// The cluster alternately gets and loses a taint, so it leaves and returns.
 	{"one-leaves", ``, func(h *hub, i int) {
 		h.replace(len(h.clusters)/2, func(c *clusterv1.ManagedCluster) {
 			if c.Spec.Taints = nil; i%2 == 0 {
@@ -92,7 +93,7 @@ var rows = []struct {
 	}},
 }
 
-// replace replaces a cluster with a new version, as a watch does.
+// replace replaces a cluster with a new version, as an informer does.
 func (h *hub) replace(i int, change func(*clusterv1.ManagedCluster)) {
 	c := *h.clusters[i]
 	c.ResourceVersion += "0"
@@ -104,8 +105,8 @@ func (h *hub) replace(i int, change func(*clusterv1.ManagedCluster)) {
 	h.clusters[i] = &c
 }
 
-// BenchmarkRows decides one Placement on 1,000 and on 10,000 clusters of 5 KB. The result is cpu-ns/cluster: the processor time
-// of the whole process with garbage collection, but without other programs on the machine.
+// BenchmarkRows decides one Placement on 1,000 and on 10,000 clusters of 5 KB. It reports cpu-ns/cluster: the processor time of
+// the whole process, with garbage collection, for each cluster. Other programs on the machine don't count.
 func BenchmarkRows(b *testing.B) {
 	for _, row := range rows {
 		for _, n := range []int{1000, 10000} {
@@ -145,7 +146,7 @@ func decideRow(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1be
 	return result
 }
 
-// settle decides and writes until nothing is left to write. It returns the time of the last decision.
+// settle decides a Placement and writes the result until nothing is left to write. It returns the time of the last decision.
 func settle(b *testing.B, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) time.Time {
 	for at := now; ; at = at.Add(2 * time.Minute) {
 		result := decideRow(b, s, h, object, at)

@@ -19,15 +19,15 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// unselected is the clause that conditions add about clusters with failed evaluations if a decision is made.
+// unselected is a clause of conditions about clusters on which an evaluation failed. It is added if a decision was made.
 const unselected = ", so these clusters are not selected"
 
-// report writes conditions into the result of a Placement.
+// report writes the conditions of a Placement into its result.
 type report struct {
 	result    *Result
 	placement *clusterv1beta1.Placement
 	now       time.Time
-	// found holds messages about names that the Placement reads but no cluster has. Conditions end with some of them.
+	// found has messages about names that the Placement reads but no cluster has. Some conditions end with these messages.
 	found *finding.Findings
 }
 
@@ -46,7 +46,7 @@ func (r *report) configured(wrong finding.Misconfigurations) {
 		"Placement configurations check pass")
 }
 
-// misconfigured sets the condition PlacementSatisfied of a misconfigured Placement.
+// misconfigured sets the condition PlacementSatisfied of a Placement that has mistakes.
 func (r *report) misconfigured() {
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The Placement is misconfigured; "+r.result.formerClause())
 }
@@ -56,8 +56,8 @@ func (r *report) notEvaluated(why string) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonNotEvaluated, "No expression was evaluated: "+why)
 }
 
-// evaluated sets the condition PlacementEvaluationFailed. If keepsFormer is set, the former decision stays in effect, so clusters
-// with failures may still be selected.
+// evaluated sets the condition PlacementEvaluationFailed. If keepsFormer is set, the former decision stays in effect. The
+// message then does not say that the clusters in failed are not selected.
 func (r *report) evaluated(failed []candidate.Removal, keepsFormer bool) {
 	if len(failed) == 0 {
 		r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionFalse, wellknown.ReasonEvaluationsSucceeded, "All evaluations succeeded")
@@ -77,7 +77,7 @@ func (r *report) evaluated(failed []candidate.Removal, keepsFormer bool) {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed, strings.Join(texts, "\n"))
 }
 
-// condition adds a condition. It truncates the message to the length that the API server accepts.
+// condition adds a condition. It truncates the message to the maximum length that the API server accepts.
 func (r *report) condition(kind string, status metav1.ConditionStatus, reason, message string) {
 	r.result.Conditions = append(r.result.Conditions, metav1.Condition{
 		Type: kind, Status: status, Reason: reason, Message: cut(message),
@@ -99,7 +99,7 @@ func cut(message string) string {
 	return message[:end] + ellipsis
 }
 
-// summary returns how many clusters were available and how many each step removed.
+// summary returns the number of available clusters, and how many of them each filter removed.
 func (r *report) summary() string {
 	parts := []string{fmt.Sprintf("%d clusters available", len(r.result.Available.Clusters))}
 	for _, filtered := range r.result.Filters {
@@ -118,12 +118,13 @@ func (r *report) summary() string {
 	return " (" + strings.Join(parts, ", ") + ")"
 }
 
-// scheduled sets the condition PlacementSatisfied if clusters were available.
+// scheduled sets the condition PlacementSatisfied if there were available clusters. selected is the number of selected
+// clusters.
 func (r *report) scheduled(selected int) {
 	wanted := r.placement.Spec.NumberOfClusters
 	switch {
 	case wanted != nil && *wanted == 0:
-		// Status and reason match Open Cluster Management, but its message would blame the predicates.
+		// Status and reason are the same as in Open Cluster Management, whose message would blame the predicates.
 		r.satisfied(metav1.ConditionFalse, wellknown.ReasonNoneMatched,
 			"spec.numberOfClusters is 0, so no cluster is selected; to select all clusters, remove the field"+r.summary()+r.found.Lacks())
 	case selected == 0:
@@ -136,8 +137,8 @@ func (r *report) scheduled(selected int) {
 	}
 }
 
-// nothing reports whether no cluster is available, and sets the condition PlacementSatisfied. The decision is then empty, even if a
-// predicate is invalid.
+// nothing reports whether no cluster is available. In that case it sets the condition PlacementSatisfied, and the decision is
+// empty even if a predicate is invalid.
 func (r *report) nothing(err error) bool {
 	available := r.result.Available
 	switch {
@@ -155,20 +156,21 @@ func (r *report) nothing(err error) bool {
 	return true
 }
 
-// keepFormer drops the decision and reports the error that prevented it. It keeps only the first condition.
+// keepFormer drops the decision, so that the former decision stays in effect, and reports err as the reason. It keeps only the
+// first condition.
 func (r *report) keepFormer(err error) {
 	r.result.Decision, r.result.Conditions = nil, r.result.Conditions[:1]
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, fmt.Sprintf("%s; %s", err, r.result.formerClause()))
 }
 
-// overrun sets the conditions if the evaluations exceeded a time limit.
+// overrun sets the conditions for evaluations that exceeded a time limit.
 func (r *report) overrun() {
 	r.condition(wellknown.ConditionEvaluationFailed, metav1.ConditionTrue, wellknown.ReasonEvaluationFailed,
 		overrunMessage(r.result.Overrun, r.result.formerClause(), len(r.result.Available.Clusters)))
 	r.satisfied(metav1.ConditionFalse, wellknown.ReasonNotScheduled, "The evaluation takes too long; "+r.result.formerClause())
 }
 
-// overrunMessage returns the exceeded limit and a remedy.
+// overrunMessage names the exceeded limit and says what to do.
 func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	var texts []string
 	if o.Evaluations {
@@ -183,13 +185,14 @@ func overrunMessage(o *verdict.Overrun, standing string, available int) string {
 	return strings.Join(texts, "\n")
 }
 
-// Misconfigured adds a mistake found while writing to the hub, and sets its condition. The decision was written anyway.
+// Misconfigured adds a mistake that was found while the decision was written to the hub, and sets its condition. The decision
+// stays in the result, because the mistake did not prevent the write.
 func (r *Result) Misconfigured(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured)
 }
 
-// KeepFormer adds a mistake found while writing to the hub. The mistake prevented the write, so the former decision stays in
-// effect, and the conditions say why.
+// KeepFormer adds a mistake that prevented the decision from being written to the hub. The former decision stays in effect, and
+// the conditions say why.
 func (r *Result) KeepFormer(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration) {
 	r.Decision = nil
 	r.Conditions = slices.Clone(r.Conditions)
@@ -201,7 +204,8 @@ func (r *Result) KeepFormer(placement *clusterv1beta1.Placement, wrong *finding.
 	r.replace(placement, wrong, clusterv1beta1.PlacementConditionMisconfigured, clusterv1beta1.PlacementConditionSatisfied).misconfigured()
 }
 
-// replace adds a mistake. It removes the conditions of the given types and sets the condition PlacementMisconfigured.
+// replace adds a mistake and sets the condition PlacementMisconfigured. Before that it removes the conditions of the given
+// types.
 func (r *Result) replace(placement *clusterv1beta1.Placement, wrong *finding.Misconfiguration, types ...string) *report {
 	r.Misconfigurations = append(slices.Clone(r.Misconfigurations), wrong)
 	r.Conditions = slices.DeleteFunc(slices.Clone(r.Conditions), func(c metav1.Condition) bool { return slices.Contains(types, c.Type) })

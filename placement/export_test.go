@@ -11,16 +11,17 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// RemembersSets reports whether a Scheduler remembers the sets of clusters.
+// RemembersSets reports whether a Scheduler stores which clusters are in which ManagedClusterSets.
 func RemembersSets(s *Scheduler) bool { return !reflect.ValueOf(&s.memberships).Elem().IsZero() }
 
-// ForgetAll empties the memory of a Scheduler.
+// ForgetAll removes everything from the memory of a Scheduler.
 func ForgetAll(s *Scheduler) { s.bound.Forget() }
 
-// Used returns the estimated size of a Scheduler's memory.
+// Used returns the estimated size of a Scheduler's memory in bytes.
 func Used(s *Scheduler) int64 { return s.bound.Used() }
 
-// Verdicts returns the number of different verdicts remembered for a Placement.
+// Verdicts returns the number of distinct verdicts that are stored for a Placement. Clusters with equal results share a
+// verdict.
 func Verdicts(s *Scheduler, placement types.UID) int {
 	distinct := map[*verdict.Verdict]bool{}
 	for _, v := range s.memory.Existing(placement).Look().Verdicts.On {
@@ -29,7 +30,7 @@ func Verdicts(s *Scheduler, placement types.UID) int {
 	return len(distinct)
 }
 
-// Compiled returns the estimated size of the remembered expressions of Placements.
+// Compiled returns the estimated size in bytes of the stored expressions of the Placements.
 func Compiled(s *Scheduler, placements ...types.UID) (bytes int64) {
 	for _, uid := range placements {
 		for _, part := range s.memory.Existing(uid).Look().Plan.Parts {

@@ -19,34 +19,34 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Types for the inputs of a decision.
+// Types for the inputs of a decision. They are defined in internal packages.
 type (
-	// Snapshot is the hub at one moment.
+	// Snapshot is the state of the hub at one time.
 	Snapshot = hub.Snapshot
-	// ScoreNamer lists the AddOnPlacementScores of a cluster, so that a condition can suggest existing names.
+	// ScoreNamer lists the names of a cluster's AddOnPlacementScores, so that a condition can suggest existing names.
 	ScoreNamer = hub.ScoreNamer
-	// Decisions counts the PlacementDecisions of the hub.
+	// Decisions holds the PlacementDecisions of the hub, and counts for each cluster how many select it.
 	Decisions = hub.Decisions
-	// Availability holds the clusters that a Placement may choose from.
+	// Availability holds the clusters that a Placement may select.
 	Availability = hub.Availability
 )
 
-// NewDecisions returns Decisions that hold objects.
+// NewDecisions returns Decisions with these objects.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	return hub.NewDecisions(objects...)
 }
 
-// Types for the findings about a Placement in a Result.
+// Types for what a Result reports about a Placement.
 type (
 	// Misconfiguration is an invalid part of a Placement.
 	Misconfiguration = finding.Misconfiguration
-	// Warning is an event about a problem that does not prevent a decision.
+	// Warning describes a problem that does not prevent a decision. The caller records an event for it.
 	Warning = finding.Warning
 	// Overrun reports that the evaluations exceeded a time limit.
 	Overrun = verdict.Overrun
 )
 
-// Names of the configurable parts of a Placement, as used in conditions, metrics and events.
+// Names of the parts of a Placement, as used in conditions, metrics and events.
 const (
 	Predicate       = finding.Predicate
 	TaintToleration = finding.TaintToleration
@@ -56,17 +56,17 @@ const (
 	Selection       = finding.Selection
 )
 
-// Deadline is the cause of a context that ends because of a time limit, not because the program ends. If it ends evaluations,
-// [Scheduler.Schedule] reports an [Overrun] and not an error.
+// Deadline is the cause of a context that ends because of a time limit, not because the program stops. If a Deadline ends
+// evaluations, [Scheduler.Schedule] reports an [Overrun] and not an error.
 type Deadline = deadline.Deadline
 
-// WithDeadline returns a context that ends after the given time. The message of its cause names limit, the limit of the whole
-// work. limit is longer than after if the work continues later in another context.
+// WithDeadline returns a context that ends after the duration after. The error message names limit, the time limit of all
+// attempts together. limit is longer than after if the evaluations continue later in another context.
 func WithDeadline(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return deadline.With(ctx, after, limit)
 }
 
-// Types for the outcome of one cluster. A cluster that is not selected has a Reason.
+// Types for the outcome of one cluster. If a cluster is not selected, it has a Reason.
 type (
 	// Candidate is a cluster that passed the filters.
 	Candidate = candidate.Candidate
@@ -74,31 +74,31 @@ type (
 	Filtered = candidate.Filtered
 	// Removal is a cluster that a filter removed.
 	Removal = candidate.Removal
-	// Reason says why a cluster is not selected. It is one of the following types.
+	// Reason says why a cluster is not selected. Each of the following types is a Reason.
 	Reason = candidate.Reason
 	// Unmatched means that no predicate matches the cluster.
 	Unmatched = candidate.Unmatched
 	// Failed means that the evaluation of the cluster failed.
 	Failed = candidate.Failed
-	// Late means that the cluster was not evaluated in time.
+	// Late means that the evaluation of the cluster did not end in time.
 	Late = candidate.Late
 	// Untolerated means that the cluster has a taint that no toleration matches.
 	Untolerated = candidate.Untolerated
-	// NoTopology means that the cluster lacks the label or claim that decisions must be spread over.
+	// NoTopology means that the cluster lacks a label or claim that a spread constraint requires.
 	NoTopology = candidate.NoTopology
-	// Skewed means that the topology of the cluster has enough decisions.
+	// Skewed means that enough clusters with the same topology value are selected.
 	Skewed = candidate.Skewed
 	// Surplus means that enough other clusters are selected.
 	Surplus = candidate.Surplus
 )
 
-// Values of [wellknown.AnnotationTieBreak].
+// Values of the annotation [wellknown.AnnotationTieBreak].
 const (
 	TieBreakName   = candidate.TieBreakName
 	TieBreakRandom = candidate.TieBreakRandom
 )
 
-// Prioritizer is a prioritizer with its weight.
+// Prioritizer is a prioritizer of a Placement with its weight.
 type Prioritizer = prioritizer.Prioritizer
 
 // Names of the built-in prioritizers.
@@ -115,15 +115,15 @@ const (
 	MaxScore = prioritizer.MaxScore
 )
 
-// Types for the output. A Decision is written to the hub in steps.
+// Types for the outputs of a decision. The caller writes a Decision to the hub in Steps.
 type (
 	// Decision is the wanted content of a Placement's PlacementDecisions.
 	Decision = decision.Decision
-	// Group is a decision group.
+	// Group is a decision group of a Decision.
 	Group = decision.Group
 	// Slice is the content of one PlacementDecision.
 	Slice = decision.Slice
-	// Step is one change to the PlacementDecisions of a Placement.
+	// Step is one write of a PlacementDecision.
 	Step = decision.Step
 )
 
@@ -131,19 +131,21 @@ type (
 const MaxSliceLength = decision.MaxSliceLength
 
 // Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
-// cluster that stays selected is in some PlacementDecision. The caller must stop at the first step that fails or has an uncertain
-// result. Each write must require the resource version in former, or the version that an earlier step has made.
+// cluster that stays selected is in at least one PlacementDecision. The caller must stop at the first step that fails or whose
+// result is uncertain. Each write must require the object's resource version in former, or the version that an earlier step has
+// made.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return decision.Updates(former, wanted)
 }
 
 // Limits for a Placement. A Placement that exceeds one is misconfigured.
 const (
-	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is their maximum total size.
+	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is the maximum of their total
+	// size.
 	MaxExpressions     = plan.MaxExpressions
 	MaxExpressionBytes = plan.MaxExpressionBytes
-	// MaxParts limits the predicates of a Placement, the prioritizers, and the decision groups, each separately.
+	// MaxParts is the maximum number of predicates. The numbers of prioritizers and of decision groups have the same limit.
 	MaxParts = plan.MaxParts
-	// MaxValues limits the total number of labels, requirements with their values, tolerations and sets.
+	// MaxValues is the maximum total number of labels, requirements with their values, tolerations and sets in a Placement.
 	MaxValues = plan.MaxValues
 )

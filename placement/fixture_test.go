@@ -28,15 +28,16 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// now is the time of all decisions.
+// now is the time of all decisions in tests.
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// evaluations counts the evaluations of CEL expressions in the shared environment. Tests that read it must not run in parallel.
+// evaluations counts evaluations of CEL expressions in the environment that all tests share. A test that reads it must not run
+// in parallel with others.
 var evaluations = &counter{}
 
 type counter struct {
 	n int
-	// then is called after each evaluation unless it is nil.
+	// then is called after each evaluation. It may be nil.
 	then func()
 }
 
@@ -48,7 +49,7 @@ func (c *counter) ObserveEvaluation(string, uint64, error) {
 	}
 }
 
-// environment is shared because creating one takes many milliseconds.
+// environment is shared by all tests, because creating one takes many milliseconds.
 var environment = func() *cluster.Environment {
 	result, err := cluster.NewEnvironment(cel.Config{Observer: evaluations, CacheBytes: 1 << 30})
 	if err != nil {
@@ -71,13 +72,13 @@ type hub struct {
 	bindings  []*clusterv1beta2.ManagedClusterSetBinding
 	scores    map[string]*clusterv1alpha1.AddOnPlacementScore
 	decisions *placement.Decisions
-	// written maps "namespace/Placement" to the objects in decisions that the functions below have set.
+	// written maps "namespace/name" of a Placement to those objects in decisions that the methods below have set.
 	written map[string][]*clusterv1beta1.PlacementDecision
-	// broken is the error for reading scores, or nil.
+	// broken is the error that reading scores returns, or nil.
 	broken error
 }
 
-// newHub returns a hub with a set "global" of all clusters, bound to the namespace "ns".
+// newHub returns a hub with these clusters. The set "global" has all clusters and is bound to the namespace "ns".
 func newHub(clusters ...*clusterv1.ManagedCluster) *hub {
 	return &hub{
 		clusters:  clusters,
@@ -99,7 +100,7 @@ func (h *hub) snapshot() *placement.Snapshot {
 	return &placement.Snapshot{Clusters: h.clusters, ClusterSets: h.sets, Bindings: h.bindings, Scores: h, Decisions: h.decisions}
 }
 
-// score sets an AddOnPlacementScore.
+// score creates or replaces an AddOnPlacementScore.
 func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1alpha1.AddOnPlacementScore {
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: "u", ResourceVersion: "1"}}
 	if before := h.scores[namespace+"/"+name]; before != nil {
@@ -112,12 +113,12 @@ func (h *hub) score(namespace, name string, values map[string]int32) *clusterv1a
 	return object
 }
 
-// decided records that a Placement chose exactly these clusters.
+// decided makes these clusters the former decision of a Placement.
 func (h *hub) decided(namespace, of string, clusters ...string) {
 	h.write(namespace+"/"+of, []*clusterv1beta1.PlacementDecision{decision(namespace, of, of+"-decision-1", clusters...)})
 }
 
-// write replaces all PlacementDecisions of a Placement with objects, and returns the steps.
+// write replaces all PlacementDecisions of a Placement with objects. It returns the steps that it took.
 func (h *hub) write(key string, objects []*clusterv1beta1.PlacementDecision) []placement.Step {
 	steps := placement.Updates(h.written[key], objects)
 	for _, step := range steps {
@@ -131,7 +132,7 @@ func (h *hub) write(key string, objects []*clusterv1beta1.PlacementDecision) []p
 	return steps
 }
 
-// apply writes a result to the hub, as a controller does.
+// apply writes a result to the hub as the controller does, and returns the steps.
 func (h *hub) apply(object *clusterv1beta1.Placement, result *placement.Result) (steps []placement.Step) {
 	if result.Decision != nil {
 		steps = h.write(object.Namespace+"/"+object.Name, result.Decision.Objects(object))
@@ -150,7 +151,7 @@ func decision(namespace, of, name string, clusters ...string) *clusterv1beta1.Pl
 	return result
 }
 
-// managed returns a cluster with "key=value" labels.
+// managed returns a cluster with labels, each written as "key=value".
 func managed(name string, labels ...string) *clusterv1.ManagedCluster {
 	result := &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{}}}
 	for _, label := range labels {
@@ -160,7 +161,7 @@ func managed(name string, labels ...string) *clusterv1.ManagedCluster {
 	return result
 }
 
-// claiming adds "name=value" claims.
+// claiming adds claims to a cluster, each written as "name=value".
 func claiming(c *clusterv1.ManagedCluster, claims ...string) *clusterv1.ManagedCluster {
 	for _, claim := range claims {
 		name, value, _ := strings.Cut(claim, "=")
@@ -169,13 +170,13 @@ func claiming(c *clusterv1.ManagedCluster, claims ...string) *clusterv1.ManagedC
 	return c
 }
 
-// tainting adds a taint that is an hour old.
+// tainting adds a taint to a cluster. The taint is an hour old.
 func tainting(c *clusterv1.ManagedCluster, key string, effect clusterv1.TaintEffect) *clusterv1.ManagedCluster {
 	c.Spec.Taints = append(c.Spec.Taints, clusterv1.Taint{Key: key, Effect: effect, TimeAdded: metav1.NewTime(now.Add(-time.Hour))})
 	return c
 }
 
-// sized sets the allocatable amount and the capacity of a resource.
+// sized sets both the allocatable amount and the capacity of a cluster's resource.
 func sized(c *clusterv1.ManagedCluster, name clusterv1.ResourceName, amount string) *clusterv1.ManagedCluster {
 	if c.Status.Allocatable == nil {
 		c.Status.Allocatable, c.Status.Capacity = clusterv1.ResourceList{}, clusterv1.ResourceList{}
@@ -212,7 +213,7 @@ func binding(namespace, set string) *clusterv1beta2.ManagedClusterSetBinding {
 	}
 }
 
-// placed returns the Placement "p" in the namespace "ns" with a spec in YAML.
+// placed returns the Placement "p" in the namespace "ns". Its spec is written in YAML.
 func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p", Generation: 1}}
@@ -220,7 +221,7 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	return result
 }
 
-// withExpressions returns a spec with one predicate.
+// withExpressions returns a spec whose only predicate has these CEL expressions.
 func withExpressions(texts ...string) string {
 	text, err := yaml.Marshal(map[string]any{"predicates": []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts},
@@ -231,7 +232,7 @@ func withExpressions(texts ...string) string {
 	return string(text)
 }
 
-// schedule decides with a new Scheduler and requires success.
+// schedule decides a Placement with a new Scheduler. It requires that Schedule returns no error.
 func schedule(t testing.TB, object *clusterv1beta1.Placement, h *hub) *placement.Result {
 	t.Helper()
 	return decide(t, newScheduler(t), object, h)
@@ -243,7 +244,7 @@ func decide(t require.TestingT, s *placement.Scheduler, object *clusterv1beta1.P
 	return result
 }
 
-// selected returns the clusters of a decision in order.
+// selected returns the names of the selected clusters in the order of the decision.
 func selected(t testing.TB, result *placement.Result) []string {
 	t.Helper()
 	require.NotNil(t, result.Decision, described(result))
@@ -258,7 +259,7 @@ func selected(t testing.TB, result *placement.Result) []string {
 	return names
 }
 
-// scoresOf returns the scores of one prioritizer by cluster.
+// scoresOf returns the scores by one prioritizer, for each cluster.
 func scoresOf(t testing.TB, result *placement.Result, name string) map[string]int64 {
 	t.Helper()
 	i := slices.IndexFunc(result.Prioritizers, func(p placement.Prioritizer) bool { return p.Name == name })
@@ -283,7 +284,8 @@ func requireSatisfied(t testing.TB, result *placement.Result, status metav1.Cond
 	requireCondition(t, result, clusterv1beta1.PlacementConditionSatisfied, status, reason, message)
 }
 
-// exactly returns a spec with the mode Exact and "name weight" configurations of built-in prioritizers.
+// exactly returns a spec with the prioritizer mode Exact. A configuration is written as "name weight" of a built-in
+// prioritizer.
 func exactly(configurations ...string) string {
 	return policy("Exact", configurations...)
 }
@@ -297,7 +299,7 @@ func policy(mode string, configurations ...string) string {
 	return spec
 }
 
-// addOn returns a configuration to append to a spec.
+// addOn returns the configuration of an AddOn prioritizer. It is appended to a spec of exactly.
 func addOn(resource, score string, weight int) string {
 	return fmt.Sprintf("  - weight: %d\n    scoreCoordinate: {type: AddOn, addOn: {resourceName: %s, scoreName: %s}}\n", weight, resource, score)
 }
@@ -310,7 +312,7 @@ func grouped(strategy string) string {
 	return "decisionStrategy: {groupStrategy: {" + strategy + "}}"
 }
 
-// numbered returns the clusters numbered from first to last-1.
+// numbered returns clusters with the numbers first to last-1 in their names.
 func numbered(first, last int) []*clusterv1.ManagedCluster {
 	var result []*clusterv1.ManagedCluster
 	for i := first; i < last; i++ {
@@ -319,7 +321,7 @@ func numbered(first, last int) []*clusterv1.ManagedCluster {
 	return result
 }
 
-// update replaces a cluster with a changed copy that has a new version.
+// update replaces cluster i with a changed copy and a new resource version.
 func (h *hub) update(i int, change func(*clusterv1.ManagedCluster)) {
 	c := h.clusters[i].DeepCopy()
 	version, err := strconv.Atoi(c.ResourceVersion)
@@ -332,7 +334,7 @@ func (h *hub) update(i int, change func(*clusterv1.ManagedCluster)) {
 	h.clusters[i] = c
 }
 
-// uninterrupted returns answer. It panics on an error, which means that a context ended.
+// uninterrupted returns answer. It panics if err is set, which happens only if a context ends.
 func uninterrupted[T any](answer T, err error) T {
 	if err != nil {
 		panic(err)

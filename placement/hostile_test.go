@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// reporting returns a cluster that reports amounts. The amounts are JSON, as sent by the cluster.
+// reporting returns a cluster whose status reports these amounts of CPU. The amounts are JSON, as an agent writes them.
 func reporting(t require.TestingT, name, capacity, allocatable string) *clusterv1.ManagedCluster {
 	result := managed(name)
 	status := fmt.Sprintf(`{"capacity": {"cpu": %s}, "allocatable": {"cpu": %s}}`, capacity, allocatable)
@@ -60,7 +60,7 @@ func TestAmountsThatCanBeTrue(t *testing.T) {
 	}
 }
 
-// hostile draws a quantity in JSON that can be decoded.
+// hostile draws a quantity as JSON. The quantity may be strange, but it can be decoded.
 func hostile(t *rapid.T) string {
 	sign := rapid.SampledFrom([]string{"", "-", "+"}).Draw(t, "sign")
 	digits := rapid.StringMatching(`[0-9]{1,15}(\.[0-9]{0,2})?`).Draw(t, "digits")
@@ -72,7 +72,8 @@ func hostile(t *rapid.T) string {
 	return `"` + sign + digits + suffix + `"`
 }
 
-// Scores stay in their range and determine the totals, for all amounts that clusters report.
+// TestScoresAreInRange checks that scores stay in their range, and that totals are their weighted sums, whatever amounts
+// clusters report.
 func TestScoresAreInRange(t *testing.T) {
 	object := placed(t, exactly(byCPU, "ResourceAllocatableMemory -10", "Balance 10")+addOn("r", "s", -10))
 	s := newScheduler(t)
@@ -100,7 +101,8 @@ func TestScoresAreInRange(t *testing.T) {
 	})
 }
 
-// malformedHub draws a Placement and the rest of its hub. Some cluster can be chosen if the Placement is valid.
+// malformedHub has a malformed Placement and a hub with malformed objects. The cluster "fine" can be selected if the Placement
+// is valid.
 type malformedHub struct {
 	object *clusterv1beta1.Placement
 	hub    *hub
@@ -133,8 +135,8 @@ func drawMalformed(random *rand.Rand) malformedHub {
 	return result
 }
 
-// No malformed object causes a panic. A mistake in the Placement always sets its conditions and prevents a decision, unless there
-// is no cluster to choose from.
+// TestMalformedObjects checks that malformed objects cause no panic. A mistake in the Placement must set conditions. It must
+// prevent a decision, unless no cluster is available.
 func TestMalformedObjects(t *testing.T) {
 	n, s := cases.Of(1000, 10_000), newScheduler(t)
 	outcomes := map[string]int{}
@@ -184,7 +186,7 @@ func (m malformedHub) requireTold(t *testing.T, s *placement.Scheduler, seed int
 	}
 }
 
-// requireEmptyForAReason requires that no former cluster is lost only because its evaluation failed.
+// requireEmptyForAReason requires that a failed evaluation is not the only reason why a formerly selected cluster is lost.
 func (m malformedHub) requireEmptyForAReason(t *testing.T, result *placement.Result, seed int) {
 	if len(result.Available.Clusters) == 0 || m.object.Spec.NumberOfClusters != nil && *m.object.Spec.NumberOfClusters == 0 {
 		return

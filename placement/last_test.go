@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// frozen holds a copy of the scores. Snapshots share the copy until a score changes.
+// frozen has a copy of the hub's scores. All snapshots use the same frozen until a score changes.
 type frozen struct {
 	of map[string]*clusterv1alpha1.AddOnPlacementScore
 }
@@ -42,7 +42,7 @@ func (f *frozen) ScoreNames(namespace string) []string {
 	return names
 }
 
-// stays decides Placements unless they are unchanged.
+// stays decides Placements of a random history, but only if Unchanged returns false.
 type stays struct {
 	*history
 	scheduler *placement.Scheduler
@@ -59,7 +59,7 @@ func (s *stays) snapshot() *placement.Snapshot {
 	return snapshot
 }
 
-// look decides a Placement unless it is unchanged. In that case it checks that a decision would change nothing.
+// look decides a Placement unless Unchanged returns true for it. In that case it requires that a decision would change nothing.
 func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
 	s.end(s.scheduler, object)
 	snapshot := s.snapshot()
@@ -87,12 +87,12 @@ func (s *stays) look(object *clusterv1beta1.Placement, changed bool) {
 	}
 }
 
-// requireStanding requires that the hub has the wanted result. Scores may differ if they don't influence the selection.
+// requireStanding requires that the hub already has the result want. Scores may differ if they don't influence the selection.
 func (s *stays) requireStanding(object *clusterv1beta1.Placement, want *placement.Result, requeue time.Time) {
 	require.NotNil(s, want.Decision)
 	balances := slices.ContainsFunc(want.Prioritizers, func(p placement.Prioritizer) bool { return p.Name == placement.Balance })
 	if object.Spec.NumberOfClusters != nil || len(object.Spec.SpreadPolicy.SpreadConstraints) > 0 || !balances || object.Spec.SortBy == clusterv1beta1.PlacementSortByScore {
-		// The time may be earlier, because a score that expires may no longer be read.
+		// requeue may be earlier, because a score that expires then may no longer be read.
 		if !want.Requeue.IsZero() {
 			require.False(s, requeue.IsZero() || requeue.After(want.Requeue), "%v is after %v", requeue, want.Requeue)
 		}
@@ -131,7 +131,8 @@ func (s *stays) count(object *clusterv1beta1.Placement, changed bool) {
 	}
 }
 
-// If a Placement is reported as unchanged, a decision would change nothing.
+// TestUnchangedPlacementsWouldBeDecidedAsTheyStand checks random histories. If Unchanged returns true, a decision must change
+// nothing.
 func TestUnchangedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"unchanged", "unchanged with another object", "unchanged with predicates", "unchanged with prioritizers", "decided"}
@@ -160,7 +161,8 @@ func TestUnchangedPlacementsWouldBeDecidedAsTheyStand(t *testing.T) {
 	})
 }
 
-// After a cluster has moved to another topology, the Placement is decided, or a decision would change nothing.
+// TestMovesThatSelectTheSame moves clusters to other topologies. If Unchanged then returns true, a decision must change
+// nothing.
 func TestMovesThatSelectTheSame(t *testing.T) {
 	seen := map[string]int{}
 	enough := func() bool { return seen["unchanged with another object"] > 20 && seen["decided"] > 20 }
@@ -206,7 +208,8 @@ func TestMovesThatSelectTheSame(t *testing.T) {
 	})
 }
 
-// A cluster that gets a new label each time causes a decision now and then. So the number of remembered labels stays small.
+// TestValuesOfTopologiesDoNotGrow changes the label of a cluster a hundred times. The Scheduler must not remember all values:
+// some of the changes must cause a decision, which drops them.
 func TestValuesOfTopologiesDoNotGrow(t *testing.T) {
 	h := newHub(managed("a", "n=1"), managed("b", "n=2"), managed("c", "n=3"))
 	s, object := newScheduler(t), placed(t, spreadOver("numberOfClusters: 1\nprioritizerPolicy: {mode: Exact}\n", `{topologyKey: "n", topologyKeyType: Label}`))
@@ -227,7 +230,7 @@ func TestValuesOfTopologiesDoNotGrow(t *testing.T) {
 	require.Less(t, unchanged, 100)
 }
 
-// standing decides until nothing is left to write.
+// standing decides a Placement and writes the result until nothing is left to write, and then confirms the result.
 func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1beta1.Placement) {
 	t.Helper()
 	for range 3 {
@@ -241,7 +244,8 @@ func standing(t *testing.T, s *placement.Scheduler, h *hub, object *clusterv1bet
 	require.Fail(t, "it does not come to an end")
 }
 
-// The memory does not grow if clusters change but their verdicts stay the same. It grows if the cost of a verdict changes.
+// TestUnchangedPlacementsDoNotGrow checks that the memory does not grow while clusters change and their verdicts stay equal. It
+// grows if the costs of the verdicts differ.
 func TestUnchangedPlacementsDoNotGrow(t *testing.T) {
 	h := newHub()
 	for i := range 100 {
@@ -271,7 +275,8 @@ func TestUnchangedPlacementsDoNotGrow(t *testing.T) {
 
 func isUnchanged(unchanged bool, _ time.Time) bool { return unchanged }
 
-// Unchanged returns false without remembered inputs: for a Placement that was never decided or was forgotten, and for new scores.
+// TestWhatIsNotKnownIsNotUnchanged checks that Unchanged returns false if the Placement was never decided or was forgotten, or
+// if the snapshot has other scores.
 func TestWhatIsNotKnownIsNotUnchanged(t *testing.T) {
 	h, s := newHub(several("a", "b")...), newScheduler(t)
 	object := placed(t, exactly()+addOn("r", "s", 1))
@@ -293,8 +298,8 @@ func TestWhatIsNotKnownIsNotUnchanged(t *testing.T) {
 	require.False(t, isUnchanged(s.Unchanged(t.Context(), object, h.snapshot(), now)), "there are scores now")
 }
 
-// A confirmed decision without PlacementDecisions on the hub is not unchanged. Otherwise deleted objects would stay deleted, as
-// the hub would look as it did at the confirmation.
+// TestDecisionThatIsNotThereDoesNotStand confirms a decision whose PlacementDecisions are not on the hub. Unchanged must return
+// false, because otherwise deleted objects would never be created again.
 func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
 	h, s, object := newHub(several("a", "b")...), newScheduler(t), placed(t, exactly())
 	object.ResourceVersion = "1"
@@ -313,7 +318,7 @@ func TestDecisionThatIsNotThereDoesNotStand(t *testing.T) {
 	require.False(t, stands())
 }
 
-// A forgotten combination of sets is computed again.
+// TestManyCombinationsOfSets decides with more combinations of ManagedClusterSets than the Scheduler remembers.
 func TestManyCombinationsOfSets(t *testing.T) {
 	h, s := newHub(several("a", "b")...), newScheduler(t)
 	for i := range 20 {
@@ -337,7 +342,7 @@ func TestManyCombinationsOfSets(t *testing.T) {
 	require.True(t, placement.RemembersSets(s))
 }
 
-// wherever lists specs whose decisions depend on the topologies or groups of clusters.
+// wherever has specs whose decisions depend on the topologies or decision groups of clusters.
 var wherever = []string{
 	spreadOver("numberOfClusters: %d\n"+policy("Exact", "Steady 1")+addOn("r", "s", 1), `{topologyKey: "n", topologyKeyType: Label, whenUnsatisfiable: DoNotSchedule}`),
 	spreadOver("numberOfClusters: %d\n"+policy("Exact", "ResourceAllocatableCPU 1"),
@@ -370,7 +375,8 @@ func (h *history) relocate() {
 	}
 }
 
-// Clusters move between topologies and decision groups. A Placement is unchanged only if a decision would change nothing.
+// TestPlacementsStandWhereverClustersAre moves clusters between topologies and decision groups. If Unchanged returns true, a
+// decision must change nothing.
 func TestPlacementsStandWhereverClustersAre(t *testing.T) {
 	seen := map[string]int{}
 	kinds := []string{"decided", "unchanged with another object", "unchanged with prioritizers"}

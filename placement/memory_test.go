@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// heartbeat replaces a cluster with a new version. At most one field that a Placement may read differs.
+// heartbeat replaces a cluster with a new version. Mostly no field that a Placement reads has changed, otherwise one field has.
 func (h *history) heartbeat() {
 	if len(h.hub.clusters) == 0 {
 		return
@@ -47,7 +47,7 @@ func (h *history) heartbeat() {
 	h.hub.clusters = append(append(append([]*clusterv1.ManagedCluster{}, h.hub.clusters[:i]...), c), h.hub.clusters[i+1:]...)
 }
 
-// interrupt decides with a context that ends while clusters are evaluated. Afterwards only some verdicts are up to date.
+// interrupt starts a decision whose context ends during the evaluations. Afterwards only some verdicts are up to date.
 func (h *history) interrupt(s *placement.Scheduler, object *clusterv1beta1.Placement) {
 	ctx, cancel := context.WithCancelCause(h.tb.Context())
 	defer cancel(nil)
@@ -66,8 +66,8 @@ func (h *history) interrupt(s *placement.Scheduler, object *clusterv1beta1.Place
 	}
 }
 
-// end completes a decision that was begun at another time. Its expressions are evaluated with that time, so its result may
-// differ from a new decision.
+// end completes an interrupted decision of the Placement. Its expressions are evaluated with the time of its first attempt, so
+// its result may differ from a new decision.
 func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) {
 	at, begun := h.begun[object.UID]
 	delete(h.begun, object.UID)
@@ -77,8 +77,8 @@ func (h *history) end(s *placement.Scheduler, object *clusterv1beta1.Placement) 
 	}
 }
 
-// Placements don't read most changes of clusters, and some decisions end before all clusters are evaluated. Results equal results
-// from scratch, and results that were returned before are not modified.
+// TestResultsAfterInterruptionsAreThoseFromScratch interrupts decisions and changes clusters, mostly in fields that no
+// Placement reads. Each result must equal the result of a new Scheduler. Results that were returned before must not change.
 func TestResultsAfterInterruptionsAreThoseFromScratch(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -120,7 +120,7 @@ func TestResultsAfterInterruptionsAreThoseFromScratch(t *testing.T) {
 	})
 }
 
-// The memory must not hold objects of clusters that were replaced.
+// TestFormerObjectsAreFreed checks that the memory does not keep the former objects of clusters that were replaced.
 func TestFormerObjectsAreFreed(t *testing.T) {
 	h := newHub(numbered(0, 100)...)
 	tainting(h.clusters[3], "t", "NoSelect")
@@ -133,7 +133,7 @@ func TestFormerObjectsAreFreed(t *testing.T) {
 		h.update(i, func(*clusterv1.ManagedCluster) {})
 		require.True(t, isUnchanged(s.Unchanged(t.Context(), object, h.snapshot(), now)))
 	}
-	for range 99 { // the last one may still be on a stack
+	for range 99 { // the last object may still be on a stack
 		runtime.GC()
 		select {
 		case <-freed:
@@ -145,8 +145,8 @@ func TestFormerObjectsAreFreed(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// With many Placements, each with another expression, the estimated memory is about the memory in use. Decisions are the same
-// after the memory is emptied.
+// TestWhatIsRememberedIsBounded decides many Placements with different expressions. The estimated size of the memory must be
+// about the size in use. The decisions must stay the same after the memory is emptied.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	const placements = 60
 	h := newHub(numbered(0, 200)...)
@@ -172,7 +172,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 			scheduler.Forget(object.UID)
 		}
 	}
-	decideAll(200) // compiles the expressions
+	decideAll(200) // This compiles the expressions.
 	forgetAll()
 	used := func() int64 { return placement.Used(scheduler) }
 	others, before := used(), heap()
@@ -193,8 +193,9 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	runtime.KeepAlive(h.clusters)
 }
 
-// The memory holds one word per cluster and Placement, plus lists of clusters that Placements share. Hubs have hundreds of
-// Placements and tens of thousands of clusters. If the memory is full, verdicts are computed again at each change.
+// TestWhatIsRememberedIsSmall checks that the memory takes one word for each cluster and Placement, plus lists of clusters that
+// Placements share. Hubs have hundreds of Placements and tens of thousands of clusters. If they did not fit into the memory,
+// all verdicts would be computed again at each change.
 func TestWhatIsRememberedIsSmall(t *testing.T) {
 	const clusters = 5000
 	h := newHub(numbered(0, clusters)...)
@@ -216,7 +217,8 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// A failure names its cluster, so it is not shared. Other verdicts are shared nevertheless.
+// TestVerdictsAreSharedBesideFailures checks that clusters with equal verdicts share one verdict. Failures are not shared,
+// because a failure names its cluster.
 func TestVerdictsAreSharedBesideFailures(t *testing.T) {
 	const clusters = 300
 	h, s := newHub(numbered(0, clusters)...), newScheduler(t)

@@ -21,20 +21,22 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// slowly is an expression whose evaluation takes as long as finding the scores of a cluster. Then it notices that time is over.
+// slowly is an expression whose evaluation takes as long as looking up the scores of a cluster. After that it checks its
+// deadline.
 const slowly = `managedCluster.scores("r").all(s, s.value > 0)`
 
-// slow is a hub where finding scores takes time. In a bubble of synctest the time does not depend on the machine.
+// slow is a hub where looking up a cluster's scores takes some time. In a synctest bubble that time does not depend on the
+// machine.
 type slow struct {
 	*hub
 	takes map[string]time.Duration
-	// asked lists the clusters whose scores were searched for.
+	// asked has the clusters whose scores were looked up.
 	asked []string
 }
 
 func newSlow(takes time.Duration, names ...string) *slow {
 	result := &slow{newHub(several(names...)...), map[string]time.Duration{}, nil}
-	// CEL checks the time only every so many elements, so there must be many.
+	// CEL checks the deadline only after a number of elements, so each score has many.
 	values := map[string]int32{}
 	for i := range 300 {
 		values[fmt.Sprint("s", i)] = 1
@@ -52,7 +54,7 @@ func (s *slow) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return s.hub.FindScore(namespace, name)
 }
 
-// schedule decides with a limit on each evaluation and on all evaluations together.
+// schedule decides a Placement. all is the time limit for all evaluations together.
 func (s *slow) schedule(t *testing.T, scheduler *placement.Scheduler, object *clusterv1beta1.Placement, all time.Duration) *placement.Result {
 	t.Helper()
 	return s.scheduleAt(t, scheduler, object, all, now)
@@ -67,7 +69,7 @@ func (s *slow) scheduleAt(t *testing.T, scheduler *placement.Scheduler, object *
 	snapshot.Scores = s
 	result, err := scheduler.Schedule(ctx, object, snapshot, at)
 	require.NoError(t, err)
-	// Remembered verdicts are compared with the scores. Finding these must take no time.
+	// Later decisions look up the scores of evaluated clusters to compare them. These lookups must take no time.
 	late := map[string]bool{}
 	for _, removal := range result.Filters[0].Removed {
 		_, late[removal.Cluster] = removal.Reason.(*placement.Late)
@@ -87,7 +89,7 @@ func newHurried(t *testing.T) *placement.Scheduler {
 	return result
 }
 
-// requireOverrun requires that the former decision stays in effect, and the message.
+// requireOverrun requires a result with an Overrun, without a decision, and with these messages in the condition.
 func requireOverrun(t *testing.T, result *placement.Result, message ...string) {
 	t.Helper()
 	require.NotNil(t, result.Overrun, described(result))
@@ -142,8 +144,8 @@ func TestManyEvaluationsThatTakeTooLong(t *testing.T) {
 	})
 }
 
-// If a predicate takes too long, there is no verdict even if another predicate matches. A faster machine would give the decision
-// another reason.
+// TestAnotherPredicateDoesNotSaveTime checks that a cluster has no verdict if one predicate takes too long, even if another
+// predicate matches. On a faster machine the result would have another reason.
 func TestAnotherPredicateDoesNotSaveTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, s := newSlow(time.Second, "a"), newHurried(t)
@@ -153,7 +155,8 @@ func TestAnotherPredicateDoesNotSaveTime(t *testing.T) {
 	})
 }
 
-// Each attempt continues where the last attempt stopped, even if clusters change.
+// TestAllEvaluationsTogetherTakeTooLong checks that each attempt continues where the last attempt stopped, even if clusters
+// change.
 func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var names []string
@@ -184,7 +187,8 @@ func TestAllEvaluationsTogetherTakeTooLong(t *testing.T) {
 	})
 }
 
-// A deadline limits only evaluations. TestInterruption tests the end of the program.
+// TestWhatIsNoOverrun checks that a deadline only affects Placements with something to evaluate. TestInterruption checks a
+// context that ends because the program stops.
 func TestWhatIsNoOverrun(t *testing.T) {
 	h := newHub(several("a")...)
 	late, cancelLate := placement.WithDeadline(t.Context(), -time.Second, time.Second)
@@ -200,7 +204,8 @@ func TestWhatIsNoOverrun(t *testing.T) {
 	}
 }
 
-// All clusters are evaluated with the same time. Expressions can't gain from decisions more often than once per tick.
+// TestOneDecisionHasOneTime checks that now() has the same value on all clusters, and that it changes only at ticks. So an
+// expression can't enforce decisions more often than once per tick.
 func TestOneDecisionHasOneTime(t *testing.T) {
 	clusters := numbered(0, 50)
 	for _, expression := range []string{`now() == timestamp("2026-08-01T12:00:00Z")`, `now().getMilliseconds() == 0 && now().getSeconds() == 0`, `string(now()) == "2026-08-01T12:00:00Z"`} {
@@ -213,7 +218,8 @@ func TestOneDecisionHasOneTime(t *testing.T) {
 	}
 }
 
-// All attempts at a decision have the same time. Otherwise verdicts that are valid for one tick would never be complete.
+// TestAttemptsAtOneDecisionHaveOneTime checks that now() has the same value in all attempts of one decision. Otherwise a
+// decision that takes longer than a tick would never be complete.
 func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
 	const all = 100 * time.Millisecond
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +236,8 @@ func TestAttemptsAtOneDecisionHaveOneTime(t *testing.T) {
 	})
 }
 
-// A decision that takes too long starts again with the current time. So does a decision after the clock was set back.
+// TestTheTimeOfAttemptsGoesOnInTheEnd checks when an incomplete decision starts again with the current time: after it has taken
+// too long, and after the clock was set back.
 func TestTheTimeOfAttemptsGoesOnInTheEnd(t *testing.T) {
 	for _, after := range []time.Duration{time.Minute, -time.Nanosecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// specs are the specs of Placements in random histories. %d is replaced by a small number.
+// specs has the specs of Placements in random histories. %d stands for a small number.
 var specs = []string{
 	``,
 	`numberOfClusters: %d`,
@@ -44,7 +44,7 @@ var specs = []string{
 	withExpressions(`1 +`),
 }
 
-// history changes a hub at random.
+// history has a hub and Placements, and changes both at random.
 type history struct {
 	*rapid.T
 	tb       *testing.T
@@ -52,7 +52,7 @@ type history struct {
 	now      time.Time
 	versions int
 	objects  []*clusterv1beta1.Placement
-	// begun maps a Placement to the time of its interrupted decision.
+	// begun maps a Placement to the time of its interrupted decision, if it has one.
 	begun map[types.UID]time.Time
 }
 
@@ -65,7 +65,7 @@ func (h *history) cluster() string {
 	return rapid.SampledFrom([]string{"a", "b", "c", "d", "e", "f"}).Draw(h.T, "cluster")
 }
 
-// replaceCluster adds a cluster, or replaces it with a new version.
+// replaceCluster adds a cluster. If the cluster exists, replaceCluster replaces it with a new version.
 func (h *history) replaceCluster() {
 	name := h.cluster()
 	c := managed(name)
@@ -139,12 +139,13 @@ func (h *history) change() {
 	case 11:
 		h.bind()
 	case 12:
-		// Another client deletes the decisions of a Placement.
+		// Another client deletes all PlacementDecisions of a Placement.
 		h.hub.write(fmt.Sprintf("ns/p%d", rapid.IntRange(0, len(h.objects)-1).Draw(h.T, "undecided")), nil)
 	}
 }
 
-// replaceSet replaces the second set. The new set selects by a label, has the clusters that name it, or is empty.
+// replaceSet replaces the second ManagedClusterSet. The new set selects clusters by a label, selects clusters that name the
+// set, or is empty.
 func (h *history) replaceSet() {
 	set := labelSet("second", &metav1.LabelSelector{MatchLabels: map[string]string{"n": fmt.Sprint(rapid.IntRange(1, 4).Draw(h.T, "of the set"))}})
 	if rapid.IntRange(0, 2).Draw(h.T, "exclusive") == 0 {
@@ -154,7 +155,7 @@ func (h *history) replaceSet() {
 	h.hub.sets = append(slices.Clone(h.hub.sets[:1]), set)
 }
 
-// bind replaces the bindings. There may be no binding afterwards.
+// bind replaces all ManagedClusterSetBindings with random ones, possibly with none.
 func (h *history) bind() {
 	h.hub.bindings = nil
 	for _, name := range []string{"global", "second"} {
@@ -166,7 +167,7 @@ func (h *history) bind() {
 	}
 }
 
-// outcome returns a result as text, without costs and times.
+// outcome returns the parts of a result that must not depend on the Scheduler's memory, as text. It leaves out costs and times.
 func outcome(result *placement.Result) string {
 	var names []string
 	if result.Available != nil {
@@ -193,7 +194,8 @@ func newHistory(t *testing.T, rt *rapid.T) *history {
 	return h
 }
 
-// Results with memory equal results from scratch. Without a change, the result stays the same until Requeue.
+// TestIncrementalResultsAreThoseFromScratch checks that a Scheduler with memory returns the same results as a new Scheduler. If
+// nothing changes, the result must stay the same until Requeue.
 func TestIncrementalResultsAreThoseFromScratch(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -225,7 +227,7 @@ func (h *history) requireNothingBefore(now *placement.Result, object *clusterv1b
 	require.Equal(h.T, outcome(now), outcome(later))
 }
 
-// Invariants of every result.
+// TestInvariants checks invariants of results in random histories.
 func TestInvariants(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, s := newHistory(t, rt), newScheduler(t)
@@ -284,8 +286,8 @@ func requireEveryClusterAccountedFor(t *rapid.T, result *placement.Result) {
 	require.Equal(t, decided, result.Decision.Clusters)
 }
 
-// Placements spread over the same or other topologies, while clusters join, leave and change topologies. Decisions equal
-// decisions from scratch.
+// TestTopologiesAreThoseOfTheClusters decides Placements that are spread over various topologies, while clusters join, leave
+// and change topologies. Each decision must equal the decision of a new Scheduler.
 func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 	h, s := newHub(), newScheduler(t)
 	for i := range 12 {
@@ -293,7 +295,7 @@ func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 	}
 	decide := func(about string) {
 		t.Helper()
-		// These are more topologies than the memory holds.
+		// These are more topology keys than the memory holds.
 		for i := range 12 {
 			for _, kind := range []string{"Label", "Claim"} {
 				key := "n"

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// manyClusters returns 3,000 clusters. Each tenth is tainted, and each third has no label "tier".
+// manyClusters returns 3,000 clusters. Every tenth has a taint, and every third lacks the label "tier".
 func manyClusters() []*clusterv1.ManagedCluster {
 	names := make([]string, 3000)
 	for i := range names {
@@ -73,12 +73,12 @@ c0016    100    100        0         is not among the first 2
 	require.Contains(t, described(schedule(t, object, h), "c0001"), "  c0001 does not exist, or is not in these sets\n")
 }
 
-// described returns the text of a report about the result.
+// described returns the report about a result as text. clusters are the clusters that the report explains.
 func described(result *placement.Result, clusters ...string) string {
 	return report.New(&clusterv1beta1.Placement{}, result, nil, report.Options{All: true, Clusters: clusters}).Text()
 }
 
-// withoutErrors removes the texts of errors, which come from CEL.
+// withoutErrors removes error messages of CEL from a report.
 func withoutErrors(text string) string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -93,7 +93,7 @@ func withoutErrors(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// The text stays short with any number of reasons.
+// TestTextIsBounded checks that a report stays short if clusters are not selected for very many different reasons.
 func TestTextIsBounded(t *testing.T) {
 	clusters := manyClusters()
 	for i, c := range clusters {

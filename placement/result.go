@@ -23,95 +23,96 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Result is the outcome for one Placement, with its reasons.
+// Result is the outcome of deciding one Placement, with the reasons.
 type Result struct {
 	// Decision is the wanted content of the PlacementDecisions. It is nil if an error or a mistake in the Placement prevents a
 	// decision. The former decision then stays in effect, and no PlacementDecision may be written or deleted. A Decision without
-	// clusters empties the PlacementDecisions.
+	// clusters makes the PlacementDecisions empty.
 	Decision *decision.Decision
 	Previous
 	Messages
-	// OutOfRange maps the name of a prioritizer to the number of candidates whose values are out of range.
+	// OutOfRange maps the name of a prioritizer to the number of candidates whose values are out of its range.
 	OutOfRange map[string]int
-	// Requeue is the time at which the outcome may change without a change of any object: a toleration ends, a score expires or
-	// may be recorded, or the next tick is due because an expression has read now(). It is zero if there is no such time.
+	// Requeue is the time at which the outcome may change although no object changes: a toleration ends, a score expires or may be
+	// recorded, or the next tick comes after an expression has read now(). It is zero if there is no such time.
 	Requeue time.Time
 	Dependencies
 	Steps
 	Evaluation
-	// TotalCost is the cost of all verdicts in CEL cost units, including reused verdicts. A decision without reused verdicts would
-	// cost about as much.
+	// TotalCost is the cost of all verdicts in CEL cost units, including the cost of reused verdicts at the time of their
+	// evaluation. A decision without reused verdicts would cost about as much.
 	TotalCost uint64
 	// Overrun is set if the evaluations exceeded a time limit, so that the former decision stays in effect. The next attempt
-	// reuses the verdicts found so far.
+	// reuses the verdicts that were found.
 	Overrun *verdict.Overrun
 
 	now time.Time
-	// last holds the inputs of the result, or nil if they are not remembered.
+	// last holds the inputs of the result for [Scheduler.Unchanged]. It is nil if they can't be compared later.
 	last *memory.Last
 }
 
 // Previous describes the former decision on a Placement.
 type Previous struct {
-	// FormerClusters is the number of clusters in the former decision.
+	// FormerClusters is the number of clusters that the former decision selects.
 	FormerClusters int
-	// First is set if the Placement has no PlacementDecisions yet, so that there is no former decision.
+	// First is set if the Placement has no PlacementDecisions, so there is no former decision.
 	First bool
 }
 
 // Messages holds the messages of a Result for users.
 type Messages struct {
 	// Conditions holds PlacementMisconfigured, PlacementEvaluationFailed and PlacementSatisfied. If Schedule returns an error,
-	// the second is missing and must not be changed.
+	// PlacementEvaluationFailed is missing, and the caller must leave this condition unchanged.
 	Conditions []metav1.Condition
-	// Warnings holds one warning for each event to record.
+	// Warnings holds one warning for each event that the caller must record.
 	Warnings []finding.Warning
 	// Misconfigurations lists the mistakes in the Placement.
 	Misconfigurations []*finding.Misconfiguration
 }
 
-// Dependencies lists the inputs of an outcome other than the clusters, the PlacementDecisions, and the sets that the Placement
-// selects from.
+// Dependencies lists those inputs of an outcome that the caller can't derive from the Placement's spec.
 type Dependencies struct {
 	// Timed is set if an expression has read now().
 	Timed bool
-	// Reads names the AddOnPlacementScores that expressions and prioritizers read. Any change of one may change the outcome.
+	// Reads names the AddOnPlacementScores that expressions and prioritizers read. A change of such a score may change the
+	// outcome.
 	Reads cluster.ScoreNames
-	// NamesSets is set if a condition names ManagedClusterSets that the Placement does not select from. Any binding in the
-	// namespace then changes the outcome.
+	// NamesSets is set if a condition names ManagedClusterSets that the Placement does not select from. A change of any binding in
+	// the namespace may then change the condition.
 	NamesSets bool
 }
 
-// Steps holds the results of the steps that led to a Decision, in order.
+// Steps holds the intermediate results that led to a Decision, in the order of the steps.
 type Steps struct {
-	// Available holds the clusters that could be selected.
+	// Available holds the clusters that the Placement may select.
 	Available *hub.Availability
-	// Filters holds the effects of the filters, in the order of their runs.
+	// Filters holds the result of each filter, in the order in which the filters ran.
 	Filters []candidate.Filtered
-	// Prioritizers lists the prioritizers with a non-zero weight.
+	// Prioritizers lists the prioritizers whose weight is not zero.
 	Prioritizers []prioritizer.Prioritizer
 	// Candidates lists the clusters that passed the filters, best first.
 	Candidates []*candidate.Candidate
 }
 
-// Evaluation counts the verdicts of the predicates. All counts are zero if there are no predicates.
+// Evaluation counts the verdicts of the predicates on clusters. If there are no predicates, all counts are zero.
 type Evaluation struct {
-	// Evaluated is the number of clusters that were evaluated.
+	// Evaluated is the number of clusters on which the predicates were evaluated.
 	Evaluated int
-	// Remembered is the number of clusters with a reused verdict.
+	// Remembered is the number of clusters whose verdict was reused.
 	Remembered int
 	// Cost is the cost of the evaluations in CEL cost units.
 	Cost uint64
 }
 
-// KeepsFormer reports whether the former decision stays in effect: no decision was made, and a former one exists.
+// KeepsFormer reports whether the former decision stays in effect: there is no new decision, and there is a former one.
 func (r *Result) KeepsFormer() bool { return r.Decision == nil && !r.First }
 
 // Time returns the time that was passed to Schedule.
 func (r *Result) Time() time.Time { return r.now }
 
-// ApplyTo returns the wanted status of a Placement, given its current status. If the former decision stays in effect, the groups
-// in the status are kept. The number of clusters is written anyway, because the PlacementDecisions may be ahead of the status.
+// ApplyTo returns the wanted status of a Placement, given its current status. If the former decision stays in effect, the
+// groups in the status are kept. The number of clusters is updated even then, because the status may be older than the
+// PlacementDecisions.
 func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.PlacementStatus {
 	result := *status.DeepCopy()
 	result.Conditions = slices.Clone(result.Conditions)
@@ -130,11 +131,11 @@ func (r *Result) ApplyTo(status clusterv1beta1.PlacementStatus) clusterv1beta1.P
 	return result
 }
 
-// scoreSummaryLength is the maximum length of the note of an event in bytes.
+// scoreSummaryLength is the maximum length in bytes of the text of ScoreSummary, which becomes the note of an event.
 const scoreSummaryLength = 1000
 
-// ScoreSummary lists the totals of all candidates, sorted by name, as events do: "cluster1:100 cluster2:0 ". It is truncated
-// after 1000 bytes.
+// ScoreSummary returns the total scores of all candidates, sorted by name: "cluster1:100 cluster2:0 ". It is truncated after
+// 1000 bytes.
 func (r *Result) ScoreSummary() string {
 	var text strings.Builder
 	candidates := slices.Clone(r.Candidates)
@@ -148,7 +149,8 @@ func (r *Result) ScoreSummary() string {
 	return text.String()
 }
 
-// formerClause returns a clause for conditions if no new decision was made: the former decision is kept, or nothing is selected.
+// formerClause returns the end of a message for a result without a decision: the former decision stays in effect, or no cluster
+// is selected.
 func (r *Result) formerClause() string {
 	if r.FormerClusters == 0 {
 		return "no cluster is selected"

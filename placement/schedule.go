@@ -30,9 +30,9 @@ import (
 
 // Schedule decides one Placement. It modifies neither the Placement nor the snapshot.
 //
-// Schedule returns an error if the context ended or the snapshot could not be read. The caller should then try again. The result
-// that comes with an error has conditions to write, but no Decision. Mistakes in objects are reported in the result, not as an
-// error. So is an [Overrun]: evaluations exceeded the limit of the Scheduler, or the [Deadline] of ctx.
+// Schedule returns an error if the context ended or the snapshot could not be read. The caller should then try again. A result
+// with an error has conditions to write, but no Decision. Mistakes in objects are reported in the result, not as an error. An
+// [Overrun] is also reported in the result: evaluations exceeded the limit of the Scheduler, or the [Deadline] of ctx.
 func (s *Scheduler) Schedule(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (*Result, error) {
 	if s.observer == nil {
 		return s.decide(ctx, placement, snapshot, now)
@@ -55,7 +55,7 @@ func (s *Scheduler) decide(ctx context.Context, placement *clusterv1beta1.Placem
 	}
 	defer entry.Release(known)
 	if !entry.Remembers() {
-		// The list of clusters may have been read for this decision only. It must not replace the list in the shared memberships.
+		// The snapshot's list of clusters may have been made for this decision only. It must not replace the shared memberships.
 		r.memberships = &hub.Memberships{}
 	}
 	known.Last = nil
@@ -74,7 +74,7 @@ type run struct {
 	memberships *hub.Memberships
 	now         time.Time
 	timer       *deadline.Timer
-	// all is the version of all PlacementDecisions. own is the version of this Placement's PlacementDecisions.
+	// all is the version of the hub's PlacementDecisions. own is the version of this Placement's PlacementDecisions.
 	all, own uint64
 	found    finding.Findings
 	result   *Result
@@ -92,26 +92,26 @@ func (s *Scheduler) newRun(ctx context.Context, placement *clusterv1beta1.Placem
 	return r
 }
 
-// addFindings copies the findings into the result.
+// addFindings copies findings of the steps into the result.
 func (r *run) addFindings() {
 	r.result.Requeue, r.result.Warnings, r.result.OutOfRange = r.found.Next.Time, r.found.Warnings, r.found.OutOfRange
 	r.result.NamesSets = r.found.Sets
 	r.result.Reads.Computed = r.result.Reads.Computed || r.found.Scores
 }
 
-// inputs returns the inputs of the result except time, clusters and scores.
+// inputs returns those inputs of the result that are compared before clusters, scores and time.
 func (r *run) inputs(compiled *plan.Plan) memory.Inputs {
 	return memory.InputsOf(compiled, r.placement, r.snapshot.Decisions, r.all, r.own)
 }
 
-// available finds the clusters that can be selected.
+// available finds the clusters that the Placement may select.
 func (r *run) available() (*hub.Availability, error) {
 	available, err := r.memberships.Available(r.placement, r.snapshot)
 	r.result.Available = available
 	return available, err
 }
 
-// schedule makes the decision, or reports in the conditions why the former decision stays in effect.
+// schedule makes the decision. If the former decision stays in effect instead, the conditions say why.
 func (r *run) schedule(known *memory.Known) error {
 	compiled, spec := known.Plan, &r.placement.Spec
 	r.result.Reads, r.result.Prioritizers = compiled.Reads, compiled.Prioritizers
@@ -141,8 +141,8 @@ func (r *run) schedule(known *memory.Known) error {
 	}
 }
 
-// judge computes the verdicts for all available clusters. clock is the value of now() in expressions. same reports whether every
-// verdict agrees with the known verdict for its cluster.
+// judge computes the verdicts on all available clusters, and reuses known verdicts that are still valid. clock is the value of
+// now() in expressions. same reports whether each verdict equals the known verdict on the cluster.
 func (r *run) judge(known *memory.Known, sameScores bool) (clock time.Time, same bool, err error) {
 	firstAttempt := known.Verdicts.FirstAttempt(r.now)
 	clock = cluster.Moment(firstAttempt, r.scheduler.tick)
@@ -203,7 +203,7 @@ func (r *run) choose(known *memory.Known, former *hub.Former) error {
 	return r.timer.Interrupted()
 }
 
-// filter returns the clusters that pass both filters, in order of names.
+// filter returns the clusters that pass both filters, sorted by name.
 func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []*candidate.Candidate {
 	candidates, filtered := filter.Predicates{Verdicts: verdicts}.Filter(r.result.Available, &r.found)
 	r.result.Filters = append(r.result.Filters, filtered)
@@ -213,7 +213,7 @@ func (r *run) filter(verdicts []*verdict.Verdict, taints *filter.Tolerations) []
 	return candidates
 }
 
-// pick selects up to the wanted number of candidates. The ranking is nil if spread constraints can't change the selection.
+// pick selects at most the wanted number of candidates. It returns nil if spread constraints can't change the selection.
 func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	candidates, limit, wanted := r.result.Candidates, len(r.result.Candidates), 0
 	if n := r.placement.Spec.NumberOfClusters; n != nil {
@@ -228,13 +228,13 @@ func (r *run) pick(constraints []spread.Constraint) *spread.Ranking {
 	return spread.Pick(constraints, candidates, limit, wanted)
 }
 
-// decide turns the selected candidates into a decision. They must be sorted by name.
+// decide divides the selected candidates into a decision. selected must be sorted by name.
 func (r *run) decide(compiled *plan.Plan, former *hub.Former, selected []*candidate.Candidate) *decision.Decision {
 	of := &decision.Inputs{Placement: r.placement, Former: former, Groups: compiled.Groups, ScoreRateLimit: compiled.ScoreRateLimit, Now: r.now}
 	return of.Decide(r.timer.Parent, selected, &r.found.Next)
 }
 
-// inputsOfResult returns the inputs of the result, or nil if they can't be compared with a later snapshot.
+// inputsOfResult returns the inputs of the result for [Scheduler.Unchanged]. It returns nil if they can't be compared later.
 func (r *run) inputsOfResult(compiled *plan.Plan, ranking *spread.Ranking) *memory.Last {
 	last := memory.NewLast(r.inputs(compiled), r.result.Available, r.now)
 	if last != nil {
@@ -244,8 +244,8 @@ func (r *run) inputsOfResult(compiled *plan.Plan, ranking *spread.Ranking) *memo
 	return last
 }
 
-// lost reports whether the evaluation failed on a cluster of the former decision that could otherwise be selected. An empty
-// decision would then be the result of an error.
+// lost reports whether the evaluation failed on a cluster of the former decision that might otherwise be selected. In that case
+// an empty decision would be the effect of an error.
 func (r *run) lost(failed []candidate.Removal, taints *filter.Tolerations, former *hub.Former) bool {
 	if wanted := r.placement.Spec.NumberOfClusters; wanted != nil && *wanted == 0 {
 		return false

@@ -83,7 +83,7 @@ func TestMissingArguments(t *testing.T) {
 	require.Empty(t, (&placement.Result{}).ScoreSummary())
 }
 
-// Several callers may decide a Placement at once, although this is not useful.
+// TestConcurrentUse decides the same Placement in several goroutines. Callers should not do that, but it must be safe.
 func TestConcurrentUse(t *testing.T) {
 	s, h := newScheduler(t), newHub(several("a", "b", "c")...)
 	var wait sync.WaitGroup
@@ -127,7 +127,7 @@ func TestReads(t *testing.T) {
 	require.Empty(t, reads(``))
 }
 
-// plugins records the plugins that run.
+// plugins is an Observer that records which plugins run.
 type plugins struct{ log []string }
 
 func (p *plugins) ObservePlugin(kind, name string) (end func()) {
@@ -183,8 +183,8 @@ func TestResponsible(t *testing.T) {
 	require.False(t, placement.Responsible(nil, true))
 }
 
-// Only the hub shows the mistake. One method drops the decision, the other keeps it. In both cases each type of condition
-// occurs once.
+// TestWhatOnlyTheHubTells adds a mistake that is found only while writing. KeepFormer drops the decision and Misconfigured
+// keeps it. In both cases each type of condition must occur once.
 func TestWhatOnlyTheHubTells(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")
@@ -208,8 +208,8 @@ func TestWhatOnlyTheHubTells(t *testing.T) {
 	}
 }
 
-// If a result keeps the former decision, the conditions don't say which clusters are selected. A failed cluster may be in the
-// former decision.
+// TestStandSaysNothingOfWhatIsSelected checks the message of a result that keeps the former decision. It must not say that
+// clusters with failures are not selected, because the former decision may select them.
 func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	h := newHub(several("a", "b")...)
 	h.decided("ns", "p", "b")
@@ -223,7 +223,8 @@ func TestStandSaysNothingOfWhatIsSelected(t *testing.T) {
 	require.Contains(t, failed(), "failed on 1 clusters:\nb ")
 }
 
-// An expression that does not compile is not reported as expensive.
+// TestDoubts checks that expensive expressions and unknown fields are reported, and that an expression that does not compile is
+// not.
 func TestDoubts(t *testing.T) {
 	s := newScheduler(t)
 	const nested = "managedCluster.metadata.all(a, managedCluster.spec.all(b, managedCluster.status.all(c, managedCluster.metadata.labels.all(d, a == d))))"
@@ -237,7 +238,7 @@ func TestDoubts(t *testing.T) {
 	require.ErrorContains(t, found[0], `celExpressions[0]: managedCluster.metadata.namme: no such field; did you mean "name"?`)
 }
 
-// An object may have hundreds of thousands of empty parts.
+// TestPartsAreBounded checks the limits for the numbers of parts. An object may have hundreds of thousands of empty parts.
 func TestPartsAreBounded(t *testing.T) {
 	values := func(n int) metav1.LabelSelector {
 		return metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: metav1.LabelSelectorOpIn, Values: make([]string, n)}}}

@@ -14,8 +14,9 @@ import (
 	"github.com/celset/celset/apis/setscores"
 )
 
-// TestTotalsLie: 200 clusters have equal numbers of free devices, but only a third have complete sets. Selection by totals finds
-// few of these. Selection by sets finds only these, the largest number first, until their scores expire.
+// TestTotalsLie has 200 clusters with equal numbers of free devices, but only a third of them have complete sets. Selection by
+// totals finds few clusters with sets. Selection by set scores finds only clusters with sets, the largest number of sets first,
+// until the scores expire.
 func TestTotalsLie(t *testing.T) {
 	h := newHub(numbered(0, 200)...)
 	key := setscores.Key{Class: "gpu.example.com", Constraint: "block8", Devices: 8, State: setscores.Now}.String()
@@ -46,7 +47,7 @@ func TestTotalsLie(t *testing.T) {
 	require.Equal(t, 20, bySets)
 	require.Equal(t, "c0190", first)
 
-	// The scores of the clusters with the most sets expire.
+	// Now the scores of the clusters with the most sets expire.
 	for name, n := range sets {
 		if n > 5 {
 			h.scores[name+"/"+setscores.Name].Status.ValidUntil = &metav1.Time{Time: now.Add(-time.Second)}

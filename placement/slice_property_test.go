@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// mostWrites is the maximum number of objects written for the change of one cluster if there is one group.
+	// mostWrites is the maximum number of objects that may be written after one cluster has changed, if there is one group.
 	mostWrites = 5
 	// universe is the maximum number of clusters.
 	universe = 800
 )
 
-// change changes many clusters or one cluster.
+// change changes one random cluster if one is set, otherwise many clusters.
 func (h *hub) change(t *rapid.T, one bool) {
 	first := rapid.IntRange(0, universe-1).Draw(t, "first")
 	last := first + 1
@@ -57,7 +57,7 @@ func (h *hub) change(t *rapid.T, one bool) {
 	h.clusters = slices.DeleteFunc(h.clusters, func(c *clusterv1.ManagedCluster) bool { return gone.Has(c.Name) })
 }
 
-// slicing holds the names of a decision: group, slice and cluster.
+// slicing has the names of the clusters of a decision. For each group, it maps the name of a slice to its clusters.
 type slicing []map[string]sets.Set[string]
 
 func slicingOf(decision *placement.Decision) slicing {
@@ -75,7 +75,7 @@ func slicingOf(decision *placement.Decision) slicing {
 	return result
 }
 
-// unions returns the clusters of each group.
+// unions returns all clusters of each group.
 func (s slicing) unions() []sets.Set[string] {
 	var result []sets.Set[string]
 	for _, group := range s {
@@ -88,7 +88,7 @@ func (s slicing) unions() []sets.Set[string] {
 	return result
 }
 
-// requireSound checks the invariants of slices that don't depend on former slices.
+// requireSound checks invariants of slices that hold whatever the former slices were.
 func requireSound(t *rapid.T, decision *placement.Decision, former bool) {
 	named := sets.New[string]()
 	for _, group := range decision.Groups {
@@ -119,8 +119,8 @@ func byName(a, b clusterv1beta1.ClusterDecision) int {
 	return 1
 }
 
-// requireStable requires that a cluster stays in its slice if the slice still belongs to the group. It checks only decisions with
-// one group.
+// requireStable requires that a cluster stays in its slice if the slice still belongs to the cluster's group. It checks only
+// decisions with a single group.
 func requireStable(t *rapid.T, before, after slicing) {
 	where := map[string]string{}
 	for _, group := range after {
@@ -170,7 +170,7 @@ func TestSlicesAreStable(t *testing.T) {
 			}
 			require.Empty(rt, h.apply(object, schedule(t, object, h)), "what is decided stays so")
 
-			// The former decision does not influence the groups of clusters.
+			// Without the former decision, the groups must have the same clusters.
 			oblivious := h.snapshot()
 			oblivious.Decisions = nil
 			fresh, err := newScheduler(t).Schedule(t.Context(), object, oblivious, now)
@@ -183,7 +183,7 @@ func TestSlicesAreStable(t *testing.T) {
 	})
 }
 
-// requireContiguous requires the slices that Open Cluster Management would write.
+// requireContiguous requires the same slices that Open Cluster Management would write.
 func requireContiguous(t *rapid.T, decision *placement.Decision) {
 	n := 0
 	for _, group := range decision.Groups {
@@ -202,7 +202,7 @@ func requireContiguous(t *rapid.T, decision *placement.Decision) {
 	}
 }
 
-// If one cluster moves between two groups of a label, only objects of these groups are written.
+// TestWritesOfOneClusterThatMoves moves one cluster between two groups. Only objects of these two groups may be written.
 func TestWritesOfOneClusterThatMoves(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		h, object := newHub(numbered(0, universe)...), placed(t, canary)
@@ -225,7 +225,8 @@ func TestWritesOfOneClusterThatMoves(t *testing.T) {
 	})
 }
 
-// All clusters leave one by one in random order, and return in another order. Each change needs about one write.
+// TestSlicesWhileClustersGoOneByOne removes all clusters one by one in random order, and adds them in another order. Each
+// change must need about one write.
 func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	h, object, s := newHub(numbered(0, universe)...), placed(t, plain), newScheduler(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -253,7 +254,7 @@ func TestSlicesWhileClustersGoOneByOne(t *testing.T) {
 	t.Logf("%d writes for %d changes", writes, changes-1)
 }
 
-// plain is a spec whose decisions change only with the clusters.
+// plain is a spec without prioritizers, so its decisions depend only on the set of clusters.
 const plain = "prioritizerPolicy: {mode: Exact}\n"
 
 const (
@@ -261,7 +262,7 @@ const (
 	groups = plain + `decisionStrategy: {groupStrategy: {clustersPerDecisionGroup: 60}}`
 )
 
-// stepsOf returns the steps as text.
+// stepsOf returns each step as text.
 func stepsOf(steps []placement.Step) []string {
 	result := []string{}
 	for _, step := range steps {
@@ -274,7 +275,7 @@ func stepsOf(steps []placement.Step) []string {
 	return result
 }
 
-// With sortBy: Score, the order holds across the slices of a group.
+// TestSlicesInOrderOfScores checks that with sortBy: Score, clusters are sorted by score across all slices of a group.
 func TestSlicesInOrderOfScores(t *testing.T) {
 	h, object := newHub(numbered(0, 250)...), placed(t, "sortBy: Score\nscoreRateLimit: 0s\n"+exactly()+addOn("r", "s", 1))
 	for i, c := range h.clusters {

@@ -18,7 +18,7 @@ import (
 
 const hard = `{topologyKey: region, topologyKeyType: Label, maxSkew: 1, whenUnsatisfiable: DoNotSchedule}`
 
-// exhaustively picks clusters by the definition. It compares all candidates at each step.
+// exhaustively picks clusters as the definition of spreading says: at each step it compares all candidates.
 func exhaustively(candidates []*clusterv1.ManagedCluster, limit int, hard []bool, keys []string, maxSkew []int) []string {
 	picked, counts := []string{}, make([]map[string]int, len(keys))
 	for i, key := range keys {

@@ -30,20 +30,20 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// The files in testdata contain a hub, Placements, and the expected results. "go test ./placement -rewrite" updates the results.
+// The files in testdata contain hubs, Placements, and the expected results. "go test ./placement -rewrite" updates the results.
 // The commands are:
 //
-//	hub       starts a new hub, whose set "global" has all clusters and is bound to the namespace of the Placement
-//	change    changes the named objects; null removes an object
+//	hub       starts a new hub. Its set "global" has all clusters and is bound to the namespace of the Placement.
+//	change    changes the named objects. null removes an object.
 //	place     gives the Placement another spec and decides it
-//	each      does the same for each line
+//	each      does the same as place for each line
 //	decide    decides the Placement again
 //	forget    drops all verdicts about clusters
 //	unchanged reports whether the last result is still valid, without a decision
 //	validate  lists the mistakes in a spec
 //
 // The argument at=... sets the time relative to [now]. apply writes the result to the hub. Other arguments select views on the
-// result, see [transcript.view]. Without one, the output is the whole result.
+// result (see [transcript.view]). Without such an argument, the output is the whole result.
 
 func TestPredicates(t *testing.T)   { replayFile(t, "predicates") }
 func TestFailures(t *testing.T)     { replayFile(t, "failures") }
@@ -60,7 +60,7 @@ func TestUnchanged(t *testing.T)    { replayFile(t, "unchanged") }
 func TestRemembered(t *testing.T)   { replayFile(t, "remembered") }
 func TestMissing(t *testing.T)      { replayFile(t, "missing") }
 
-// transcript is a hub with a Scheduler that is used for all decisions.
+// transcript has a hub, and one Scheduler for all decisions of a file.
 type transcript struct {
 	*hub
 	scheduler *placement.Scheduler
@@ -68,7 +68,7 @@ type transcript struct {
 	at        time.Time
 	versions  int
 	scores    *frozen
-	// steps holds the steps of the result that was applied last.
+	// steps holds the steps that wrote the last result to the hub.
 	steps []placement.Step
 }
 
@@ -115,7 +115,7 @@ func replayFile(t *testing.T, name string) {
 	})
 }
 
-// set applies the arguments of a command.
+// set evaluates the arguments of a command.
 func (x *transcript) set(t *testing.T, d *datadriven.TestData) {
 	for _, arg := range d.CmdArgs {
 		switch value := strings.Join(arg.Vals, ""); arg.Key {
@@ -133,20 +133,20 @@ func (x *transcript) set(t *testing.T, d *datadriven.TestData) {
 	}
 }
 
-// place gives the Placement another spec.
+// place gives the Placement another spec and a new generation.
 func (x *transcript) place(t *testing.T, spec string) {
 	x.object.Spec = placed(t, spec).Spec
 	x.object.Generation++
 	x.touch()
 }
 
-// touch gives the Placement another version.
+// touch gives the Placement a new resource version.
 func (x *transcript) touch() {
 	x.versions++
 	x.object.ResourceVersion = fmt.Sprint("v", x.versions)
 }
 
-// snapshot returns a snapshot of the hub. It reuses the former scores object if no score has changed.
+// snapshot returns a snapshot of the hub. If no score has changed, it uses the same scores object as before.
 func (x *transcript) snapshot() *placement.Snapshot {
 	if x.scores == nil || !maps.Equal(x.scores.of, x.hub.scores) {
 		x.scores = &frozen{maps.Clone(x.hub.scores)}
@@ -156,7 +156,7 @@ func (x *transcript) snapshot() *placement.Snapshot {
 	return snapshot
 }
 
-// decide returns the requested views on the result, or the whole result.
+// decide decides the Placement, and returns the requested views on the result, or the whole result.
 func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator string) string {
 	result, err := x.scheduler.Schedule(t.Context(), x.object, x.snapshot(), x.at)
 	require.NoError(t, err)
@@ -181,7 +181,7 @@ func (x *transcript) decide(t *testing.T, d *datadriven.TestData, separator stri
 	return strings.Join(told, separator)
 }
 
-// view returns a view on a result, or "" if the view does not exist.
+// view returns a view on a result as text. It returns "" if there is no view of this name.
 func (x *transcript) view(name string, r *placement.Result) string {
 	var all []string
 	switch name {
@@ -249,7 +249,7 @@ func eachOf(s placement.Slice, draw func(clusterv1beta1.ClusterDecision) string)
 	return strings.Join(all, " ")
 }
 
-// told formats the slices of a decision: "name: slice slice | name: ...". Without a decision, it returns the reason.
+// told formats the slices of a decision as "name: slice slice | name: ...". If there is no decision, told returns the reason.
 func told(result *placement.Result, draw func(placement.Slice) string) string {
 	if result.Decision == nil {
 		if len(result.Misconfigurations) > 0 {
@@ -288,7 +288,7 @@ func inYAML(content any) string {
 	return string(text)
 }
 
-// change reads changes of the hub by name. Null removes an object.
+// change changes the objects of the hub that are named in text. Null removes an object.
 func (x *transcript) change(t *testing.T, text string) {
 	var said struct {
 		Clusters  map[string]*json.RawMessage
@@ -365,7 +365,7 @@ func (x *transcript) changeCluster(t *testing.T, name string, said *json.RawMess
 	x.clusters[at] = next
 }
 
-// namespaced splits "namespace/name". The default is the namespace of the Placement.
+// namespaced splits "namespace/name". Without a "/", the namespace is the one of the Placement.
 func namespaced(key string) (namespace, name string) {
 	if namespace, name, both := strings.Cut(key, "/"); both {
 		return namespace, name
@@ -373,7 +373,7 @@ func namespaced(key string) (namespace, name string) {
 	return "ns", key
 }
 
-// expand returns c0003 to c0007 for "c0003..c0007".
+// expand returns the names c0003 to c0007 for "c0003..c0007".
 func expand(names string) []string {
 	first, last, several := strings.Cut(names, "..")
 	if !several {

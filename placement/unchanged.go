@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/placement/internal/memory"
 )
 
-// Confirm records that the hub has a result, so that neither PlacementDecisions nor the Placement's status need a write. After
-// that, [Scheduler.Unchanged] may return true until the next decision.
+// Confirm records that the hub already has a result: neither the PlacementDecisions nor the Placement's status need a write.
+// After that, [Scheduler.Unchanged] may return true until the next decision.
 func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil || result.last == nil {
@@ -27,10 +27,10 @@ func (s *Scheduler) Confirm(placement *clusterv1beta1.Placement, result *Result)
 	}
 }
 
-// Unchanged reports whether a decision on a Placement would change nothing: its last result is confirmed ([Scheduler.Confirm])
-// and still valid. If it returns false, the Placement must be decided. If clusters are selected regardless of their scores, it
-// ignores changes of their Balance scores. requeue is the [Result.Requeue] of the last result. Evaluations have the limits of
-// [Scheduler.Schedule] and are remembered.
+// Unchanged reports whether a decision on a Placement would change nothing, because its last result is confirmed
+// ([Scheduler.Confirm]) and still valid. If it returns false, the Placement must be decided. If the selection does not depend
+// on scores, Unchanged ignores changes of Balance scores. requeue is the [Result.Requeue] of the last result. Evaluations have
+// the same limits as in [Scheduler.Schedule], and their verdicts are remembered.
 func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Placement, snapshot *hub.Snapshot, now time.Time) (unchanged bool, requeue time.Time) {
 	entry := s.memory.Existing(placement.UID)
 	if entry == nil {
@@ -51,7 +51,8 @@ func (s *Scheduler) Unchanged(ctx context.Context, placement *clusterv1beta1.Pla
 	return true, known.Last.Until
 }
 
-// isUnchanged reports whether the last result is still valid. If so, it stores the available clusters for the next comparison.
+// isUnchanged reports whether the last result is still valid. If it is, isUnchanged stores the available clusters for the next
+// comparison.
 func (r *run) isUnchanged(known *memory.Known) bool {
 	last := known.Last
 	if !last.MayBeValid(r.inputs(known.Plan), r.now, r.snapshot.Scores) {

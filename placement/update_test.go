@@ -21,7 +21,7 @@ import (
 
 type objects = []*clusterv1beta1.PlacementDecision
 
-// sliced divides clusters into objects.
+// sliced divides clusters into PlacementDecisions with at most length clusters.
 func sliced(length int, clusters ...string) objects {
 	var result objects
 	for i := 0; i < len(clusters); i += length {
@@ -30,8 +30,8 @@ func sliced(length int, clusters ...string) objects {
 	return result
 }
 
-// replay performs the steps. It returns them as text, with the objects at the end. After each step it requires that every cluster
-// that stays is in some object.
+// replay takes the steps. After each step it requires that every cluster that stays selected is in an object. It returns the
+// steps as text and the objects at the end.
 func replay(t require.TestingT, former, wanted objects) (steps []string, end map[string]*clusterv1beta1.PlacementDecision) {
 	end = map[string]*clusterv1beta1.PlacementDecision{}
 	for _, o := range former {
@@ -111,7 +111,8 @@ func TestUpdatesOfLabels(t *testing.T) {
 	require.Empty(t, placement.Updates(former, wanted), "labels of others are theirs")
 }
 
-// A temporary object has the group of its clusters, so that readers of a group find no other clusters.
+// TestObjectsInBetweenAreOfTheGroup checks that a temporary object has the labels of its clusters' decision group, so that
+// readers of a group find no other clusters.
 func TestObjectsInBetweenAreOfTheGroup(t *testing.T) {
 	former, wanted := sliced(1, "a", "b"), sliced(1, "b", "a")
 	for i := range wanted {
@@ -145,7 +146,7 @@ func TestUpdatesNeverLoseAClusterThatStays(t *testing.T) {
 	})
 }
 
-// If two thousand clusters move by one position, no temporary objects are needed.
+// TestUpdatesOfManySlices checks that no temporary objects are needed if two thousand clusters move by one position.
 func TestUpdatesOfManySlices(t *testing.T) {
 	var clusters []string
 	for i := range 2001 {
@@ -157,13 +158,13 @@ func TestUpdatesOfManySlices(t *testing.T) {
 	require.Len(t, steps, 21)
 }
 
-// versions holds the objects of a Placement as an API server stores them.
+// versions has the objects of a Placement with their versions, as an API server stores them.
 type versions struct {
 	objects map[string]*clusterv1beta1.PlacementDecision
 	last    int
 }
 
-// take performs a step if the object has this version, and reports whether it did. The empty version means that the object does
+// take takes a step if the object has the given version, and reports whether it did. The version "" means that the object does
 // not exist.
 func (v *versions) take(step placement.Step, version string) bool {
 	is := ""
@@ -184,7 +185,7 @@ func (v *versions) take(step placement.Step, version string) bool {
 	return true
 }
 
-// stepper performs steps that were computed from an earlier state.
+// stepper is a writer that takes steps which were computed from an earlier state.
 type stepper struct {
 	steps []placement.Step
 	known map[string]string
@@ -198,7 +199,8 @@ func newStepper(former, wanted objects) *stepper {
 	return s
 }
 
-// step performs the next step. It gives up on failure, or if lost is set, which means that the answer to the write is lost.
+// step takes the next step. If the step fails, the stepper gives up. It also gives up if lost is set: then the response to the
+// write is lost.
 func (s *stepper) step(v *versions, lost bool) {
 	step := s.steps[0]
 	s.steps = s.steps[1:]
@@ -211,8 +213,9 @@ func (s *stepper) step(v *versions, lost bool) {
 	}
 }
 
-// Several writers perform steps at the same time. Each has read a possibly stale state and wants another result. Some pause, and
-// some don't learn whether their last step succeeded. After each step, every cluster is in some object.
+// TestUpdatesOfSeveralAtATime lets several writers take steps at the same time. Each writer has read a possibly outdated state
+// and wants another result. Some writers pause, and some lose the response to their last step. After each step, every cluster
+// must be in an object.
 func TestUpdatesOfSeveralAtATime(t *testing.T) {
 	taken, refused, confirmed, lostOnes := 0, 0, 0, 0
 	cases.Until(t, cases.Of(50, 1000), func() bool { return min(taken, refused, confirmed, lostOnes) > 0 }, func(t *rapid.T) {

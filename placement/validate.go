@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/placement/internal/plan"
 )
 
-// Responsible reports whether a Placement must be decided: it has [wellknown.AnnotationPlacement] and is not being deleted. If all
-// is set, a Placement without this annotation counts too, unless it has [clusterv1beta1.PlacementDisableAnnotation]. The second
-// annotation keeps other schedulers away, so on a shared hub a Placement has both annotations. PlacementDecisions of other
-// Placements must not be touched.
+// Responsible reports whether celset must decide a Placement: the Placement has [wellknown.AnnotationPlacement] and is not
+// being deleted. If all is set, other Placements count, too, unless they have [clusterv1beta1.PlacementDisableAnnotation]. That
+// annotation keeps other schedulers away, so on a shared hub a Placement has both annotations. The PlacementDecisions of other
+// Placements must not be changed.
 func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	switch {
 	case placement == nil || !placement.DeletionTimestamp.IsZero():
@@ -32,8 +32,8 @@ func Responsible(placement *clusterv1beta1.Placement, all bool) bool {
 	}
 }
 
-// Validate returns the mistakes in a Placement. A Placement without mistakes can be decided, so an admission webhook can reject
-// exactly the Placements with mistakes. Validate fails only if the context ends.
+// Validate returns the mistakes in a Placement. A Placement without mistakes can always be decided, so an admission webhook may
+// reject exactly the Placements with mistakes. Validate fails only if ctx is done.
 func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Placement) ([]*finding.Misconfiguration, error) {
 	if placement == nil {
 		return finding.Misconfigurations{{Plugin: finding.Selection, Path: field.NewPath("metadata"), Err: errors.New("the Placement is missing")}}, nil
@@ -45,8 +45,8 @@ func (s *Scheduler) Validate(ctx context.Context, placement *clusterv1beta1.Plac
 	return append(slices.Clone(compiled.Wrong), plan.WrongMetadata(placement)...), nil
 }
 
-// Doubts returns probable mistakes in a valid Placement: fields that no ManagedCluster has, and expressions that may be too
-// expensive on large clusters, by estimated sizes. Each error has the path of its expression. Doubts fails only if ctx ends.
+// Doubts returns probable mistakes in a valid Placement: fields that no ManagedCluster has, and expressions whose estimated
+// cost on large clusters is too high. Each error has the path of its expression. Doubts fails only if ctx is done.
 func (s *Scheduler) Doubts(ctx context.Context, placement *clusterv1beta1.Placement) ([]*cluster.Error, error) {
 	compiled, err := plan.Compile(ctx, s.environment, placement)
 	if err != nil {

@@ -33,12 +33,12 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// queue is the scheduling queue for the guard.
+// queue is a fake scheduling queue. The guard reads its pods to see whether other pods wait.
 type queue []*v1.Pod
 
 func (q queue) PodsInActiveQ() []*v1.Pod { return q }
 
-// admission is a plugin with a guard on a fake clock.
+// admission is a plugin under test, with a guard that runs on a fake clock.
 type admission struct {
 	*DynamicResourcesCEL
 	ctx      context.Context
@@ -106,8 +106,8 @@ func (a *admission) requireRefusals(t *testing.T, reason string, want int) {
 	t.Errorf("no refusals because of %s are counted", reason)
 }
 
-// TestClaimOverBudgetBacksOff has a claim that uses up the budget of each attempt. The pod is refused during the back-off, and
-// then activated without any event in the cluster.
+// TestClaimOverBudgetBacksOff checks a claim whose search exceeds the budget in every attempt. PreFilter refuses the pod during
+// the back-off. After the back-off the guard activates the pod without any event in the cluster.
 func TestClaimOverBudgetBacksOff(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	a.allocators.Budget = allocator.Budget{Cost: 2, Steps: 1000}
@@ -127,7 +127,7 @@ func TestClaimOverBudgetBacksOff(t *testing.T) {
 	require.Equal(t, "default/pod", a.activated()[0])
 	a.requireRefusals(t, "back_off", 3)
 
-	// With a larger budget the search ends with a result, and earlier failures are forgotten.
+	// With a larger budget the search ends with a result, and the guard resets the claim's count of failures.
 	a.allocators.Budget.Cost = 1000
 	a.requireNoFit(t)
 	a.allocators.Budget.Cost = 4
@@ -152,7 +152,8 @@ func TestReservedClaimDoesNotBackOff(t *testing.T) {
 	a.admit(t)
 }
 
-// TestAttemptBudget searches until the budget for all nodes is used up, although each search stays within its half.
+// TestAttemptBudget checks that the searches of one attempt together can exceed the attempt's step budget, although each search
+// stays within its own limit of half that budget.
 func TestAttemptBudget(t *testing.T) {
 	a := startAdmission(t, class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	a.allocators.Budget = allocator.Budget{Cost: 1_000_000, Steps: 20}
@@ -173,8 +174,8 @@ func TestAttemptBudget(t *testing.T) {
 	require.ErrorContains(t, err, "or raise budget.steps in the scheduler plugin's DynamicResourcesCELArgs")
 }
 
-// TestAttemptIsOver checks that after the time of an attempt no more nodes are searched while others wait, by either allocator.
-// The attempt does not fail: nodes that were found are used.
+// TestAttemptIsOver checks that Filter searches no more nodes with either allocator when the attempt's time is over and other
+// pods wait. Nodes that Filter accepted before stay usable, so the attempt itself does not fail.
 func TestAttemptIsOver(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{
 		"with CEL constraint":    constrain(t, claim(2), "ring2", ring2),
@@ -205,7 +206,8 @@ func (endless) Allocate(ctx context.Context, _ *v1.Node, _ []*resourceapi.Resour
 	return nil, context.Cause(ctx)
 }
 
-// TestUpstreamIsInterrupted checks that an attempt interrupts upstream's allocator, also if it serves all pods of the profile.
+// TestUpstreamIsInterrupted checks that the time limit of an attempt interrupts upstream's allocator, also in a profile that
+// uses upstream's allocator for all pods.
 func TestUpstreamIsInterrupted(t *testing.T) {
 	endlessly := func(t *testing.T, args runtime.Object, c *resourceapi.ResourceClaim) (*admission, fwk.CycleState) {
 		a := startAdmissionWith(t, args, true, class(), slice(0, 2, 3), c)
@@ -229,15 +231,15 @@ func TestUpstreamIsInterrupted(t *testing.T) {
 		a.requireRefusals(t, "back_off", 1)
 	}
 
-	// A cancellation by the framework is not changed.
+	// If the framework cancels the search, Filter returns upstream's own message.
 	a, state := endlessly(t, nil, claim(2))
 	ctx, cancel := context.WithCancel(a.ctx)
 	cancel()
 	require.Contains(t, a.Filter(ctx, state, pod(), node(nodeName)).Message(), "asked by caller to stop allocating devices")
 }
 
-// TestPoolOfOneNodeStopsNoOther checks that an incomplete or invalid pool excludes only its own node, with allocationMode All
-// and either allocator.
+// TestPoolOfOneNodeStopsNoOther checks that an incomplete or invalid pool excludes only the node of the pool. The claims use
+// allocationMode All, with either allocator.
 func TestPoolOfOneNodeStopsNoOther(t *testing.T) {
 	all := func() *resourceapi.ResourceClaim {
 		c := claim(0)
@@ -299,8 +301,8 @@ func TestSelectorsAreJudged(t *testing.T) {
 // upstreamOnly returns the arguments of a profile that uses upstream's allocator for all pods.
 func upstreamOnly() runtime.Object { return &runtime.Unknown{Raw: []byte(`{"allocator":"Upstream"}`)} }
 
-// TestUpstreamIgnoresConstraints checks that a constraint, right or wrong, has the same effect as in kube-scheduler, with the
-// gate on or off: it is a matchAttribute that no device has.
+// TestUpstreamIgnoresConstraints checks that a profile with upstream's allocator never evaluates a CEL constraint, valid or
+// not. As in kube-scheduler, the constraint is a matchAttribute for an attribute that no device has, so the claim fits nowhere.
 func TestUpstreamIgnoresConstraints(t *testing.T) {
 	for name, c := range map[string]*resourceapi.ResourceClaim{
 		"can be satisfied": constrain(t, claim(2), "ring2", ring2),

@@ -20,18 +20,18 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// A pod may be bound without this scheduler's knowledge: the answer was lost, or another leader bound the pod while this
-// scheduler was paused. If binding seems to have failed, or the pod seems to fit nowhere, upstream's plugin takes everything
-// back:
+// A pod may be bound without this scheduler's knowledge: the API server's response was lost, or another leader bound the pod
+// while this scheduler was paused. If binding seems to have failed, or the pod seems to fit nowhere, upstream's plugin revokes
+// the pod's devices:
 //
 //   - It deletes the claim that was made for extended resources. Without this claim the pod can't start.
 //   - It deallocates a claim that is reserved for no other pod, and removes the pod from its other claims.
 //
-// So if anything was written, the pod is read from the API server first.
+// So if this scheduler wrote to any claim of the pod, it first reads the pod from the API server.
 
 const (
-	// untilBoundIsKnown limits the time to find out from the API server whether a pod is bound. inCycle is the limit in a
-	// scheduling cycle, while other pods wait.
+	// untilBoundIsKnown is the timeout for reading from the API server whether a pod is bound. inCycle is the shorter timeout
+	// for reads in a scheduling cycle, because other pods wait meanwhile.
 	untilBoundIsKnown = 30 * time.Second
 	inCycle           = 2 * time.Second
 )
@@ -43,7 +43,7 @@ func (pl *DynamicResourcesCEL) PreBind(ctx context.Context, state fwk.CycleState
 		return pl.DynamicResources.PreBind(ctx, state, pod, node)
 	}
 	if status := pl.holds.Refusal(pod, c); !status.IsSuccess() {
-		// Pods that use the claim were evicted after the pod had been assigned to its node.
+		// Pods that use the claim were evicted after this pod had been assigned to its node. The claim's devices are now held.
 		return status
 	}
 	c.Writing = true
@@ -91,8 +91,8 @@ func (pl *DynamicResourcesCEL) PodGroupPostFilter(ctx context.Context, state fwk
 	return pl.DynamicResources.PodGroupPostFilter(ctx, state, group, schedule)
 }
 
-// keepsDevices returns the reason why a pod that fits nowhere keeps its devices: the pod is bound, or the scheduler can't find
-// out whether it is. The result is "" if the devices may be taken back.
+// keepsDevices returns the reason why a pod that fits nowhere keeps its devices: the pod is bound, or the API server could not
+// confirm that the pod is unbound. The result is "" if the devices may be revoked.
 func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) string {
 	if !pl.mayBeBound(pod) {
 		return ""
@@ -108,7 +108,8 @@ func (pl *DynamicResourcesCEL) keepsDevices(ctx context.Context, pod *v1.Pod) st
 	}
 }
 
-// mayBeBound reports whether a scheduler has given devices to the pod. Schedulers bind a pod only after this.
+// mayBeBound reports whether a claim is reserved for the pod or was made for it. Schedulers write that before they bind the
+// pod.
 func (pl *DynamicResourcesCEL) mayBeBound(pod *v1.Pod) bool {
 	if pl.exchange == nil {
 		return false

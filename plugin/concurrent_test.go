@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// requestPolicies maps capacities to policies. The amounts are not in Kubernetes' format, so parsing stores no text in the
-// quantities. Formatting such a shared quantity later would be a write, which the race detector finds.
+// requestPolicies maps capacities to policies. The amounts are not in Kubernetes' canonical format, so parsing caches no text
+// in the quantities. Formatting a shared quantity later would write that cache, and the race detector would report the write.
 var requestPolicies = map[resourceapi.QualifiedName]*resourceapi.CapacityRequestPolicy{
 	"memory": {Default: amount("1.5Gi"), ValidRange: &resourceapi.CapacityRequestPolicyRange{Min: amount("1.5Gi"), Max: amount("7.5Gi"), Step: amount("0.5Gi")}},
 	"cores":  {Default: amount("0.5"), ValidValues: []resource.Quantity{*amount("0.5"), *amount("1.50"), *amount("2.0")}},
@@ -46,7 +46,7 @@ func sharedSlices(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 		for d := range s.Spec.Devices {
 			device := &s.Spec.Devices[d]
 			device.AllowMultipleAllocations = ptr.To(d%2 == 0)
-			// Some nodes are equivalent.
+			// The slot attribute has three values, so every third node is equivalent.
 			device.Attributes["slot"] = resourceapi.DeviceAttribute{IntValue: ptr.To(int64(i % 3))}
 			device.Capacity = map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{}
 			for capacity, policy := range requestPolicies {
@@ -71,8 +71,8 @@ func sharingPod(t testing.TB, namespace, expression string) (*v1.Pod, *resourcea
 	return p, c
 }
 
-// TestFiltersWriteToNothing runs filters for nodes and pods in parallel. They share the informers' objects. The race detector
-// must find no writes, and the objects must be equal in the end.
+// TestFiltersWriteToNothing runs Filter for nodes and pods in parallel, all on the informers' shared objects. The race detector
+// must find no writes, and the objects must be unchanged at the end.
 func TestFiltersWriteToNothing(t *testing.T) {
 	const nodes, cycles = 12, 4
 	objects, infos := sharedSlices(nodes)

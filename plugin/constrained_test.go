@@ -41,7 +41,7 @@ func classByDefault(expression string) *resourceapi.DeviceClass {
 	return c
 }
 
-// TestDefaultsWithoutTheGate checks that pods are scheduled as by a scheduler without defaults.
+// TestDefaultsWithoutTheGate checks that default constraints have no effect while the feature gate is off.
 func TestDefaultsWithoutTheGate(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 2)} {
 		for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll} {
@@ -116,7 +116,7 @@ func TestExtendedRequestsAreUpstreams(t *testing.T) {
 			require.True(t, pl.Filter(ctx, state, p, node(nodeName)).IsSuccess())
 			require.Equal(t, seen.claims[0].Spec, pl.resolver.ExtendedClaim(p).Spec)
 			require.Equal(t, seen.claims[0].Name, pl.resolver.ExtendedClaim(p).Name)
-			// Upstream's claim does not contain which requests serve a container. MeasuredAllocator adds it.
+			// Upstream's claim does not record which requests serve which container. MeasuredAllocator adds this annotation.
 			annotations := maps.Clone(pl.resolver.ExtendedClaim(p).Annotations)
 			delete(annotations, v1alpha1.AttributeDomain+"/containers")
 			require.Equal(t, seen.claims[0].Annotations, annotations)
@@ -135,8 +135,8 @@ func (l *lastClaims) Allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return l.Allocator.Allocate(ctx, node, claims)
 }
 
-// TestAmountsOutOfRangeAreNotUsed: a claim that requests an amount out of range fits nowhere, and another claim gets the device.
-// If the scheduler computed with the amount, the evaluation would not end.
+// TestAmountsOutOfRangeAreNotUsed: a claim that requests an amount out of range fits nowhere, and another claim gets the
+// device. If the scheduler computed with the amount, the evaluation would not end.
 func TestAmountsOutOfRangeAreNotUsed(t *testing.T) {
 	for name, args := range map[string]string{"ours": "", "upstream's allocator": `{"allocator":"Upstream"}`} {
 		t.Run(name, func(t *testing.T) {

@@ -17,17 +17,18 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 )
 
-// Upstream's hints miss two events after which a pod must be retried. Without them the pod would wait for another event, up to
-// five minutes.
+// Upstream's queueing hints miss two events after which a pod must be retried. Without a hint the pod would wait for another
+// event, up to five minutes.
 //
-//  1. A scheduler may stop after it has created a claim for a pod's extended resources, and before the claim is allocated. The
-//     next scheduler deletes the claim when it tries the pod. Upstream's hints ignore the deletion of a claim without devices,
+//  1. A scheduler may stop after it has created a claim for a pod's extended resources and before the claim is allocated. The
+//     next scheduler deletes that claim when it tries the pod. Upstream's hints ignore the deletion of a claim without devices,
 //     and the status of the pod does not name the claim yet.
-//  2. Devices are in flight from the time a node is found for a pod until its claim is written. Claims don't show them, and other
-//     pods can't get them. If the pod is deleted meanwhile, the write fails and the devices become free without any claim event.
+//  2. Devices are in flight from the time a node is found for a pod until the pod's claim is written. Claims don't show these
+//     devices, and other pods can't get them. If the pod is deleted meanwhile, the write fails and the devices become free
+//     without any claim event.
 
-// EventsToRegister returns upstream's events with hints for both cases: the deletion of a leftover claim, and the deletion of a
-// pod that had a node.
+// EventsToRegister returns upstream's events, with added hints for the deletion of a leftover claim and for the deletion of a
+// pod that was assigned to a node.
 func (pl *DynamicResourcesCEL) EventsToRegister(ctx context.Context) ([]fwk.ClusterEventWithHint, error) {
 	events, err := pl.DynamicResources.EventsToRegister(ctx)
 	for i := range events {
@@ -76,8 +77,8 @@ func ownerOfLeftover(oldObj, newObj any) *metav1.OwnerReference {
 	return metav1.GetControllerOf(claim)
 }
 
-// freedInFlight returns the event that a pod with a node is gone, because it was deleted or could not be bound. Its hints queue
-// pods if that may free devices.
+// freedInFlight returns the event that an assigned pod was deleted or could not be bound. The hints of the event queue waiting
+// pods if the assigned pod may have freed devices in flight.
 func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 	return fwk.ClusterEventWithHint{
 		Event: fwk.ClusterEvent{Resource: fwk.AssignedPod, ActionType: fwk.Delete},
@@ -95,8 +96,9 @@ func (pl *DynamicResourcesCEL) freedInFlight() fwk.ClusterEventWithHint {
 	}
 }
 
-// mayHaveFreed reports whether a deleted pod may have had devices in flight. If the claim is still allocated, its deallocation is
-// an event of its own. That is also true for a pod that the API server has bound, because its claim was written before.
+// mayHaveFreed reports whether a deleted pod may have had devices in flight. A bound pod had no devices in
+// flight, because its claims were written before it was bound. The devices of an allocated claim aren't in flight either: the
+// claim's deallocation is a separate event.
 func (pl *DynamicResourcesCEL) mayHaveFreed(gone *v1.Pod) bool {
 	if slices.ContainsFunc(gone.Status.Conditions, func(c v1.PodCondition) bool { return c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue }) {
 		return false
@@ -123,8 +125,8 @@ func (pl *DynamicResourcesCEL) isAllocated(namespace, claim string) bool {
 	return err == nil && c.Status.Allocation != nil
 }
 
-// queueHolder wraps upstream's hint about claims. It skips pods that can't use the freed devices, and activates the pod of a
-// hold.
+// queueHolder wraps upstream's hint about claims. It skips pods that can't use the freed devices. If devices are held for the
+// pod, it also activates the pod.
 func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.QueueingHintFn {
 	return func(logger klog.Logger, pod *v1.Pod, oldObj, newObj any) (fwk.QueueingHint, error) {
 		hint, err := upstream(logger, pod, oldObj, newObj)
@@ -139,8 +141,8 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 	}
 }
 
-// mayUse reports whether the freed devices of a claim may help a pod. They don't if the selectors of the pod's claims exclude
-// their drivers. Without this check, short-lived pods of one tenant could use up the scheduling time of others by futile
+// mayUse reports whether the freed devices of a claim may help a pod. They can't if the selectors of the pod's claims exclude
+// their drivers. Without this check, short-lived pods of one tenant could use up the scheduling time of other tenants by futile
 // retries. The scheduling queue is locked meanwhile, so mayUse compiles nothing: it only looks up prepared claims.
 func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
 	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {

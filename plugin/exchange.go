@@ -14,10 +14,10 @@ import (
 
 // This file is the only one that accesses private state of another package.
 //
-// Upstream's plugin makes its allocator in PreFilter and keeps it in a private field of its private cycle state. It has no option
-// to use another allocator. The alternative is a copy of the whole plugin, which would miss every later fix. A new version of
-// Kubernetes must not turn this access into silent corruption. So type, field name and field type are checked when the scheduler
-// starts. The scheduler does not start if anything differs.
+// Upstream's plugin makes its allocator in PreFilter and keeps it in a private field of its private cycle state. It has no
+// option to use another allocator. The alternative is a copy of the whole plugin, which would miss every later fix. A new
+// version of Kubernetes must not turn this access into silent corruption. So the plugin checks the type of the cycle state, and
+// the name and type of the field, when the scheduler starts. The scheduler does not start if anything differs.
 
 const (
 	stateTypeName  = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/dynamicresources.stateData"
@@ -58,7 +58,8 @@ func incompatible(format string, args ...any) error {
 		": build it with the version of Kubernetes that go.mod names", args...)
 }
 
-// allocator returns a pointer to the field. data must have the type that was checked.
+// allocator returns a pointer to the allocator field of data. It returns an error unless data has the type checked by
+// newExchange.
 func (e *exchange) allocator(data fwk.StateData) (*structured.Allocator, error) {
 	if t := reflect.TypeOf(data); t != e.state {
 		return nil, incompatible("its cycle state is %v, but at start it was %v", t, e.state)

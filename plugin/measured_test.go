@@ -25,11 +25,12 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// unread is false, but only an evaluation of the complete set shows it. It reads no attribute, so all sets are equivalent.
+// unread is always false, but propagation can't find that: only the evaluation of a complete set does. The expression reads no
+// attribute, so all sets are equivalent.
 const unread = "devices.slice(0, 1).size() == 2"
 
-// TestMetricsOfSearches compares metrics with a file. Each entry has a kind of claim, with a budget or an option, and after a
-// colon the nodes of each cycle. The first two of the three devices of node-1 are no ring, the last two are.
+// TestMetricsOfSearches compares metrics with a file. Each entry of the file is a kind of claim with a budget or an option, a
+// colon, and the nodes of each cycle. Of the three devices of node-1, the first two form no ring and the last two do.
 func TestMetricsOfSearches(t *testing.T) {
 	expressions := map[string]string{
 		"ring": ring2, "unread": unread, "wrong": "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].missing == 1)", "invalid": "devices +",
@@ -72,7 +73,7 @@ func TestMetricsOfSearches(t *testing.T) {
 	})
 }
 
-// TestMetricsOfSearchesThatNobodyWaitsFor cancels searches, as a scheduler does when it has found enough nodes.
+// TestMetricsOfSearchesThatNobodyWaitsFor cancels searches, as kube-scheduler does when it has found enough feasible nodes.
 func TestMetricsOfSearchesThatNobodyWaitsFor(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	ctx, pl := startMeasured(t, registry, true, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
@@ -116,7 +117,8 @@ func TestFactoryUsesTheRegistryOfTheProcess(t *testing.T) {
 	require.EqualValues(t, 1, values["claims none pending"])
 }
 
-// TestMistakesAreNotLogged: users can make any number of mistakes, and the status of the pod shows them.
+// TestMistakesAreNotLogged checks that a mistake in a claim writes no log line. The status of the pod shows the mistake, and
+// users could flood the log.
 func TestMistakesAreNotLogged(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0, 1), constrain(t, claim(2), "c", "devices +"))
 	ctx, log := plugintest.WithLog(ctx)

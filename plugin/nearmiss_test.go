@@ -48,7 +48,7 @@ func (n nodes) Get(name string) (fwk.NodeInfo, error) {
 	return nil, fmt.Errorf("no node %s", name)
 }
 
-// owned returns a claim with devices.
+// owned returns a claim to which the devices with the given indices are allocated.
 func owned(name string, indices ...int64) *resourceapi.ResourceClaim {
 	c := claim(int64(len(indices)))
 	c.ObjectMeta = metav1.ObjectMeta{Namespace: "default", Name: name, UID: "uid-of-" + c.UID}
@@ -85,8 +85,8 @@ func fail(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, names ...s
 	return status
 }
 
-// TestClaimsOfOtherNamespacesAreNotNamed: users who may read the pod, its conditions and events may not be allowed to read claims
-// of other namespaces.
+// TestClaimsOfOtherNamespacesAreNotNamed: users who may read the pod, its conditions and events may not be allowed to read
+// claims of other namespaces.
 func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 	other, another := owned("secret", 0), owned("secret", 1)
 	other.Namespace, another.Namespace, another.UID = "hidden", "concealed", "another"
@@ -95,8 +95,8 @@ func TestClaimsOfOtherNamespacesAreNotNamed(t *testing.T) {
 		fail(ctx, t, pl, nodeName).Message())
 }
 
-// TestNothingIsSaidOfPendingAllocations: devices that are being allocated are in no claim yet. The pod would fit without these
-// allocations, and is tried again when they are written.
+// TestNothingIsSaidOfPendingAllocations checks that no message names devices in flight: no claim shows them yet. The pod would
+// fit without the pending allocation, and is retried when the allocation is written.
 func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	other, pending := owned("other", 0), owned("other", 0)
 	other.Status.Allocation = nil
@@ -105,7 +105,8 @@ func TestNothingIsSaidOfPendingAllocations(t *testing.T) {
 	require.Empty(t, fail(ctx, t, pl, nodeName).Message())
 }
 
-// TestNearestMissLooksAtSomeNodes checks that the work is limited if a pod misses on many nodes.
+// TestNearestMissLooksAtSomeNodes checks that the nearest miss is searched on a bounded number of nodes. The last node is
+// nearer, but the message names the first one.
 func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	ctx, pl := start(t, true, class(), slice(0), constrain(t, claim(2), "any", "true"))
 	const many = 100 // more than nearMissNodes
@@ -116,8 +117,9 @@ func TestNearestMissLooksAtSomeNodes(t *testing.T) {
 	require.Contains(t, fail(ctx, t, pl, append(names, nodeName)...).Message(), "nearest miss: node far-000: request mla: too few matching devices are free (2 requested, 0 match, 0 free)")
 }
 
-// TestTaintedDevicesAreNearer checks that a node with tainted devices is nearer than a node without devices, and that the message
-// names the taint with its DeviceTaintRule. The slice has the taint as the scheduler's tracker adds it.
+// TestTaintedDevicesAreNearer checks that a node with tainted devices is a nearer miss than a node without devices, and that
+// the message names the taint and its DeviceTaintRule. The slice contains the taint because the scheduler's tracker would add
+// it.
 func TestTaintedDevicesAreNearer(t *testing.T) {
 	tainted := slice(0, 1)
 	taint := resourceapi.DeviceTaint{Key: "example.com/unhealthy", Effect: resourceapi.DeviceTaintEffectNoSchedule}
@@ -162,7 +164,8 @@ func TestFailedNodesAreNamed(t *testing.T) {
 		strings.Split(fail(ctx, t, pl, "node-0", nodeName).Message(), "; ")[0])
 }
 
-// narrowed records, for each pod, the number of nodes that PreFilter left and the node that was chosen.
+// narrowed records two facts for each pod, by name: left is the number of nodes that PreFilter left, and taken is the node that
+// the scheduler chose.
 type narrowed struct {
 	*DynamicResourcesCEL
 	mutex sync.Mutex
@@ -213,8 +216,8 @@ func watchScheduler(t *testing.T, client kubernetes.Interface, isFirst bool) *na
 	return watched
 }
 
-// trial is a scheduler and a cluster. Nine of ten nodes refuse squares. Two of the refusing nodes are tainted. The other
-// nodes have less CPU.
+// trial is a scheduler and a cluster of 100 nodes. On 90 of the nodes no square of devices is free, and two of these are
+// tainted. The other 10 nodes have a free square and less CPU.
 type trial struct {
 	*narrowed
 	client kubernetes.Interface
@@ -268,8 +271,8 @@ func (r trial) schedule(t *testing.T, name, cpu string) (node, message string) {
 	return node, message
 }
 
-// TestSameIsSaidOfNodesThatWerePassedOver checks that a pod that fits nowhere has the same message whether nodes were visited or
-// passed over: the nodes by reason, the result of preemption and the nearest miss.
+// TestSameIsSaidOfNodesThatWerePassedOver checks that a pod that fits nowhere gets the same message whether the scheduler
+// visited all nodes or passed some over. The message has the nodes by reason, the result of preemption and the nearest miss.
 func TestSameIsSaidOfNodesThatWerePassedOver(t *testing.T) {
 	r := newTrial(t, true)
 	node, visited := r.schedule(t, "first", "5")
@@ -280,7 +283,7 @@ func TestSameIsSaidOfNodesThatWerePassedOver(t *testing.T) {
 	}
 	node, passedOver := r.schedule(t, "second", "5")
 	require.Empty(t, node)
-	// The tainted nodes were not searched, but they are equivalent to others.
+	// PreFilter passed the tainted nodes over, too: they were never searched, but they are equivalent to nodes that were.
 	require.Equal(t, trialNodes/10, r.leftFor("second"))
 	require.Equal(t, visited, passedOver)
 }
@@ -295,7 +298,8 @@ func TestPodFitsOnANodeThatIsLeft(t *testing.T) {
 	require.True(t, strings.HasSuffix(node, "0"), node)
 }
 
-// TestNothingIsPassedOverThatCouldNotBeTold checks that all nodes are visited if another PostFilter plugin runs first.
+// TestNothingIsPassedOverThatCouldNotBeTold checks that PreFilter leaves all nodes if another plugin's PostFilter runs first,
+// since the statuses of passed-over nodes could not be filled in.
 func TestNothingIsPassedOverThatCouldNotBeTold(t *testing.T) {
 	r := newTrial(t, false)
 	_, first := r.schedule(t, "first", "5")
@@ -340,8 +344,8 @@ func largeCluster(nodes int) (objects []runtime.Object, infos []fwk.NodeInfo) {
 const square = `devices.map(d, d.attributes['mla.example.com'].row).max() - devices.map(d, d.attributes['mla.example.com'].row).min() == 1 &&
 	devices.map(d, d.attributes['mla.example.com'].col).max() - devices.map(d, d.attributes['mla.example.com'].col).min() == 1`
 
-// runScheduler runs Kubernetes' scheduler until the test ends, with the plugin in the place of upstream's. The plugin's
-// PostFilter is the first or the last.
+// runScheduler runs Kubernetes' scheduler until the test ends, with the plugin instead of upstream's. If isFirst is set, the
+// plugin's PostFilter runs before all others, otherwise after them.
 func runScheduler(t *testing.T, client kubernetes.Interface, isFirst bool, newPlugin frameworkruntime.PluginFactory) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// simulated is a simulation with a pod that needs four devices of a ring, or any four.
+// simulated is a simulation of one pod. The pod needs four devices that form a ring, or any four if the simulation is plain.
 type simulated struct {
 	*simulation.Simulation
 	ring shape.Scenario

@@ -71,10 +71,10 @@ func TestNewArguments(t *testing.T) {
 	}
 }
 
-// TestNewAllPoints calls every extension point, with any features.
+// TestNewAllPoints calls every extension point of a plugin made by New, with several sets of features.
 func TestNewAllPoints(t *testing.T) { newAllPoints(t, false) }
 
-// TestNewWithoutStatuses passes no statuses of nodes, since upstream's PostFilter does not read them.
+// TestNewWithoutStatuses does the same with nil instead of the nodes' statuses, because upstream's PostFilter accepts nil.
 func TestNewWithoutStatuses(t *testing.T) { newAllPoints(t, true) }
 
 func newAllPoints(t *testing.T, withoutStatuses bool) {

@@ -17,29 +17,30 @@ import (
 )
 
 // On a fragmented cluster most nodes may refuse a pod, for a reason found with an earlier pod that had the same claims. Looking
-// up such a refusal takes a fraction of the time that the scheduler spends on a node. So if many nodes refuse, PreFilter returns
-// only the other nodes, and the scheduler visits only these.
+// up such a refusal takes a fraction of the time that the scheduler spends on a node. So if many nodes refuse, PreFilter
+// returns only the other nodes, and the scheduler visits only these.
 //
 // The outcome must not change:
 //
-//  1. Whether a claim fits depends only on the devices in use, not on preempted or nominated pods. So a refusal holds for the
-//     whole cycle.
-//  2. The statuses for a pod that fits nowhere stay the same. The scheduler would give one status to all nodes that PreFilter
-//     left out. So PostFilter runs all filters on these nodes and fills in their statuses before other plugins read them. The
+//  1. A claim's fit on a node depends only on the devices in use, not on preempted or nominated pods. So a refusal holds for
+//     the whole cycle.
+//  2. A pod that fits nowhere must get the same statuses. The scheduler would give one status to all nodes that PreFilter left
+//     out. So PostFilter runs all filters on these nodes and fills in their statuses before other plugins read them. The
 //     message, preemption and the nearest miss then cover all nodes.
 //
-// Only pods that fit become faster. If all nodes refuse, all are visited.
+// Only pods that fit become faster. If all nodes refuse, the scheduler visits all of them.
 
 const (
-	// fewNodes is the number of nodes below which all are visited.
+	// fewNodes is the number of nodes below which the scheduler visits all nodes.
 	fewNodes = 64
-	// sampledNodes is the number of nodes that are sampled. If less than half of them refuse, the scheduler finds enough feasible
-	// nodes without visiting the others.
+	// sampledNodes is the number of nodes whose refusals are looked up first. If less than half of them refuse, the scheduler
+	// finds enough feasible nodes anyway, and passOver leaves all nodes.
 	sampledNodes = 64
 )
 
-// passOver returns the nodes without a refusal, and stores the other nodes in c. It returns nil if the scheduler must visit all
-// nodes. That is also the case if statuses can't be filled in later, or if each node gets a different claim.
+// passOver returns the nodes that don't refuse the pod, and stores the refusing nodes in c. It returns nil if the scheduler
+// must visit all nodes: few nodes refuse, the statuses can't be filled in later, or the pod's extended resources get a
+// different claim on each node.
 func (pl *DynamicResourcesCEL) passOver(state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo, c *cycle.PodClaims) *fwk.PreFilterResult {
 	if len(nodes) < fewNodes || !pl.isFirstAfterFilter() || state.IsPodGroupSchedulingCycle() || c.Extended != nil || namesNodes(pod) {
 		return nil
@@ -84,8 +85,8 @@ func isFirstInPostFilter(handle fwk.Handle) bool {
 	return len(enabled) > 0 && enabled[0].Name == Name
 }
 
-// namesNodes reports whether another plugin's PreFilter selects nodes by name. The scheduler would lose that plugin's statuses
-// for the other nodes, and little time would be saved.
+// namesNodes reports whether the pod selects nodes by name, so that another plugin's PreFilter returns those nodes. The
+// scheduler would then lose that plugin's statuses for the other nodes, and passing nodes over would save little time.
 func namesNodes(pod *v1.Pod) bool {
 	if pod.Spec.NodeName != "" {
 		return true
@@ -102,7 +103,7 @@ func namesNodes(pod *v1.Pod) bool {
 	return false
 }
 
-// fillPassedOver fills in the filters' statuses for the nodes that were passed over.
+// fillPassedOver runs all filters on the nodes that were passed over, and adds the statuses to nodes.
 func (pl *DynamicResourcesCEL) fillPassedOver(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) {
 	ours := c.Ours
 	statuses, is := nodes.(*framework.NodeToStatus)

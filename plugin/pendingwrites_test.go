@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// renamed returns the claim or the pod under another name. Pods use claims of the same name.
+// renamed returns the claim or the pod under another name. A renamed pod uses the claim of the same name.
 func renamed[T interface {
 	SetName(string)
 	SetUID(types.UID)
@@ -46,13 +46,13 @@ func renamed[T interface {
 	return object
 }
 
-// fallible is a plugin with scripted answers of the API server, and without events of claims.
+// fallible is a plugin whose writes to the API server a test can intercept. Its watch delivers no events of claims.
 type fallible struct {
 	*DynamicResourcesCEL
 	ctx    context.Context
 	handle *handle
 	client *fake.Clientset
-	// write handles the next write of a status. If it is nil, the write is stored.
+	// write handles the next update of a claim's status. If write is nil, the update is stored.
 	write func(store func() error) error
 }
 
@@ -66,7 +66,7 @@ func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	f.client.PrependReactor("update", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
 		sent := action.(clienttesting.UpdateAction).GetObject().(*resourceapi.ResourceClaim).DeepCopy()
 		if action.GetSubresource() != "status" {
-			return true, sent, nil // the finalizer
+			return true, sent, nil // an update that only adds the finalizer
 		}
 		sent.ResourceVersion = "2"
 		store := func() error {
@@ -84,7 +84,7 @@ func startFallible(t *testing.T, objects ...runtime.Object) *fallible {
 	return f
 }
 
-// schedule runs the cycles of a pod as far as possible. It returns the devices that its claim got.
+// schedule runs the pod's cycles until one fails. It returns the devices allocated to the pod's claim.
 func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -115,7 +115,8 @@ func (f *fallible) schedule(t *testing.T, user *v1.Pod) ([]string, *fwk.Status) 
 	return got, status
 }
 
-// TestLostAnswer stores an allocation, but the answer is lost and the watch is late. No other claim may get the device.
+// TestLostAnswer stores an allocation, but the API server's response is lost and the watch is late. No other claim may get the
+// device.
 func TestLostAnswer(t *testing.T) {
 	for name, constrained := range map[string]bool{"our allocator": true, "upstream's": false} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestLostAnswer(t *testing.T) {
 			require.Empty(t, got)
 			require.True(t, status.IsRejected(), status)
 
-			// Meanwhile the result was read from the API server.
+			// Meanwhile the background read of the API server has confirmed the allocation.
 			require.Eventually(t, func() bool { return f.writes.(*pendingwrites.Writes).Ends() == 1 }, waitFor, tick)
 			known, err := f.resolver.Manager.ResourceClaims().Get("default", "first")
 			require.NoError(t, err)
@@ -150,8 +151,8 @@ func TestLostAnswer(t *testing.T) {
 	}
 }
 
-// TestLostRequest stores nothing, but the scheduler finds that out later. Until then other claims don't get the device, but the
-// claim itself does.
+// TestLostRequest loses a write, so the API server stores nothing. Until the scheduler learns that, it gives the device to no
+// other claim. It may give the device to the same claim again.
 func TestLostRequest(t *testing.T) {
 	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "first"), "any", "devices.size() == 1"),
 		constrain(t, renamed(claim(1), "second"), "any", "devices.size() == 1"))
@@ -168,7 +169,7 @@ func TestLostRequest(t *testing.T) {
 	got, _ = f.schedule(t, renamed(pod(), "first"))
 	require.Equal(t, []string{deviceName(0)}, got)
 
-	// If the pod has a second claim, that claim could get the device. So the pod must wait.
+	// If the pod has two claims, its other claim could get the device. So the pod must wait.
 	both := renamed(pod(), "first")
 	both.Spec.ResourceClaims = append(both.Spec.ResourceClaims, v1.PodResourceClaim{Name: "other", ResourceClaimName: ptr.To("second")})
 	got, _ = f.schedule(t, both)
@@ -184,8 +185,8 @@ func TestLostRequest(t *testing.T) {
 	require.Empty(t, got, "it is in use")
 }
 
-// TestWhatWasStoredStaysKnown: the first claim of a pod gets its device, but the second one can't be written. The watch is late
-// with the first claim.
+// TestWhatWasStoredStaysKnown checks a pod with two claims. The allocation of the first claim is stored, and the API server
+// rejects the write of the second. The device of the first claim stays in use, although the watch has not delivered that write.
 func TestWhatWasStoredStaysKnown(t *testing.T) {
 	f := startFallible(t, class(), slice(0, 1), renamed(claim(1), "first"), renamed(claim(1), "second"), renamed(claim(2), "third"))
 	both := renamed(pod(), "first")
@@ -203,7 +204,8 @@ func TestWhatWasStoredStaysKnown(t *testing.T) {
 	require.Empty(t, got)
 }
 
-// TestEarlierLeader checks the last write of another scheduler, which this scheduler's watch has not delivered.
+// TestEarlierLeader checks that a scheduler reads the last write of the previous leader from the API server, because its own
+// watch has not delivered that write. PreFilter fails if this read fails.
 func TestEarlierLeader(t *testing.T) {
 	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"), renamed(claim(1), "second"))
 	written := held(renamed(claim(1), "first"))
@@ -220,7 +222,7 @@ func TestEarlierLeader(t *testing.T) {
 	require.ErrorIs(t, status.AsError(), io.ErrUnexpectedEOF, "it does not begin without")
 }
 
-// TestEverySchedulerHasItsOwn: a process may run several schedulers, and each has its own profiles.
+// TestEverySchedulerHasItsOwn checks that each of several schedulers in one process has its own profiles.
 func TestEverySchedulerHasItsOwn(t *testing.T) {
 	_, one := newHandle(t)
 	_, other := newHandle(t)
@@ -247,8 +249,8 @@ func TestOutcomesAreLabels(t *testing.T) {
 	require.Equal(t, metrics.HoldEnds, ends)
 }
 
-// TestStoredForAPodThatIsGone: a claim for extended resources has got its device. The watch is late, and the scheduler stops
-// waiting because the pod is gone. No other claim may get the device.
+// TestStoredForAPodThatIsGone stores the allocation of a claim for extended resources. The watch is late, and the scheduler
+// stops waiting for the claim because the pod is gone. No other claim may get the device.
 func TestStoredForAPodThatIsGone(t *testing.T) {
 	f := startFallible(t, class(), slice(0), constrain(t, renamed(claim(1), "other"), "any", "devices.size() == 1"))
 	made := renamed(claim(1), "made")
@@ -270,7 +272,7 @@ func TestStoredForAPodThatIsGone(t *testing.T) {
 // TestBoundPodsKeepTheirClaims checks that a pod keeps its claims if it is bound although the binding seemed to fail.
 func TestBoundPodsKeepTheirClaims(t *testing.T) {
 	for name, test := range map[string]struct {
-		// live returns the pod in the API server, nil for no pod.
+		// live returns the API server's version of the pod, or nil if the pod is deleted.
 		live     func(*v1.Pod) *v1.Pod
 		failures int
 		keeps    bool
@@ -329,7 +331,7 @@ func reservedFor(user *v1.Pod, of *resourceapi.ResourceClaim, device int64) *res
 }
 
 // TestNothingIsTakenFromBoundPods checks pods that seem to fit nowhere. Such a pod keeps its devices if another scheduler has
-// bound it, or if that can't be found out.
+// bound it, or if the scheduler can't find out whether the pod is bound.
 func TestNothingIsTakenFromBoundPods(t *testing.T) {
 	for name, test := range map[string]struct {
 		node    string
@@ -363,7 +365,8 @@ func TestNothingIsTakenFromBoundPods(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenFromBoundPodsOfAGroup checks the same for a pod of a group.
+// TestNothingIsTakenFromBoundPodsOfAGroup checks that a bound pod of a group keeps its devices when the group seems to fit
+// nowhere.
 func TestNothingIsTakenFromBoundPodsOfAGroup(t *testing.T) {
 	user := renamed(pod(), "first")
 	f := startFallible(t, class(), slice(0), reservedFor(user, renamed(claim(1), "first"), 0))
@@ -382,7 +385,7 @@ type group struct {
 
 func (g group) GetUnscheduledPods() []*v1.Pod { return g.pods }
 
-// TestUnreserveBeforeBinding checks that the API server is not asked before binding has begun.
+// TestUnreserveBeforeBinding checks that Unreserve sends no request to the API server if binding has not begun.
 func TestUnreserveBeforeBinding(t *testing.T) {
 	f := startFallible(t, class(), slice(0), renamed(claim(1), "first"))
 	user := renamed(pod(), "first")

@@ -65,7 +65,7 @@ type settings struct {
 	mode           configv1alpha1.AllocatorMode
 	attemptTimeout time.Duration
 	metrics        *metrics.Metrics
-	// handle runs filters. isFirstAfterFilter reports whether this plugin's PostFilter runs first.
+	// handle runs filters. isFirstAfterFilter reports whether this plugin's PostFilter runs before the others'.
 	handle             fwk.Handle
 	isFirstAfterFilter func() bool
 	// activate moves a pod to the active queue.
@@ -85,14 +85,14 @@ var (
 	_ fwk.SignPlugin               = &DynamicResourcesCEL{}
 )
 
-// New returns the plugin for a program other than celset-scheduler: an autoscaler that tries pods on nodes which don't exist yet,
-// a queue, another scheduler. New replaces upstream's [dynamicresources.New] and has the same signature. args are upstream's
-// arguments or [DynamicResourcesCELArgs]. With upstream's arguments, the plugin has upstream's name. The framework needs no client
-// and can have any SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is first tried. New
-// starts no goroutines and registers no metrics.
+// New returns the plugin for a program other than celset-scheduler: an autoscaler that tries pods on nodes that don't exist
+// yet, a queue, another scheduler. New replaces upstream's [dynamicresources.New] and has the same signature. args are
+// upstream's arguments or [DynamicResourcesCELArgs]. With upstream's arguments, the plugin has upstream's name. The framework
+// needs no client and can have any SharedDRAManager. Constraints and preferences apply. Expressions are compiled when a pod is
+// first tried. New starts no goroutines and registers no metrics.
 //
-// celset-scheduler binds pods of several tenants. So it also needs turns of namespaces, time limits for attempts, held devices and
-// pending writes. New leaves these parts out. See [NewFactories].
+// New leaves out the parts that a scheduler with several tenants needs: turns of namespaces, time limits for attempts, held
+// devices and pending writes. celset-scheduler has these parts. See [NewFactories].
 //
 // [DynamicResourcesCELArgs]: https://pkg.go.dev/github.com/celset/celset/apis/config/v1alpha1#DynamicResourcesCELArgs
 func New(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
@@ -108,14 +108,14 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 	return NewGuardedFactory(gates, guard.New(clock.RealClock{}))
 }
 
-// NewGuardedFactory is NewFactory with a guard that can watch the program's scheduling queue. If the guard watches no queue,
-// shares of namespaces are not enforced.
+// NewGuardedFactory is NewFactory with a guard that can watch the program's scheduling queue. A guard without a queue does not
+// enforce the namespaces' shares of scheduling time.
 func NewGuardedFactory(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.PluginFactory {
 	return NewFactories(gates, guard)[Name]
 }
 
-// NewFactories returns the factories of all plugins of this package, to register under their names. All plugins that they
-// create share one state.
+// NewFactories returns the factories of all plugins of this package, to register under their names. All plugins created by
+// these factories share one state.
 func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkruntime.Registry {
 	var run schedulers
 	return frameworkruntime.Registry{
@@ -150,7 +150,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	pl := &DynamicResourcesCEL{
 		settings: settings{
 			name: Name, mode: decoded.Allocator, attemptTimeout: decoded.AttemptTimeout.Duration, metrics: measured, handle: handle, activate: activator(ctx, handle),
-			// The framework is complete when the first pod is tried.
+			// isFirstInPostFilter runs when the first pod is tried: the framework has no list of plugins before.
 			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
 		},
 		resolver: &cycle.Resolver{
@@ -191,7 +191,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
 	if !features.EnableDynamicResourceAllocation {
-		// Upstream's plugin is disabled then, and writes no cycle state.
+		// With DynamicResourceAllocation off, upstream's plugin does nothing and writes no cycle state.
 		pl.prepared = preparation.AtOnce{}
 		return pl, nil
 	}
@@ -216,7 +216,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	return pl, err
 }
 
-// preparePreemption sets up holds, and preemption if celset's allocator is used.
+// preparePreemption sets up holds for every profile, and preemption for profiles that use celset's allocator.
 func (pl *DynamicResourcesCEL) preparePreemption(ctx context.Context, args *configv1alpha1.DevicePreemption, shared *profiles) error {
 	holds, err := shared.holdsOf(ctx, pl.metrics, pl.watched)
 	if err != nil {
@@ -255,7 +255,8 @@ func gateMessage(claim *resourceapi.ResourceClaim) string {
 		klog.KObj(claim), DRACELDeviceConstraint, DRACELDeviceConstraint)
 }
 
-// activator returns a function that moves a waiting pod to the active queue. A pod that is being scheduled goes there afterwards.
+// activator returns a function that moves a waiting pod to the active queue. If the pod is being scheduled, the queue activates
+// it after that attempt.
 func activator(ctx context.Context, handle fwk.Handle) func(*v1.Pod) {
 	logger := klog.FromContext(ctx)
 	return func(pod *v1.Pod) { handle.Activate(logger, map[string]*v1.Pod{klog.KObj(pod).String(): pod}) }
@@ -271,13 +272,14 @@ const DRACELDeviceConstraint featuregate.Feature = v1alpha1.FeatureGate
 const CelsetDevicePreemption featuregate.Feature = "CelsetDevicePreemption"
 
 // CelsetNodeSetConstraint is the feature gate of node set constraints for pod groups: alpha, off by default. While it is off,
-// groups that refer to a node set constraint are unschedulable. It requires GenericWorkload and TopologyAwareWorkloadScheduling.
+// groups that refer to a node set constraint are unschedulable. It requires GenericWorkload and
+// TopologyAwareWorkloadScheduling.
 const CelsetNodeSetConstraint featuregate.Feature = v1alpha1.NodeSetFeatureGate
 
 // AddFeatureGates registers the gates of this package. It must be called before flags are parsed.
 func AddFeatureGates(gates featuregate.MutableVersionedFeatureGate) error {
 	return gates.AddVersioned(map[featuregate.Feature]featuregate.VersionedSpecs{
-		// The first version with resource.k8s.io/v1, so that every emulated version has the gate.
+		// The first version with resource.k8s.io/v1. Every emulated version has the gates that start here.
 		DRACELDeviceConstraint:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
 		CelsetDevicePreemption:  {{Version: version.MajorMinor(1, 34), Default: false, PreRelease: featuregate.Alpha}},
 		CelsetNodeSetConstraint: {{Version: version.MajorMinor(1, 37), Default: false, PreRelease: featuregate.Alpha}},

@@ -49,7 +49,7 @@ var (
 	node       = plugintest.Node
 )
 
-// newShared returns the state for one profile. Explanations have no time limit.
+// newShared returns the shared state for a scheduler with one profile. Explanations have no time limit.
 func newShared() *profiles {
 	shared := newProfiles(guard.New(clocktesting.NewFakePassiveClock(time.Now())), utilfeature.DefaultFeatureGate)
 	shared.withTimeout = func(ctx context.Context, _ time.Duration) (context.Context, context.CancelFunc) {
@@ -64,7 +64,7 @@ func start(t *testing.T, enabled bool, objects ...runtime.Object) (context.Conte
 	return startMeasured(t, compbase.NewKubeRegistry(), enabled, objects...)
 }
 
-// startMeasured is start with a registry for the metrics.
+// startMeasured is like start. It registers the plugin's metrics with registry.
 func startMeasured(t *testing.T, registry metrics.Registry, enabled bool, objects ...runtime.Object) (context.Context, *DynamicResourcesCEL) {
 	t.Helper()
 	measured, err := metrics.New(registry, time.Now)
@@ -86,7 +86,7 @@ const (
 
 func typeOf(data fwk.StateData) reflect.Type { return reflect.TypeOf(data) }
 
-// usedAllocator returns the allocator that PreFilter left in upstream's state.
+// usedAllocator returns the allocator that is in the state of upstream's plugin after PreFilter.
 func usedAllocator(t *testing.T, pl *DynamicResourcesCEL, state fwk.CycleState) structured.Allocator {
 	t.Helper()
 	data, err := state.Read(dynamicresources.Name)

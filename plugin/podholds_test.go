@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/plugin/preempt"
 )
 
-// podsOnNode returns a node with one low-priority pod for each list of devices.
+// podsOnNode returns a node with one low-priority pod for each element of devices. The pod has the devices with these indices.
 func podsOnNode(name string, devices ...[]int) *evictable {
 	e := &evictable{node: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -71,7 +71,7 @@ func (e *evictable) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
 	return held
 }
 
-// recording returns a pod with the condition of its hold.
+// recording returns the pod of a hold, with the status condition that records the hold.
 func recording(t *testing.T, held hold.Hold) *v1.Pod {
 	t.Helper()
 	condition, err := held.Condition(time.Now())
@@ -95,7 +95,7 @@ func startPreempting(t *testing.T, args runtime.Object, objects ...runtime.Objec
 
 func holdingOf(pl *DynamicResourcesCEL) *preempt.Holding { return pl.holds.(*preempt.Holding) }
 
-// jobOf returns a pod of a high priority with a claim of the same name.
+// jobOf returns a high-priority pod and its claim for n devices, both with the same name.
 func jobOf(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := claim(n)
 	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
@@ -140,7 +140,7 @@ func TestHoldsAreRestored(t *testing.T) {
 	require.Equal(t, 1, again.Try)
 }
 
-// TestEveryProfileRestores checks that a profile without preemption restores holds, too.
+// TestEveryProfileRestores checks that a profile without preemption also restores recorded holds.
 func TestEveryProfileRestores(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	job, wanted := jobOf("job", 1)
@@ -160,7 +160,8 @@ func TestEveryProfileRestores(t *testing.T) {
 	require.True(t, held.Foreign)
 }
 
-// TestPodsThatJoinAreRefused: a pod that uses the claim of an evicted pod would keep the devices from the preemptor.
+// TestPodsThatJoinAreRefused checks that no pod of the same or a lower priority joins the claim of an evicted pod. The joining
+// pod would keep the devices from the preemptor.
 func TestPodsThatJoinAreRefused(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	job, wanted := jobOf("job", 1)
@@ -189,7 +190,8 @@ func TestPodsThatJoinAreRefused(t *testing.T) {
 	}
 }
 
-// TestRefusedPodsKeepTheirNomination: DefaultPreemption would clear it.
+// TestRefusedPodsKeepTheirNomination checks that PostFilter returns the nominated node for a pod that PreFilter refused.
+// Otherwise DefaultPreemption would clear the nomination.
 func TestRefusedPodsKeepTheirNomination(t *testing.T) {
 	e := podsOnNode("node-a", []int{0})
 	job, wanted := jobOf("job", 1)
@@ -244,7 +246,7 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.Equal(t, 1, gone())
 	require.Equal(t, 1, holdingOf(pl).Count())
 
-	// The preemptor is deleted. Another pod of the claim inherits the hold, and no other pods are evicted.
+	// The preemptor is deleted. Another pod that uses the claim inherits the hold, and the scheduler evicts no more pods.
 	holder := func() (name string) {
 		for _, pod := range []string{"job-0", "job-1", "job-2"} {
 			live, err := client.CoreV1().Pods("default").Get(t.Context(), pod, metav1.GetOptions{})
@@ -264,7 +266,8 @@ func TestOneEvictionForOneClaim(t *testing.T) {
 	require.Equal(t, 1, holdingOf(pl).Count())
 }
 
-// TestEvictionsGoOn checks that evictions continue for the same devices after a failure, and after a restart of the scheduler.
+// TestEvictionsGoOn checks that the scheduler continues to evict pods for the same devices after an eviction failed, and after
+// a restart.
 func TestEvictionsGoOn(t *testing.T) {
 	for name, restarted := range map[string]bool{"eviction fails": false, "scheduler is restarted": true} {
 		t.Run(name, func(t *testing.T) {
@@ -280,7 +283,7 @@ func TestEvictionsGoOn(t *testing.T) {
 			job, wanted := jobOf("job", 3)
 			client := fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted)...)
 			if restarted {
-				// The hold decides about the next eviction, although victims on b would cost less.
+				// The recorded hold chooses the next victim, although the victims on b would cost less.
 				*b.pods[0].Spec.Priority, *b.pods[1].Spec.Priority, *b.pods[2].Spec.Priority = -1, -1, -1
 				client = fake.NewClientset(append(append(a.objects(), b.objects()...), class(), wanted, recording(t, a.heldFor(job, wanted.UID)))...)
 			}
@@ -308,7 +311,7 @@ func TestEvictionsGoOn(t *testing.T) {
 	}
 }
 
-// TestEndingPodsCountAsGone checks that ending pods count as gone unless they are overdue.
+// TestEndingPodsCountAsGone checks that preemption counts terminating pods as gone unless their termination is overdue.
 func TestEndingPodsCountAsGone(t *testing.T) {
 	for name, test := range map[string]struct {
 		deleted time.Time
@@ -322,7 +325,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
 			a.pods[0].DeletionTimestamp, a.pods[0].Finalizers = &metav1.Time{Time: test.deleted}, []string{"example.com/slow"}
-			// The other pod has a lower priority.
+			// Priorities alone would choose the pod on the other node.
 			*a.pods[0].Spec.Priority = 9
 			job, wanted := jobOf("job", 1)
 			if test.evicted > 0 {
@@ -345,7 +348,7 @@ func TestEndingPodsCountAsGone(t *testing.T) {
 	}
 }
 
-// TestHigherPodLeavesWhatIsHeld checks that a pod of a higher priority takes held devices only if other victims cost more.
+// TestHigherPodLeavesWhatIsHeld checks that a pod of a higher priority preempts a hold only if all other victims cost more.
 func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 	for name, test := range map[string]struct {
 		other int32
@@ -374,7 +377,7 @@ func TestHigherPodLeavesWhatIsHeld(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreNamed checks that a message names only nodes that the pod could use.
+// TestNodesThatAreNamed checks that the message about held devices names only nodes that the pod could use.
 func TestNodesThatAreNamed(t *testing.T) {
 	a, b := podsOnNode("node-a", []int{0}), podsOnNode("node-b", []int{0})
 	_, pl := startPreempting(t, nil, append(append(a.objects(), b.objects()...), class())...)

@@ -55,7 +55,7 @@ func (pl *DynamicResourcesCEL) PostFilter(ctx context.Context, state fwk.CycleSt
 	return result, status
 }
 
-// pendingText returns a message with the number of devices that pending writes keep from the pod.
+// pendingText returns a message with the number of devices that pending writes of other claims reserve, or "" for none.
 func (pl *DynamicResourcesCEL) pendingText(pod *v1.Pod, c *cycle.PodClaims) string {
 	pending := len(pl.writes.InUse(pod, c.Own(), pl.activate))
 	if pending == 0 {

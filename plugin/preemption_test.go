@@ -31,10 +31,11 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// A random state has nodes with eight devices, and pods of several priorities that have some of them. For each node, a pod of the
-// highest priority needs a row. The test compares the scheduler's victims with an exhaustive search over all sets of pods.
+// A random state has nodes with eight devices, and pods of several priorities that use some of the devices. For each node, one
+// pod of the highest priority needs a row of devices. The test compares the victims that the scheduler evicts with an
+// exhaustive search over all sets of pods.
 
-// row is satisfied by consecutive devices.
+// row is true for devices with consecutive indices.
 const row = `devices.map(d, d.attributes["mla.example.com"].index).max() - devices.map(d, d.attributes["mla.example.com"].index).min() == devices.size() - 1`
 
 // evictable is one node of a random state.
@@ -44,7 +45,7 @@ type evictable struct {
 	pods    []*v1.Pod
 	claims  []*resourceapi.ResourceClaim
 	budgets []*policy.PodDisruptionBudget
-	// wants is the preemptor. wantsClaim is its claim.
+	// wants is the preemptor for this node, and wantsClaim is the preemptor's claim.
 	wants      *v1.Pod
 	wantsClaim *resourceapi.ResourceClaim
 }
@@ -87,7 +88,8 @@ func evictablePod(name string, priority int32, cpu, claim string) *v1.Pod {
 	return p
 }
 
-// add adds a pod with devices. Some of these pods have at least the preemptor's priority.
+// add adds a pod that uses the devices with these indices. A pod with the random priority 100 can't be evicted by the
+// preemptor.
 func (e *evictable) add(random *rand.Rand, name string, devices []int) {
 	priority := int32([]int{0, 1, 1, 2, 2, 2, 100}[random.IntN(7)])
 	p := evictablePod(name, priority, "1", name)
@@ -106,8 +108,8 @@ func (e *evictable) add(random *rand.Rand, name string, devices []int) {
 	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
 }
 
-// cost returns the cost of evicting some of the pods, in kube-scheduler's order of pods. fits is true if the preemptor then gets
-// devices.
+// cost returns the cost of evicting the pods whose index satisfies goes. Victims are ordered by importance as in
+// kube-scheduler. fits is true if the preemptor gets devices after these evictions.
 func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.Cost, fits bool) {
 	t.Helper()
 	order := make([]int, len(e.pods))
@@ -154,8 +156,8 @@ func (e *evictable) cost(t *testing.T, goes func(i int) bool) (cost preemption.C
 	return cost, results != nil
 }
 
-// least returns the cost of the best set of pods, nil if no set helps. If the pod fits without evictions, it is the cost of the
-// empty set.
+// least returns the cost of the cheapest set of victims, or nil if no set makes the preemptor fit. If the preemptor fits
+// without evictions, the result is the cost of the empty set.
 func (e *evictable) least(t *testing.T) *preemption.Cost {
 	t.Helper()
 	var least *preemption.Cost
@@ -183,7 +185,7 @@ func runPreempting(t *testing.T, client kubernetes.Interface) (made *DynamicReso
 	return made
 }
 
-// TestVictimsCostLeast compares the victims with all sets of pods, on nodes of random states.
+// TestVictimsCostLeast compares the scheduler's victims with the cheapest of all sets of pods, on nodes of random states.
 func TestVictimsCostLeast(t *testing.T) {
 	nodes, seeds := 40, cases.Of(1, 5)
 	evicted, several, nobody := 0, 0, 0
@@ -250,7 +252,7 @@ func TestVictimsCostLeast(t *testing.T) {
 	require.Positive(t, nobody)
 }
 
-// gone returns a mask with a bit for each deleted pod.
+// gone returns a mask. Bit i is set if the node's pod i is deleted.
 func (e *evictable) gone(t *testing.T, client kubernetes.Interface) (mask int) {
 	t.Helper()
 	list, err := client.CoreV1().Pods("default").List(t.Context(), metav1.ListOptions{})
@@ -263,7 +265,7 @@ func (e *evictable) gone(t *testing.T, client kubernetes.Interface) (mask int) {
 	return mask
 }
 
-// onlyClass lists the class of the test's devices.
+// onlyClass is a lister with the test's DeviceClass as its only class.
 type onlyClass struct{}
 
 func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
@@ -272,8 +274,8 @@ func (onlyClass) List() ([]*resourceapi.DeviceClass, error) {
 
 func (onlyClass) Get(string) (*resourceapi.DeviceClass, error) { return class(), nil }
 
-// TestNobodyElseIsEvictedMeanwhile retries a preemptor after its victim is gone and before the claim is deallocated. Another node
-// has a possible victim.
+// TestNobodyElseIsEvictedMeanwhile retries a preemptor while its victim is gone and the victim's claim is still allocated. The
+// scheduler must not evict the possible victim on the other node.
 func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	objects := []runtime.Object{class()}
@@ -298,7 +300,7 @@ func TestNobodyElseIsEvictedMeanwhile(t *testing.T) {
 	_, err := client.CoreV1().Pods("default").Create(t.Context(), wanted, metav1.CreateOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return all[0].gone(t, client)+all[1].gone(t, client) == 1 }, waitFor, tick)
-	// The deallocation of another claim retries the pod.
+	// The deallocation of a third claim makes the scheduler retry the preemptor.
 	other.Status.Allocation, other.ResourceVersion = nil, "1000"
 	_, err = client.ResourceV1().ResourceClaims("default").UpdateStatus(t.Context(), other, metav1.UpdateOptions{})
 	require.NoError(t, err)

@@ -14,8 +14,9 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// PreEnqueue gates a pod while pods are being evicted for it, or while its claims are prepared. It also gates a pod that
-// upstream's PreEnqueue or the guard would refuse. The scheduling queue is locked meanwhile, so PreEnqueue only looks up.
+// PreEnqueue keeps a pod out of the active queue while pods are being evicted for it, while its claims are being compiled, or
+// while upstream's PreEnqueue or the guard would refuse it. The scheduling queue is locked meanwhile, so PreEnqueue compiles
+// nothing and only looks results up.
 func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk.Status {
 	if pl.preempter.IsPreempting(pod) {
 		return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, "pods are being evicted to free devices for this pod")
@@ -25,7 +26,8 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 		return status
 	}
 	if !status.IsSuccess() {
-		// The pod is let through once: PreFilter then refuses it for the same reason, and the attempt writes the reason to its status.
+		// A pod that waits for long enters the queue once. PreFilter refuses the pod for the same reason, and the scheduler
+		// writes that reason to the pod's status.
 		if pl.turns.MustReport(pod, status.Message(), pl.activate) {
 			return nil
 		}
@@ -37,7 +39,7 @@ func (pl *DynamicResourcesCEL) PreEnqueue(ctx context.Context, pod *v1.Pod) *fwk
 	}
 	c := pl.resolver.Resolve(pod)
 	if c.Err != nil || podclaims.Bounded(c.Unallocated) != nil || len(c.Unallocated) == 0 && !wantsExtended {
-		// PreFilter reports mistakes in claims. Pods whose claims have devices already are never gated.
+		// PreFilter reports mistakes in claims. Pods whose claims are already allocated are never gated.
 		return status
 	}
 	_, missing, err := pl.prepared.Of(ctx, c.Unallocated)

@@ -68,8 +68,8 @@ func tried(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, p *v1.Pod
 	return state
 }
 
-// TestPreferencesNeedOurAllocator checks that preferences select celset's allocator, also without a constraint. If the gate is
-// off, they are ignored, and no pod is refused.
+// TestPreferencesNeedOurAllocator checks that a preference alone, without a constraint, selects celset's allocator. If the gate
+// is off, the plugin ignores preferences and refuses no pod.
 func TestPreferencesNeedOurAllocator(t *testing.T) {
 	for name, test := range map[string]struct {
 		pod     *v1.Pod
@@ -100,7 +100,8 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 	}
 }
 
-// TestPreferenceWithoutTheGate checks that even mistakes in a preference are ignored. A constraint is still refused.
+// TestPreferenceWithoutTheGate checks that with the gate off even a preference with mistakes is ignored. The plugin still
+// refuses pods with a constraint.
 func TestPreferenceWithoutTheGate(t *testing.T) {
 	for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll, configv1alpha1.AllocatorUpstream} {
 		ctx, pl := start(t, false, class(), slice(0), prefer(t, claim(1), "p", "devices +"))
@@ -144,11 +145,11 @@ func TestMistakesInPreferencesAreReportedByPreFilter(t *testing.T) {
 	}
 }
 
-// rawArguments returns arguments of the plugin.
+// rawArguments returns the plugin's arguments as the framework passes them: undecoded.
 func rawArguments(text string) runtime.Object { return &runtime.Unknown{Raw: []byte(text)} }
 
-// TestDefaultPreference checks that celset's allocator serves claims without a preference if there is a default, unless the gate
-// is off.
+// TestDefaultPreference checks that the argument defaultPreference selects celset's allocator for claims without a preference,
+// if the gate is on.
 func TestDefaultPreference(t *testing.T) {
 	for _, p := range []*v1.Pod{pod(), plugintest.ExtendedPod(extendedResource, 1)} {
 		for enabled, want := range map[bool]structured.Allocator{true: &cycle.MeasuredAllocator{}, false: &cycle.LimitedAllocator{}} {
@@ -161,7 +162,8 @@ func TestDefaultPreference(t *testing.T) {
 	}
 }
 
-// TestDefaultPreferenceWithoutTheGateIsLogged: the scheduler starts, so only the log shows the mistake to an administrator.
+// TestDefaultPreferenceWithoutTheGateIsLogged sets defaultPreference with the gate off. The scheduler starts, so only the log
+// shows this mistake to an administrator.
 func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	ctx, h := newHandle(t, class())
 	ctx, log := plugintest.WithLog(ctx)
@@ -170,7 +172,7 @@ func TestDefaultPreferenceWithoutTheGateIsLogged(t *testing.T) {
 	plugintest.RequireLogged(t, log, "The plugin's argument defaultPreference has no effect while the feature gate is disabled")
 }
 
-// TestPreferencesAreCounted checks counts by outcome, and their label for claims without a constraint.
+// TestPreferencesAreCounted checks the searches with a preference in the metrics, by outcome. The claims have no constraint.
 func TestPreferencesAreCounted(t *testing.T) {
 	// Propagation finds no bound for this expression, so all sets must be tried.
 	const unreadable = "devices.slice(0, 5).map(d, d.attributes['mla.example.com'].index).sum()"
@@ -204,7 +206,7 @@ func TestPreferenceTakesNoArguments(t *testing.T) {
 	require.EqualError(t, err, "DynamicResourcesCELPreference: the plugin takes no arguments: remove its entry from pluginConfig")
 }
 
-// onNodes publishes devices of the given indices on nodes.
+// onNodes returns one slice for each node, with the devices that have the given indices.
 func onNodes(indices map[string][]int64) (objects []runtime.Object) {
 	for name, all := range indices {
 		s := slice(all...)
@@ -245,7 +247,7 @@ func scored(ctx context.Context, t *testing.T, pl *DynamicResourcesCEL, scorer *
 	return scores
 }
 
-// TestNodesAreScored checks scores by the best set of devices of each node, without another search.
+// TestNodesAreScored checks that each node is scored by the best set that Filter found there. Scoring runs no second search.
 func TestNodesAreScored(t *testing.T) {
 	indices := map[string][]int64{"low": {0, 1, 2}, "high": {6, 7}, "same": {0, 6, 7}, "middle": {1, 3, 4}, "small": {9}}
 	infos := named("low", "high", "same", "middle", "small", "empty")
@@ -271,7 +273,7 @@ func TestNodesAreScored(t *testing.T) {
 	}
 }
 
-// TestPreFilterForgets checks that a reused state contains only the results of its last use.
+// TestPreFilterForgets checks that PreFilter on a reused cycle state clears the preference values of the previous pod.
 func TestPreFilterForgets(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
 	scorer, state := newPreference(ctx, t, &handle{Manager: pl.resolver.Manager}), framework.NewCycleState()
@@ -282,8 +284,8 @@ func TestPreFilterForgets(t *testing.T) {
 	require.Nil(t, cycle.NodeValuesIn(state))
 }
 
-// TestClonesShareWhatWasFound: upstream's plugin allocates the last result for a node, even if a clone of the state recorded it.
-// The score must belong to that result.
+// TestClonesShareWhatWasFound checks that clones of a cycle state share the values found by Filter. Upstream's plugin allocates
+// the last result for a node, even if a clone of the state recorded it, so the score must belong to that result.
 func TestClonesShareWhatWasFound(t *testing.T) {
 	ctx, pl := start(t, true, append(onNodes(map[string][]int64{"low": {0, 1}, "high": {6, 7}}), class(), prefer(t, claim(2), "p", greatest))...)
 	state := framework.NewCycleState()
@@ -295,7 +297,8 @@ func TestClonesShareWhatWasFound(t *testing.T) {
 	require.Equal(t, map[string]int64{"low": 0, "high": 100}, cycle.NodeValuesIn(state).Scores(named("low", "high")))
 }
 
-// TestPodsWithDevicesAreNotSigned: the scores of nodes change for the next pod.
+// TestPodsWithDevicesAreNotSigned checks that pods with devices have no scheduling signature. Each allocation changes the
+// nodes' scores for the next pod, so the scheduler must not reuse scores.
 func TestPodsWithDevicesAreNotSigned(t *testing.T) {
 	ctx, h := newHandle(t, classPreferring(t, greatest))
 	h.Start(ctx, t, classPreferring(t, greatest))

@@ -28,9 +28,9 @@ import (
 //
 //  1. It refuses a pod that must not be tried now.
 //  2. It runs upstream's PreFilter.
-//  3. If a claim to allocate has a CEL constraint or a preference, it checks them once, not for each node.
-//  4. For such claims it puts celset's allocator into upstream's state. The argument "allocator" can choose one allocator for all
-//     pods.
+//  3. If an unallocated claim has a CEL constraint or a preference, PreFilter checks the claim once for all nodes.
+//  4. For pods with such claims, PreFilter puts celset's allocator into upstream's state. The argument "allocator" can choose
+//     one allocator for all pods instead.
 func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	pl.holds.TakeOver()
 	c := pl.resolver.Resolve(pod)
@@ -67,7 +67,7 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	}
 	field, status := pl.allocatorIn(state)
 	if !status.IsSuccess() || *field == nil {
-		// All claims were allocated when upstream's PreFilter looked, so nothing is to be allocated.
+		// Upstream's PreFilter found all claims allocated, so there is nothing to allocate.
 		return result, status
 	}
 	if !admitted {
@@ -89,8 +89,9 @@ func (pl *DynamicResourcesCEL) PreFilter(ctx context.Context, state fwk.CycleSta
 	return pl.passOver(state, pod, nodes, c), nil
 }
 
-// admit begins an attempt unless the guard refuses it. The claims may back off, or the namespace may have used up its share of
-// the scheduler's time. The guard activates a refused pod later, without any event in the cluster.
+// admit begins an attempt unless the guard refuses the pod. The guard refuses if the claims are in back-off, or if the
+// namespace has used up its share of the scheduler's time. The guard activates a refused pod later, without any event in the
+// cluster.
 func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if attempt := gang.AttemptIn(state); attempt != nil {
 		c.Attempt = attempt
@@ -105,7 +106,7 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle
 	return nil
 }
 
-// requestOf returns the guard's request for a pod.
+// requestOf returns the request with which the guard is asked to admit the pod.
 func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.Request {
 	uids := make([]types.UID, 0, len(c.Unallocated))
 	for _, claim := range c.Unallocated {
@@ -114,8 +115,8 @@ func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.
 	return guard.Request{Pod: pod, Claims: uids, Timeout: pl.attemptTimeout, Activate: pl.activate}
 }
 
-// prepare looks up the prepared claims. If a claim is not prepared yet, it refuses the pod and has it activated once the claim is
-// ready.
+// prepare sets the compiled claims in c. If a claim is not compiled yet, prepare refuses the pod, and the pod is activated once
+// the claim is compiled.
 func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if err := podclaims.Bounded(c.Unallocated); err != nil {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
@@ -137,8 +138,8 @@ func (pl *DynamicResourcesCEL) prepare(ctx context.Context, pod *v1.Pod, c *cycl
 	return nil
 }
 
-// unusable returns the status of a pod that can't use its claims, regardless of devices. An event about the claims retries the
-// pod.
+// unusable returns the status of a pod whose claims have a mistake, so that no devices can help. The scheduler retries the pod
+// after an event about the claims.
 func unusable(err error) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, err.Error())
 }
@@ -153,8 +154,8 @@ func (pl *DynamicResourcesCEL) allocatorIn(state fwk.CycleState) (*structured.Al
 	return field, fwk.AsStatus(err)
 }
 
-// chooseAllocator either keeps upstream's allocator in the cycle state, with a time limit and the compiled selectors, or replaces
-// it with celset's. It refuses claims with mistakes.
+// chooseAllocator either keeps upstream's allocator in the cycle state, with a time limit and the compiled selectors, or
+// replaces it with celset's. It refuses claims with mistakes.
 func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.CycleState, field *structured.Allocator, pod *v1.Pod, c *cycle.PodClaims, seen *cycle.Material) *fwk.Status {
 	for _, claim := range c.Unallocated {
 		if err := c.Prepared.SelectorsErr(claim); err != nil {
@@ -200,14 +201,14 @@ func (pl *DynamicResourcesCEL) chooseAllocator(ctx context.Context, state fwk.Cy
 	return nil
 }
 
-// Filter runs upstream's Filter, for the current state or in a simulation.
+// Filter runs upstream's Filter, either for the cluster's current state or in a simulation of preemption.
 func (pl *DynamicResourcesCEL) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node fwk.NodeInfo) *fwk.Status {
 	ctx = gang.WithLoad(pl.preempter.Simulating(ctx, state), state)
 	return pl.whyUnavailable(state, pod, pl.DynamicResources.Filter(ctx, state, pod, node))
 }
 
-// whyUnavailable adds a reason to the status of upstream's Filter if the devices of a claim could not be attached. Upstream
-// reports only that the claim is not available.
+// whyUnavailable adds the reason to a rejection by upstream's Filter if the devices of a claim could not be attached.
+// Upstream's message only says that the claim is not available.
 func (pl *DynamicResourcesCEL) whyUnavailable(state fwk.CycleState, pod *v1.Pod, status *fwk.Status) *fwk.Status {
 	c := cycle.ClaimsIn(state)
 	if !status.IsRejected() || c == nil {

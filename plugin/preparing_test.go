@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// preparingBench is a plugin that prepares claims in the background, as in a scheduler.
+// preparingBench is a plugin under test that compiles claims in the background, as celset-scheduler does.
 type preparingBench struct {
 	*DynamicResourcesCEL
 	ctx      context.Context
@@ -48,7 +48,7 @@ func startPreparing(t *testing.T, args runtime.Object, objects ...runtime.Object
 	return startPreparingSlowly(t, args, nil, objects...)
 }
 
-// startPreparingSlowly is startPreparing with a claim "slow" that can't be read until release is closed.
+// startPreparingSlowly is startPreparing with a slow compilation: reading the claim "slow" blocks until release is closed.
 func startPreparingSlowly(t *testing.T, args runtime.Object, release chan struct{}, objects ...runtime.Object) *preparingBench {
 	t.Helper()
 	b := &preparingBench{registry: compbase.NewKubeRegistry(), clock: clocktesting.NewFakePassiveClock(time.Now())}
@@ -85,8 +85,8 @@ func selecting(c *resourceapi.ResourceClaim, expression string) *resourceapi.Res
 	return c
 }
 
-// TestPodsAreGatedUntilTheirClaimsArePrepared checks that everything is compiled before a scheduling cycle, also for explanations
-// of a failure.
+// TestPodsAreGatedUntilTheirClaimsArePrepared checks that all expressions are compiled before the scheduling cycle. PostFilter,
+// which explains the failure, compiles nothing either.
 func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
 	const unmet = "devices.size() == 2 && devices.all(d, d.attributes['mla.example.com'].index > 2) && true"
 	for name, args := range map[string]runtime.Object{"ours": nil, "upstream's allocator": upstreamOnly()} {
@@ -112,7 +112,8 @@ func TestPodsAreGatedUntilTheirClaimsArePrepared(t *testing.T) {
 	}
 }
 
-// TestPreFilterWaitsForClaims checks that a pod that was queued earlier is refused with a reason, and tried again.
+// TestPreFilterWaitsForClaims checks a pod that is in the queue before its claims are compiled. PreFilter refuses the pod with
+// a reason, and the pod is activated after the compilation.
 func TestPreFilterWaitsForClaims(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	_, status := b.PreFilter(b.ctx, framework.NewCycleState(), pod(), nil)
@@ -126,7 +127,8 @@ func TestPreFilterWaitsForClaims(t *testing.T) {
 	require.True(t, b.Filter(b.ctx, state, pod(), node(nodeName)).IsSuccess())
 }
 
-// TestPodsAreToldWhatTheyWaitFor checks that a pod that waits for long is let through once, and refused with the reason.
+// TestPodsAreToldWhatTheyWaitFor checks that PreEnqueue lets a pod through once after a long wait. PreFilter refuses it with
+// the reason, which reaches the pod's status.
 func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	release, slow := make(chan struct{}), claim(1)
 	slow.Name, slow.UID = "slow", "slow"
@@ -146,7 +148,7 @@ func TestPodsAreToldWhatTheyWaitFor(t *testing.T) {
 	}, waitFor, tick)
 }
 
-// TestMistakesArePrepared checks that mistakes give the same messages as without preparation.
+// TestMistakesArePrepared checks that a mistake gives the same message with and without compilation in the background.
 func TestMistakesArePrepared(t *testing.T) {
 	for want, c := range map[string]*resourceapi.ResourceClaim{
 		"Syntax error": constrain(t, claim(2), "wrong", "devices ="),
@@ -165,7 +167,7 @@ func TestMistakesArePrepared(t *testing.T) {
 	}
 }
 
-// TestClaimsArePreparedAgain checks that claims are prepared again after a change of their classes.
+// TestClaimsArePreparedAgain checks that claims are compiled again after a change of their classes.
 func TestClaimsArePreparedAgain(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), reference(claim(2), "ring2"))
 	require.False(t, b.PreEnqueue(b.ctx, pod()).IsSuccess())
@@ -184,8 +186,8 @@ func TestClaimsArePreparedAgain(t *testing.T) {
 	require.True(t, status.IsSuccess(), "%v", status)
 }
 
-// TestNamespacesArePreparedInTurns has one namespace with claims that take seconds, and one with a claim that takes a
-// millisecond.
+// TestNamespacesArePreparedInTurns has one namespace with claims that take seconds to compile, and another namespace with a
+// claim that takes a millisecond. The fast claim must not wait for all slow ones.
 func TestNamespacesArePreparedInTurns(t *testing.T) {
 	const many = 40
 	slow := strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", 20)
@@ -251,7 +253,7 @@ func TestDevicesOfOtherDriversWakeNobody(t *testing.T) {
 	}
 }
 
-// TestPreparedNow: a scheduler that starts can't wait for the claims of nominated pods.
+// TestPreparedNow compiles claims in the foreground: a starting scheduler needs the claims of nominated pods at once.
 func TestPreparedNow(t *testing.T) {
 	b := startPreparing(t, nil, class(), slice(0, 2, 3), constrain(t, claim(2), "ring2", ring2))
 	claims := b.resolver.Resolve(pod()).Unallocated
@@ -264,8 +266,8 @@ func TestPreparedNow(t *testing.T) {
 	require.ErrorIs(t, prepareNow(ended, b.ahead(), []*resourceapi.ResourceClaim{other}), context.Canceled)
 }
 
-// TestPodsOfClaimsThatBackOffAreGated checks a pod that is created while its claim backs off. A message has the reason why the
-// pod is gated.
+// TestPodsOfClaimsThatBackOffAreGated checks that PreEnqueue gates a new pod whose claim is in back-off, with a message that
+// has the reason.
 func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 	b := startPreparing(t, rawArguments("budget: {cost: 1}"), class(), slice(0, 2, 3), constrain(t, claim(2), "shape", unread))
 	require.NoError(t, prepareNow(b.ctx, b.ahead(), b.resolver.Resolve(pod()).Unallocated))
@@ -279,8 +281,8 @@ func TestPodsOfClaimsThatBackOffAreGated(t *testing.T) {
 		b.PreEnqueue(b.ctx, pod()).Message())
 }
 
-// TestClaimsOfATemplateArePreparedOnce checks that a pod is not gated for a claim equal to a prepared one. Mistakes are reported
-// for each claim.
+// TestClaimsOfATemplateArePreparedOnce checks that PreEnqueue lets a pod through if its claim equals a compiled claim. A
+// mistake is reported with the name of each claim.
 func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 	another := func(name string, c *resourceapi.ResourceClaim) (*v1.Pod, *resourceapi.ResourceClaim) {
 		c = c.DeepCopy()
@@ -309,8 +311,8 @@ func TestClaimsOfATemplateArePreparedOnce(t *testing.T) {
 	}
 }
 
-// TestPodsForExtendedResourcesWaitInLine checks that these pods wait from the beginning, because their need for devices is found
-// before an attempt. Pods without devices never wait.
+// TestPodsForExtendedResourcesWaitInLine checks that PreEnqueue gates pods that request extended resources once eight pods of
+// the namespace are queued. Pods without devices, and pods whose devices are allocated, never wait.
 func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 	b := startPreparing(t, nil, classByDefault(ring2), slice(0, 2, 3))
 	b.guard.Watch(queue{})
@@ -332,7 +334,7 @@ func TestPodsForExtendedResourcesWaitInLine(t *testing.T) {
 	require.Equal(t, 12, gated, "eight are queued at a time")
 }
 
-// prepareNow prepares claims for a caller that can't wait for the background.
+// prepareNow compiles claims in the foreground.
 func prepareNow(ctx context.Context, ahead preparation.Ahead, claims []*resourceapi.ResourceClaim) error {
 	_, missing := ahead.Find(claims)
 	for _, claim := range missing {
@@ -343,7 +345,7 @@ func prepareNow(ctx context.Context, ahead preparation.Ahead, claims []*resource
 	return nil
 }
 
-// slowManager is a manager with a claim that can't be read until release is closed.
+// slowManager is a manager whose claim "slow" can't be read until release is closed.
 type slowManager struct {
 	fwk.SharedDRAManager
 	release chan struct{}

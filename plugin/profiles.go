@@ -35,28 +35,28 @@ import (
 type profiles struct {
 	// guard is nil in programs other than celset-scheduler.
 	guard *guard.Guard
-	// gates holds the feature gates of the process. It is nil if the program passes features instead.
+	// gates holds the feature gates of the process. It is nil in programs that pass plfeature.Features instead.
 	gates featuregate.FeatureGate
-	// preempts is set if pods are evicted for devices.
+	// preempts is set if the scheduler evicts pods to free devices.
 	preempts bool
-	// inBackground is set if claims are prepared before a scheduling cycle needs them.
+	// inBackground is set if claims are compiled in the background, before a scheduling cycle needs them.
 	inBackground bool
-	// asked counts the shapes that the claims of the cluster ask for.
+	// asked counts the set shapes that the claims of the cluster request.
 	asked *demand.Shapes
-	// withTimeout is [context.WithTimeout]. Tests on slow machines replace it.
+	// withTimeout is [context.WithTimeout]. Tests replace it so that slow machines don't reach the timeout.
 	withTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 
-	// mutex guards the parts and the common arguments.
+	// mutex guards parts and common.
 	mutex sync.Mutex
 	parts
 	common arguments.Common
 }
 
-// parts are made when the first profile needs them.
+// parts holds the shared parts. Each is created when the first profile needs it.
 type parts struct {
-	// holds keep devices for preemptors. It is nil if no profile preempts pods for devices.
+	// holds keeps devices for preemptors. It is nil if no profile preempts pods for devices.
 	holds *preempt.PodHolds
-	// preparing keeps compiled claims. background compiles them.
+	// preparing stores compiled claims. background compiles them.
 	preparing  *preparation.Store
 	background *preparation.Background
 	// groups holds the compiled node set constraints.
@@ -73,7 +73,7 @@ func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
 	}
 }
 
-// holdsOf returns the shared holds, and adds the handle's profile to them.
+// holdsOf returns the shared holds, and registers the handle's profile with them.
 func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*preempt.PodHolds, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -88,7 +88,7 @@ func (p *profiles) holdsOf(ctx context.Context, measured *metrics.Metrics, handl
 	return p.holds, nil
 }
 
-// turns returns the guard for scheduling cycles.
+// turns returns the part of the guard that admits pods to scheduling cycles. Without a guard it admits every pod.
 func (p *profiles) turns() guard.Turns {
 	if p.guard == nil {
 		return guard.Open{}
@@ -123,7 +123,7 @@ func (p *profiles) preparedOf(ctx context.Context, view preparation.View, activa
 	return preparation.Ahead{View: view, Background: p.background, Activate: activate}
 }
 
-// writesOf returns the shared pending writes. On the first call, it starts to settle them in the background until ctx is done.
+// writesOf returns the shared pending writes. Its first call starts the goroutine that confirms them until ctx is done.
 func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*pendingwrites.Writes, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -151,7 +151,7 @@ func (p *profiles) taintRules(handle fwk.Handle) resourcelisters.DeviceTaintRule
 	return handle.SharedInformerFactory().Resource().V1().DeviceTaintRules().Lister()
 }
 
-// groupsOf returns the groups of all profiles.
+// groupsOf returns the shared node set constraints of all profiles.
 func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (_ *gang.Groups, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -161,7 +161,8 @@ func (p *profiles) groupsOf(ctx context.Context, measured *metrics.Metrics, hand
 	return p.groups, err
 }
 
-// configure applies the arguments of a profile that are for the whole scheduler.
+// configure applies those arguments of a profile that are valid for the whole scheduler. Profiles must not contradict each
+// other.
 func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourcesCELArgs) error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -179,7 +180,8 @@ func (p *profiles) configure(profile string, args *configv1alpha1.DynamicResourc
 	return nil
 }
 
-// FragmentationInterval returns the time between two counts of sets, 0 for never. All profiles must have been added before.
+// FragmentationInterval returns the time between two counts of the cluster's free sets, 0 for never. It must be called after
+// all profiles have been added.
 func (p *profiles) FragmentationInterval() time.Duration {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -187,7 +189,7 @@ func (p *profiles) FragmentationInterval() time.Duration {
 }
 
 // schedulers holds the parts of the latest scheduler of this process. A process may run several schedulers one after the other,
-// as scheduler_perf does. Each scheduler needs holds of its own, and handlers that are registered with its own informers.
+// as scheduler_perf does. Each scheduler needs its own holds, and its own handlers on its own informers.
 type schedulers struct {
 	mutex  sync.Mutex
 	latest *schedulerParts
@@ -200,7 +202,7 @@ type schedulerParts struct {
 	run       sync.Once
 }
 
-// of returns the parts of the scheduler that the handle belongs to.
+// of returns the parts of the scheduler that created the handle. It creates them for the first handle of a scheduler.
 func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate.FeatureGate) *schedulerParts {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -210,7 +212,7 @@ func (s *schedulers) of(handle fwk.Handle, guard *guard.Guard, gates featuregate
 	return s.latest
 }
 
-// forgetPods makes the guard forget pods that are deleted or bound, so that its lists don't grow beyond the waiting pods.
+// forgetPods makes the guard drop pods that are deleted or bound, so that the guard only stores waiting pods.
 func forgetPods(informers informers.SharedInformerFactory, guard *guard.Guard) error {
 	_, err := informers.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		UpdateFunc: func(before, after any) {

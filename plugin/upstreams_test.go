@@ -102,7 +102,7 @@ func TestExchangeRefusesOtherStates(t *testing.T) {
 	}
 }
 
-// counted counts the copies of the lists of devices in use and of slices.
+// counted counts how often the list of devices in use (states) and the list of slices (lists) are copied.
 type counted struct {
 	fwk.SharedDRAManager
 	states, lists atomic.Int64
@@ -141,7 +141,8 @@ func (s countedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return s.ResourceSliceLister.ListWithDeviceTaintRules()
 }
 
-// TestNothingIsCopiedTwice checks that celset's allocator reuses the copies for upstream's, with and without shared devices.
+// TestNothingIsCopiedTwice checks that celset's allocator reuses the copies made for upstream's allocator, with and without
+// shared devices.
 func TestNothingIsCopiedTwice(t *testing.T) {
 	for _, shares := range []bool{false, true} {
 		objects := []runtime.Object{class(), slice(0, 1, 2), constrain(t, claim(2), "two", "size(devices) == 2")}
@@ -186,7 +187,7 @@ func TestPodIsTriedAgainWhenItsLeftoverIsGone(t *testing.T) {
 	owner, other := pod(), pod()
 	owner.Spec.ResourceClaims = nil
 	other.Name, other.UID = "other", "other"
-	again := pod() // of the same name
+	again := pod() // a pod of the same name with another UID
 	again.UID = "again"
 	unowned := leftover(owner)
 	unowned.OwnerReferences = nil
@@ -320,11 +321,12 @@ func TestPodsAreTriedAgainWhenDevicesInFlightAreFree(t *testing.T) {
 	}
 }
 
-// TestNobodyWaitsForTheClaimOfAPodThatIsGone checks that the wait for a claim for extended resources ends with its pod.
+// TestNobodyWaitsForTheClaimOfAPodThatIsGone checks the scheduler's wait for a claim that was made for extended resources. The
+// wait ends when the pod is deleted.
 func TestNobodyWaitsForTheClaimOfAPodThatIsGone(t *testing.T) {
 	alive, gone, again := pod(), pod(), pod()
 	gone.Name = "gone"
-	again.UID = "again" // of the name of a pod that lives
+	again.UID = "again" // a deleted pod with the name of a live pod
 	unowned := leftover(alive)
 	unowned.OwnerReferences = nil
 	known := leftover(alive)

@@ -43,13 +43,13 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// crowd is a random state of nodes, pods and budgets. Some pods have devices. All priorities differ, so there is one best node
-// and one answer.
+// crowd is a random state of nodes, pods and PodDisruptionBudgets. Some pods have devices. All priorities differ, so exactly
+// one node and one set of victims is best.
 type crowd struct {
 	nodes   []*v1.Node
 	pods    []*v1.Pod
 	objects []runtime.Object
-	// wants is a pod without devices.
+	// wants is the preemptor, a pod without devices.
 	wants *v1.Pod
 }
 
@@ -98,7 +98,7 @@ func randomCrowd(random *rand.Rand) *crowd {
 	return c
 }
 
-// dress gives a pod random resources and constraints that others may conflict with.
+// dress gives a pod random requests, host ports and anti-affinity, which may conflict with other pods.
 func (c *crowd) dress(random *rand.Rand, p *v1.Pod) {
 	container := &p.Spec.Containers[0]
 	container.Resources.Requests[v1.ResourceCPU] = *resource.NewMilliQuantity(int64(500*(1+random.IntN(8))), resource.DecimalSI)
@@ -116,7 +116,7 @@ func (c *crowd) dress(random *rand.Rand, p *v1.Pod) {
 	}
 }
 
-// preempted is the result of an attempt.
+// preempted is the outcome of one attempt to schedule the preemptor.
 type preempted struct {
 	fits      bool
 	nominated string
@@ -183,8 +183,8 @@ func (c *crowd) preempt(t *testing.T, ours bool) (result preempted) {
 	return result
 }
 
-// TestPodsWithoutDevicesArePreemptedForAsEver checks a preemptor without devices: node, victims and message are the same as
-// without celset's plugin.
+// TestPodsWithoutDevicesArePreemptedForAsEver checks a preemptor without devices. Its nominated node, victims and message must
+// be the same with and without celset's plugin.
 func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 	featuregatetesting.SetFeatureGatesDuringTest(t, utilfeature.DefaultFeatureGate, featuregatetesting.FeatureOverrides{
 		kubefeatures.SchedulerAsyncPreemption: false, kubefeatures.SchedulerAsyncAPICalls: false,
@@ -216,7 +216,7 @@ func TestPodsWithoutDevicesArePreemptedForAsEver(t *testing.T) {
 	}
 }
 
-// TestImportanceIsUpstreams checks that pods are ordered as in the scheduler.
+// TestImportanceIsUpstreams checks that CompareImportance orders pods as kube-scheduler does.
 func TestImportanceIsUpstreams(t *testing.T) {
 	var pods []*v1.Pod
 	for _, priority := range []*int32{nil, ptr.To[int32](-1), ptr.To[int32](0), ptr.To[int32](7)} {
@@ -237,7 +237,7 @@ func TestImportanceIsUpstreams(t *testing.T) {
 	for _, a := range pods {
 		for _, b := range pods {
 			if a.Status.StartTime == nil && b.Status.StartTime == nil {
-				// Upstream reads the clock twice.
+				// For pods without a start time upstream reads the clock twice, so its order is not determined.
 				continue
 			}
 			require.Equal(t, upstream.MoreImportantVictim(victim(a), victim(b)), preemption.CompareImportance(a, b, now) < 0, "%v, %v", a, b)

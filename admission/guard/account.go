@@ -19,32 +19,33 @@ import (
 
 type results = []resourceapi.DeviceRequestAllocationResult
 
-// Claim identifies a claim.
+// Claim identifies a claim by namespace, name and UID.
 type Claim struct {
 	Namespace, Name string
 	UID             types.UID
 }
 
-// entry holds the possible allocations of a claim that has devices or may get some at any moment. The API server stores one of
-// them: the version that was seen last, or an admitted write.
+// entry has the possible allocations of one claim: the stored version that the guard saw last, and the admitted writes that may
+// replace it. The API server stores exactly one of them at any moment.
 type entry struct {
 	Claim
-	// version is the newest version that was seen, or empty. stored holds the devices allocated in this version.
+	// version is the newest version that was seen, or empty. stored has the devices that are allocated in this version.
 	version string
 	stored  results
-	// admitted are the unsettled writes. None of them replaces a version older than the newest that was seen.
+	// admitted has the unsettled writes. Each of them replaces the newest version that was seen, or a later version.
 	admitted []admitted
 }
 
-// admitted is an admitted write.
+// admitted is a write that the guard has admitted and that may be stored at any moment.
 type admitted struct {
-	// replaces is the version of the claim that the write replaces.
+	// replaces is the version of the claim that the write replaces if it is stored.
 	replaces string
 	results  results
 	at       time.Time
 }
 
-// each calls f for every result that the claim may have. Equal results of several alternatives count once.
+// each calls f for every allocated device that the claim may have. It calls f once if several possible allocations have the
+// device.
 func (e *entry) each(f func(*resourceapi.DeviceRequestAllocationResult)) {
 	for i := range e.stored {
 		f(&e.stored[i])
@@ -58,7 +59,7 @@ func (e *entry) each(f func(*resourceapi.DeviceRequestAllocationResult)) {
 	}
 }
 
-// isBefore reports whether an earlier alternative has the same result: the stored version, or one of the first n admitted writes.
+// isBefore reports whether the stored version, or one of the first n admitted writes, also has the result.
 func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResult) bool {
 	same := func(other resourceapi.DeviceRequestAllocationResult) bool {
 		return other.Device == result.Device && equality.Semantic.DeepEqual(&other, result)
@@ -72,12 +73,13 @@ func (e *entry) isBefore(n int, result *resourceapi.DeviceRequestAllocationResul
 // poolID identifies a pool.
 type poolID struct{ driver, name string }
 
-// account records for each device the claims that may have it. It contains only devices that some claim may have.
+// account has all claims that may have devices, and for each device the claims that may have it.
 type account struct {
 	entries map[types.UID]*entry
-	// holders maps a pool and a device to the claims that may have the device or a part of it.
+	// holders maps a pool and a device to the claims that may have the device or a part of it. Devices without such claims are
+	// absent.
 	holders map[poolID]map[string]sets.Set[types.UID]
-	// admitted is the number of writes in all entries.
+	// admitted is the number of admitted writes in all entries.
 	admitted int
 }
 
@@ -85,7 +87,7 @@ func newAccount() account {
 	return account{entries: map[types.UID]*entry{}, holders: map[poolID]map[string]sets.Set[types.UID]{}}
 }
 
-// change applies a change to an entry, and removes the entry if it becomes empty.
+// change applies a change to an entry and updates holders. It removes the entry if the entry becomes empty.
 func (a *account) change(e *entry, change func()) {
 	e.each(func(r *resourceapi.DeviceRequestAllocationResult) { a.unlink(e.UID, r) })
 	before := len(e.admitted)
@@ -125,7 +127,7 @@ func (a *account) unlink(uid types.UID, r *resourceapi.DeviceRequestAllocationRe
 	}
 }
 
-// see records a version of a claim. It reports whether the account changed.
+// see records a stored version of a claim. It reports whether the account changed.
 func (a *account) see(claim *resourceapi.ResourceClaim) bool {
 	e := a.entries[claim.UID]
 	if e == nil {
@@ -157,7 +159,7 @@ func (a *account) remove(uid types.UID) bool {
 	return true
 }
 
-// replace records a complete list of claims. A claim that is not listed was deleted, unless it is newer than the list's version.
+// replace records a complete list of claims. A claim that is not in the list was deleted, unless it is newer than the list.
 func (a *account) replace(claims []*resourceapi.ResourceClaim, version string) {
 	there := sets.New[types.UID]()
 	for _, claim := range claims {
@@ -192,7 +194,7 @@ func (a *account) admit(w *Write, at time.Time) {
 	a.change(e, func() { e.admitted = append(e.admitted, admitted{w.Replaces, w.Results, at}) })
 }
 
-// expire removes the writes of a claim that were admitted before a time. It reports whether there were any.
+// expire removes the admitted writes of a claim that are older than a time. It reports whether there were any.
 func (a *account) expire(uid types.UID, before time.Time) bool {
 	e := a.entries[uid]
 	if e == nil || !e.isOverdue(before) {
@@ -208,7 +210,7 @@ func (e *entry) isOverdue(before time.Time) bool {
 	return slices.ContainsFunc(e.admitted, func(write admitted) bool { return write.at.Before(before) })
 }
 
-// overdue returns claims with writes that were admitted before the time. It returns at most the given number of claims.
+// overdue returns at most the given number of claims that have writes admitted before the time.
 func (a *account) overdue(before time.Time, most int) []Claim {
 	var overdue []Claim
 	if a.admitted == 0 {
@@ -225,7 +227,7 @@ func (a *account) overdue(before time.Time, most int) []Claim {
 	return overdue
 }
 
-// others returns the possible allocations of the devices in the pool to all claims but one. except is the UID of that claim.
+// others returns the possible allocations of the given devices in the pool, without the claim whose UID is except.
 func (a *account) others(except types.UID, pool poolID, devices []string) structured.AllocatedState {
 	state := allocator.AllocatedTo(nil, allocator.CountingFeatures())
 	holders := sets.New[types.UID]()
@@ -246,7 +248,7 @@ func (a *account) others(except types.UID, pool poolID, devices []string) struct
 	return state
 }
 
-// twice returns the number of devices that several stored claims have as whole devices.
+// twice returns the number of devices that are allocated, as whole devices, in several stored claims.
 func (a *account) twice() int {
 	count := 0
 	for pool, devices := range a.holders {

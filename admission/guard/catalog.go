@@ -9,10 +9,10 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// catalog holds the published ResourceSlices by pool. The published pool is computed on demand, and cached until a slice of the
-// pool changes.
+// catalog has the published ResourceSlices by pool. It computes the published pool on demand, and caches the pool until a slice
+// of it changes.
 type catalog struct {
-	// pools maps a pool to the names of its slices. slices maps a name to the slice. known caches the published pools.
+	// pools maps a pool to the names of its slices. slices maps a name to the slice. known has the cached pools.
 	pools  map[poolID]map[string]struct{}
 	slices map[string]*resourceapi.ResourceSlice
 	known  map[poolID]*allocator.PublishedPool
@@ -28,7 +28,8 @@ func poolOf(slice *resourceapi.ResourceSlice) poolID {
 	return poolID{slice.Spec.Driver, slice.Spec.Pool.Name}
 }
 
-// see records the latest version of a slice. It modifies the slice: [allocator.LimitQuantities] removes amounts out of range.
+// see records the latest version of a slice. It modifies the slice: [allocator.LimitQuantities] removes quantities out of
+// range.
 func (c *catalog) see(slice *resourceapi.ResourceSlice) {
 	allocator.LimitQuantities(slice)
 	c.remove(slice.Name)
@@ -55,7 +56,7 @@ func (c *catalog) remove(name string) {
 	}
 }
 
-// pool returns the published pool, which is empty if it has no slices.
+// pool returns the published pool with the ID. The result is empty if the pool has no slices.
 func (c *catalog) pool(id poolID) *allocator.PublishedPool {
 	if known := c.known[id]; known != nil {
 		return known
@@ -66,7 +67,7 @@ func (c *catalog) pool(id poolID) *allocator.PublishedPool {
 	}
 	pool := allocator.NewPublishedPool(id.driver, id.name, published)
 	if len(published) > 0 {
-		// Pools without slices are not cached, because the author of a write can make up any number of names.
+		// Pools without slices are not cached, because writes may name any number of pools that don't exist.
 		c.known[id] = pool
 	}
 	return pool

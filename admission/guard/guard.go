@@ -18,26 +18,28 @@ const (
 	// DefaultGrace is the longest time from the admission of a write until it is stored. The API server ends updates and patches
 	// after 34 s, including calls of webhooks, and etcd ends the write some seconds later.
 	DefaultGrace = time.Minute
-	// DefaultMaxAdmitted is the maximum number of admitted writes that are not seen yet. Schedulers write some hundred a second, and
-	// the watch delivers them within a second.
+	// DefaultMaxAdmitted is the maximum number of admitted writes that the guard has not seen as stored yet. Schedulers write
+	// some hundred claims a second, and the watch delivers a write within a second.
 	DefaultMaxAdmitted = 20_000
-	// maxOfClaim is the same maximum for one claim. A scheduler retries a failed write only after seconds, so a few are enough.
+	// maxOfClaim is the maximum number of such writes for one claim. Schedulers retry a failed write only after seconds, so a
+	// few are enough.
 	maxOfClaim = 32
-	// maxResults is the maximum number of devices in a write. The API server rejects more before it calls the webhook. The limit
-	// protects against other callers, because all results are compared with each other.
+	// maxResults is the maximum number of devices in a write. The API server rejects writes with more devices before it calls
+	// the webhook. The limit protects against other callers, because a judgement compares all devices of a write with each
+	// other.
 	maxResults = resourceapi.AllocationResultsMaxSize
-	// maxResult is the maximum size of a result in bytes, because admitted writes stay in memory. Names of devices, pools and
-	// drivers have up to 253 bytes, and a device has up to 8 binding conditions.
+	// maxResult is the maximum size of one allocated device in bytes. It is limited because admitted writes stay in memory.
+	// Names of devices, pools and drivers have up to 253 bytes, and a device has up to 8 binding conditions.
 	maxResult = 16 << 10
-	// maxReads limits the reads for one write: the conflicting claims, and the drivers whose slices are read. There are more
-	// conflicting claims only if devices are shared or partitioned. Then the write may already fit when one of the claims that
-	// were read has lost its devices.
+	// maxReads limits the reads of conflicting claims, and the reads of drivers' slices, for one write. A write has more
+	// conflicting claims only if devices are shared or partitioned. Then the write may already fit after one of these claims
+	// has lost its devices.
 	maxReads = 16
 )
 
 // Live reads the currently stored objects from etcd, not from a cache that may be stale.
 type Live interface {
-	// Claim returns nil if no claim has the name.
+	// Claim returns the claim with the name, or nil if it does not exist.
 	Claim(ctx context.Context, namespace, name string) (*resourceapi.ResourceClaim, error)
 	// Slices returns the slices of a driver.
 	Slices(ctx context.Context, driver string) ([]*resourceapi.ResourceSlice, error)
@@ -45,13 +47,13 @@ type Live interface {
 
 // Options configures a [Guard].
 type Options struct {
-	// Live is required.
+	// Live reads the stored objects. It must not be nil.
 	Live Live
 	// Grace is the longest time from the admission of a write until it is stored. 0 means DefaultGrace.
 	Grace time.Duration
-	// MaxAdmitted is the maximum number of admitted writes that are not seen yet. 0 means DefaultMaxAdmitted.
+	// MaxAdmitted is the maximum number of admitted writes that are not seen as stored yet. 0 means DefaultMaxAdmitted.
 	MaxAdmitted int
-	// Now is the clock, which must not be set back. nil means time.Now.
+	// Now returns the current time. The time must not go back. nil means time.Now.
 	Now func() time.Time
 }
 
@@ -67,7 +69,7 @@ type Guard struct {
 	catalog catalog
 }
 
-// New returns an empty Guard. Pass it all claims and slices before it judges.
+// New returns a Guard that has seen nothing. The caller must pass all claims and slices to it before it judges.
 func New(options Options) *Guard {
 	g := &Guard{
 		live: options.Live, now: options.Now,
@@ -80,7 +82,7 @@ func New(options Options) *Guard {
 	return g
 }
 
-// See records a stored version of a claim. Versions may arrive in any order and repeatedly.
+// See records a stored version of a claim. The caller may pass versions in any order, and repeatedly.
 func (g *Guard) See(claim *resourceapi.ResourceClaim) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -125,7 +127,7 @@ func (g *Guard) ReplaceSlices(slices []*resourceapi.ResourceSlice) {
 	}
 }
 
-// Counts are numbers about the state of a Guard.
+// Counts are numbers for metrics of a Guard.
 type Counts struct {
 	// Claims is the number of claims that have devices or may get them at any moment. Admitted is the number of unsettled writes.
 	Claims, Admitted int
@@ -148,8 +150,8 @@ func (g *Guard) Admitted() int {
 	return g.account.admitted
 }
 
-// Settle reads the claims of admitted writes that can't be stored any more, and removes these writes. It reads at most the given
-// number of claims, and returns the first error.
+// Settle removes admitted writes that can't be stored any more because their Grace is over. It first reads the claims of these
+// writes, at most the given number, and returns the first error.
 func (g *Guard) Settle(ctx context.Context, most int) error {
 	g.mu.Lock()
 	overdue := g.account.overdue(g.now().Add(-g.grace), most)
@@ -162,7 +164,7 @@ func (g *Guard) Settle(ctx context.Context, most int) error {
 	return nil
 }
 
-// read reads the stored version of a claim. It reports whether the account changed.
+// read reads the stored version of a claim and records it. It reports whether the account changed.
 func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	settled := g.now().Add(-g.grace)
 	stored, err := g.live.Claim(ctx, of.Namespace, of.Name)
@@ -178,8 +180,8 @@ func (g *Guard) read(ctx context.Context, of Claim) (news bool, err error) {
 	return g.account.expire(of.UID, settled) || news, nil
 }
 
-// isNewer reports whether a version of an object comes after another version, which may be empty. It returns false if the
-// versions can't be compared.
+// isNewer reports whether a resource version is later than another one, which may be empty. It returns false if the versions
+// can't be compared.
 func isNewer(version, than string) bool {
 	if than == "" {
 		return isUpTo(version, version)
@@ -188,7 +190,8 @@ func isNewer(version, than string) bool {
 	return err == nil && order > 0
 }
 
-// isUpTo reports whether a version equals another version or comes before it. It returns false if they can't be compared.
+// isUpTo reports whether a resource version is equal to or earlier than another one. It returns false if they can't be
+// compared.
 func isUpTo(version, other string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, other)
 	return err == nil && order <= 0

@@ -20,20 +20,20 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// outcome is the result of a random history.
+// outcome is the result of running a random history of events.
 type outcome struct {
 	// violation is the first device that was allocated twice.
 	violation string
-	// wrong describes a wrong answer after all delays had ended.
+	// wrong describes the first wrong verdict of the Guard after all delays had ended.
 	wrong string
-	// history lists the steps, a line each.
+	// history lists the steps of the history, one per line.
 	history string
-	// admitted, refused and stored are numbers of writes.
+	// admitted, refused and stored count writes.
 	admitted, refused, stored int
 }
 
-// histories draws random histories. Writes fit or conflict, and are stored, fail or arrive late. Claims are changed, deallocated
-// and deleted. The Guard hears of changes late, lists, fails to read, or is replaced.
+// histories draws random histories. Writes fit or conflict, and are stored, fail or arrive late. Claims are changed,
+// deallocated and deleted. The Guard sees changes late, gets lists, fails to read, or is replaced by a new Guard.
 func histories(f faults) *rapid.Generator[outcome] {
 	return rapid.Custom(func(t *rapid.T) outcome {
 		w, ctx, o := newWorld(f), context.Background(), outcome{}
@@ -99,7 +99,8 @@ func (w *world) step(ctx context.Context, t *rapid.T, o *outcome) {
 	}
 }
 
-// answersRight asks about a random write after all delays have ended. The write must be admitted if and only if it fits.
+// answersRight asks the Guard about a random write after all delays have ended. The Guard must admit the write if and only if
+// it fits.
 func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 	if err := w.settle(ctx); err != nil {
 		return err.Error()
@@ -116,8 +117,8 @@ func (w *world) answersRight(ctx context.Context, t *rapid.T) string {
 	return ""
 }
 
-// TestNoDeviceIsGivenAwayTwice tests that no device is allocated twice, for any failures and delays. When nothing is delayed,
-// every write that fits is admitted.
+// TestNoDeviceIsGivenAwayTwice tests that no device is allocated twice, even if requests fail or are delayed. If nothing is
+// delayed, the Guard must admit every write that fits.
 func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	var sum outcome
 	cases.Until(t, cases.Of(50, 1000), func() bool { return sum.refused > 0 && sum.stored > 0 }, func(t *rapid.T) {
@@ -129,7 +130,7 @@ func TestNoDeviceIsGivenAwayTwice(t *testing.T) {
 	t.Logf("%d writes were admitted, %d refused, %d stored", sum.admitted, sum.refused, sum.stored)
 }
 
-// TestPlantedFaultsAreFound tests that the same histories find each of the faults that the Guard prevents.
+// TestPlantedFaultsAreFound tests the histories: for each fault in the Guard, some history must allocate a device twice.
 func TestPlantedFaultsAreFound(t *testing.T) {
 	for name, f := range map[string]faults{
 		"what was admitted is not remembered":           {unrecorded: true},

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// cluster implements Live.
+// cluster is an API server for tests. It implements Live.
 type cluster struct {
 	claims map[string]*resourceapi.ResourceClaim
 	slices []*resourceapi.ResourceSlice
@@ -89,8 +89,8 @@ func TestRefusalsSayWhoIsInTheWay(t *testing.T) {
 	}())
 }
 
-// TestAnotherWriteOfTheSameClaim tests that a claim does not conflict with itself. Schedulers try again, with the same devices or
-// with others.
+// TestAnotherWriteOfTheSameClaim tests that a claim does not conflict with itself, because schedulers repeat a write with the
+// same or with other devices.
 func TestAnotherWriteOfTheSameClaim(t *testing.T) {
 	g, c := begin(Options{})
 	require.Nil(t, g.Judge(t.Context(), aWrite("one", 1, result("plain", "0"))))
@@ -106,7 +106,7 @@ func TestAnotherWriteOfTheSameClaim(t *testing.T) {
 	require.Equal(t, Counts{Claims: 2, Admitted: 1}, g.Counts())
 }
 
-// TestWhatIsNotStoredIsNotRemembered tests that the Guard records neither dry runs nor writes that replace an old version.
+// TestWhatIsNotStoredIsNotRemembered tests that the Guard records neither dry runs nor writes that replace an outdated version.
 func TestWhatIsNotStoredIsNotRemembered(t *testing.T) {
 	g, c := begin(Options{})
 	dry := aWrite("one", 1, result("plain", "0"))
@@ -139,7 +139,8 @@ func TestReadsBeforeItRefuses(t *testing.T) {
 	require.Contains(t, refusal.Message, "the guard could not read the current state: no connection; try again")
 }
 
-// TestReadsSlicesThatItHasNotSeen tests that the Guard reads the slices again before it refuses a device because of them.
+// TestReadsSlicesThatItHasNotSeen tests that the Guard reads a driver's slices before it refuses a device that they don't
+// contain.
 func TestReadsSlicesThatItHasNotSeen(t *testing.T) {
 	g, c := begin(Options{})
 	g.ReplaceSlices(nil)
@@ -195,7 +196,7 @@ func TestLimits(t *testing.T) {
 	require.Equal(t, maxReads, c.reads)
 }
 
-// TestSettle tests that writes without a visible outcome are removed only when they can't be stored any more.
+// TestSettle tests that a write that was neither stored nor replaced visibly is removed only when it can't be stored any more.
 func TestSettle(t *testing.T) {
 	now := time.Unix(0, 0)
 	g, c := begin(Options{Now: func() time.Time { return now }})
@@ -216,7 +217,7 @@ func TestSettle(t *testing.T) {
 	require.Equal(t, Counts{}, g.Counts())
 }
 
-// TestCountsDevicesAllocatedTwice tests that conflicting allocations that the Guard did not judge are counted.
+// TestCountsDevicesAllocatedTwice tests that Counts reports conflicting allocations that the Guard did not judge.
 func TestCountsDevicesAllocatedTwice(t *testing.T) {
 	g, c := begin(Options{})
 	c.store(g, "a", "one", 1, result("plain", "0"), result("plain", "1"), share("0", 1, 1))
@@ -228,7 +229,7 @@ func TestCountsDevicesAllocatedTwice(t *testing.T) {
 	require.Equal(t, Counts{Claims: 1}, g.Counts())
 }
 
-// TestVersionsThatAreNone tests that versions that can't be compared change nothing.
+// TestVersionsThatAreNone tests that claims with versions that can't be compared change nothing.
 func TestVersionsThatAreNone(t *testing.T) {
 	g, c := begin(Options{})
 	c.store(g, "a", "one", 1, result("plain", "0"))

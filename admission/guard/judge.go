@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Write is an update that allocates devices to a claim, before it is stored.
+// Write is an update of a claim's status that allocates devices. It is not stored yet.
 type Write struct {
 	Claim
 	// Replaces is the version of the claim that the write replaces.
@@ -26,7 +26,7 @@ type Write struct {
 	DryRun bool
 }
 
-// Judge admits a write, or returns a refusal. It may read from the API server until the context ends.
+// Judge admits a write and returns nil, or returns a refusal. It may read from the API server until the context ends.
 func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 	if refusal := w.check(); refusal != nil {
 		return refusal
@@ -47,7 +47,7 @@ func (g *Guard) Judge(ctx context.Context, w *Write) *Refusal {
 	}
 }
 
-// check validates the write without regard to other claims. The API server may not have validated the write yet.
+// check validates the write alone, without other claims. The API server may not have validated the write yet.
 func (w *Write) check() *Refusal {
 	if !isUpTo(w.Replaces, w.Replaces) || w.UID == "" {
 		return &Refusal{Reason: Invalid, Message: fmt.Sprintf("the former claim has UID %q and version %q: both must match a stored claim", w.UID, w.Replaces)}
@@ -63,33 +63,34 @@ func (w *Write) check() *Refusal {
 	return nil
 }
 
-// judgement is the state of judging one write.
+// judgement is the progress of judging one write.
 type judgement struct {
 	guard *Guard
 	write *Write
-	// asked are the claims that were read. published are the drivers whose slices were read. None is read twice, so that the loop in
-	// Judge ends.
+	// asked has the claims that were read for this write. published has the drivers whose slices were read. Each is read only
+	// once, so the loop in Judge ends.
 	asked     sets.Set[types.UID]
 	published map[string]bool
-	// live are the write's pools of the published drivers.
+	// live has those pools of the write whose driver is in published, built from the slices just read.
 	live map[poolID]*allocator.PublishedPool
 }
 
-// obstacle is the reason why a write can't be admitted with the data seen so far.
+// obstacle is the reason why a write can't be admitted, according to the data that the guard has.
 type obstacle struct {
 	refusal Refusal
-	// driver is the driver whose slices must be read again. It is empty if no slices must be read again.
+	// driver is the driver whose slices must be read. It is empty if reading slices can't help.
 	driver   string
 	inTheWay []holder
 }
 
-// holder is a claim that has a device or a part of it. If stored is false, it may get the device at any moment.
+// holder is a claim that has a device or a part of it. If stored is false, an admitted write may give it the device at any
+// moment.
 type holder struct {
 	Claim
 	stored bool
 }
 
-// try admits the write unless the data seen so far conflicts with it.
+// try admits the write, or returns an obstacle if the write conflicts with the data that the guard has.
 func (j *judgement) try() *obstacle {
 	g, w := j.guard, j.write
 	g.mu.Lock()
@@ -102,7 +103,7 @@ func (j *judgement) try() *obstacle {
 	e := g.account.entries[w.UID]
 	switch {
 	case w.DryRun || e != nil && isNewer(e.version, w.Replaces):
-		// The write won't be stored. If it is not a dry run, there is a newer version of the claim.
+		// Don't record the write, because it won't be stored: it is a dry run, or there is a newer version of the claim.
 		return nil
 	case g.account.admitted >= g.maxAdmitted:
 		return &obstacle{refusal: Refusal{Reason: Overloaded, Message: fmt.Sprintf("%d admitted allocations are not stored yet; try again later", g.account.admitted)}}
@@ -126,7 +127,7 @@ func (j *judgement) tryPool(id poolID) *obstacle {
 		}
 	}
 	if !j.published[id.driver] && slices.ContainsFunc(devices, func(device string) bool { return !pool.Has(device) }) {
-		// The device may be in a slice newer than those seen.
+		// A slice that the guard has not seen yet may contain the device.
 		if len(j.published) == maxReads {
 			return &obstacle{refusal: Refusal{Reason: Invalid, Message: fmt.Sprintf("the allocation has devices of more than %d drivers that are not published", maxReads)}}
 		}
@@ -162,7 +163,7 @@ func poolsOf(all results) []poolID {
 	return pools
 }
 
-// inTheWay returns the claims that may have one of the devices or a part of it, sorted by name. It omits the claim except.
+// inTheWay returns the claims that may have one of the devices or a part of it, sorted by name, without the claim except.
 func (a *account) inTheWay(except types.UID, devices []structured.DeviceID) []holder {
 	found := map[types.UID]holder{}
 	for _, device := range devices {
@@ -178,7 +179,7 @@ func (a *account) inTheWay(except types.UID, devices []structured.DeviceID) []ho
 	return sorted(found)
 }
 
-// lookAgain reads the claims and slices that caused the obstacle. It reports whether trying again may succeed.
+// lookAgain reads the claims and slices that caused the obstacle. It reports whether the caller should try the write again.
 func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err error) {
 	if o.driver != "" && !j.published[o.driver] {
 		published, err := j.guard.live.Slices(ctx, o.driver)
@@ -205,7 +206,7 @@ func (j *judgement) lookAgain(ctx context.Context, o *obstacle) (again bool, err
 	return again, nil
 }
 
-// publish replaces the driver's pools by pools made of slices that were just read. Only pools in the write are replaced.
+// publish builds the driver's pools from slices that were just read, and stores the pools that the write uses in live.
 func (j *judgement) publish(driver string, published []*resourceapi.ResourceSlice) {
 	for _, id := range poolsOf(j.write.Results) {
 		if id.driver == driver {

@@ -23,14 +23,14 @@ import (
 
 const (
 	driver = "gpu.example.com"
-	// requestTime is the maximal time between the admission of a write and its storing by the API server.
+	// requestTime is the maximum time from the admission of a write until the API server has stored it.
 	requestTime = 34 * time.Second
 	memory      = "memory"
 	perDevice   = 10
 	perChip     = 4
 )
 
-// parts maps the devices of the pool "parts" to the memory of the chip that they take.
+// parts maps each device of the pool "parts" to the amount of the chip's memory that the device takes.
 var parts = map[string]int64{"whole": 4, "half-0": 2, "half-1": 2, "quarter-0": 1, "quarter-1": 1}
 
 func slice(pool, name string, count int64, edit func(*resourceapi.ResourceSliceSpec)) *resourceapi.ResourceSlice {
@@ -41,7 +41,8 @@ func slice(pool, name string, count int64, edit func(*resourceapi.ResourceSliceS
 	return s
 }
 
-// published returns three pools: whole devices, shared devices with memory, and the partitions of a chip.
+// published returns three pools: one with whole devices, one with shared devices that have memory, and one with partitions of a
+// chip.
 func published() []*resourceapi.ResourceSlice {
 	return []*resourceapi.ResourceSlice{
 		slice("plain", "1", 1, func(s *resourceapi.ResourceSliceSpec) {
@@ -95,7 +96,7 @@ func names(all results) string {
 	return strings.Join(parts, ", ")
 }
 
-// overlap returns the first conflict in the results, or "". It does not use the allocator.
+// overlap returns the first conflict in the results, or "". To be independent, it does not use the allocator.
 func overlap(all results) string {
 	whole, shares, consumed, chip := map[string]int{}, map[string]int{}, map[string]int64{}, int64(0)
 	for _, r := range all {
@@ -129,17 +130,17 @@ func overlap(all results) string {
 	return ""
 }
 
-// world is a model of an API server and its Guard.
+// world is a model of an API server with claims and a Guard.
 type world struct {
 	now     time.Time
 	version int
 	claims  map[types.UID]*resourceapi.ResourceClaim
-	// events are all versions in order. heard is the number of events that the Guard has received.
+	// events has all versions of claims in order. heard is the number of events that the Guard has received.
 	events []event
 	heard  int
-	// writes are admitted writes that are neither stored nor abandoned yet.
+	// writes has the admitted writes that the API server has neither stored nor given up yet.
 	writes []write
-	// unreachable is true if reads fail.
+	// unreachable means that reads from the API server fail.
 	unreachable bool
 	made        int
 	guard       *Guard
@@ -152,17 +153,17 @@ func (w *world) note(format string, args ...any) {
 	w.history = append(w.history, fmt.Sprintf(format, args...))
 }
 
-// faults are planted faults of the Guard.
+// faults are mistakes that a test builds into the Guard.
 type faults struct {
-	// unrecorded means that the Guard does not record admitted writes.
+	// unrecorded means that the Guard does not record the writes that it admits.
 	unrecorded bool
-	// hasty means that a new Guard judges before earlier admitted writes are settled.
+	// hasty means that a new Guard judges before the writes that its predecessor admitted are settled.
 	hasty bool
-	// impatient means that the Guard's grace is shorter than requests take.
+	// impatient means that the Guard's Grace is shorter than requests may take.
 	impatient bool
 }
 
-// event is a version of a claim. gone is true if the claim was deleted.
+// event is a new version of a claim. gone means that the claim was deleted.
 type event struct {
 	claim *resourceapi.ResourceClaim
 	gone  bool
@@ -205,7 +206,7 @@ func (w *world) Slices(context.Context, string) ([]*resourceapi.ResourceSlice, e
 	return published(), nil
 }
 
-// put stores a new version of a claim. change modifies a copy.
+// put stores a new version of a claim. change modifies a copy of the previous version.
 func (w *world) put(uid types.UID, change func(*resourceapi.ResourceClaim)) {
 	w.version++
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: string(uid), UID: uid}}
@@ -226,7 +227,7 @@ func (w *world) delete(uid types.UID) {
 	delete(w.claims, uid)
 }
 
-// store lets the API server complete an admitted write.
+// store lets the API server store the nth pending write, if the claim still has the version that the write replaces.
 func (w *world) store(n int) {
 	one := w.writes[n]
 	w.note("%s is to be stored with %s in place of version %s", one.uid, names(one.results), one.replaces)
@@ -238,7 +239,7 @@ func (w *world) store(n int) {
 	}
 }
 
-// allocated returns the devices of all claims.
+// allocated returns the devices in all stored claims.
 func (w *world) allocated() results {
 	var all results
 	for _, claim := range w.claims {
@@ -249,7 +250,7 @@ func (w *world) allocated() results {
 	return all
 }
 
-// hear passes the next n events to the Guard.
+// hear passes the next n events to the Guard, as a watch does.
 func (w *world) hear(n int) {
 	for _, e := range w.events[w.heard:min(w.heard+n, len(w.events))] {
 		w.heard++
@@ -262,7 +263,7 @@ func (w *world) hear(n int) {
 	}
 }
 
-// list passes the claims to the Guard as they were after event number at. A stale cache may list such old claims.
+// list passes the claims as they were after event number at to the Guard. A stale cache may return such an old list.
 func (w *world) list(at int) {
 	claims, version := map[types.UID]*resourceapi.ResourceClaim{}, "0"
 	for i, e := range w.events[:at] {
@@ -276,14 +277,14 @@ func (w *world) list(at int) {
 	w.note("the guard lists version %s", version)
 }
 
-// pass lets time pass. The API server abandons writes that take too long.
+// pass advances the clock. The API server gives up writes that take too long.
 func (w *world) pass(d time.Duration) {
 	w.now = w.now.Add(d)
 	w.note("%s pass", d)
 	w.writes = slices.DeleteFunc(w.writes, func(one write) bool { return w.now.Sub(one.at) > requestTime })
 }
 
-// takeOver replaces the Guard.
+// takeOver replaces the Guard by a new one, as after an election.
 func (w *world) takeOver() {
 	if !w.faults.hasty {
 		w.pass(requestTime + time.Second)
@@ -305,7 +306,7 @@ func (w *world) ask(ctx context.Context, uid types.UID, replaces string, devices
 	return refusal
 }
 
-// settle ends all delays.
+// settle ends all delays: it stores the pending writes, passes all events to the Guard, and lets the Guard settle.
 func (w *world) settle(ctx context.Context) error {
 	w.unreachable = false
 	for len(w.writes) > 0 {
@@ -317,7 +318,7 @@ func (w *world) settle(ctx context.Context) error {
 	return w.guard.Settle(ctx, 1000)
 }
 
-// drawResults draws devices for a claim, free or not.
+// drawResults draws devices for a claim. They may be free or not.
 func (w *world) drawResults(t *rapid.T) results {
 	var drawn results
 	for range rapid.IntRange(1, 2).Draw(t, "devices") {

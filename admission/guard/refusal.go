@@ -13,15 +13,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Reason is the reason of a refusal, in one word.
+// Reason is the reason of a refusal, as one word for metrics.
 type Reason string
 
 const (
-	// Overlaps means that other claims have the devices, or leave too little of them.
+	// Overlaps means that other claims have the devices, or too much of their capacity.
 	Overlaps Reason = "overlap"
-	// Unconfirmed means that the devices seem to overlap, but the API server could not be asked for the current state.
+	// Unconfirmed means that the devices seem to overlap, but the API server could not be read to confirm it.
 	Unconfirmed Reason = "unconfirmed"
-	// Overloaded means that too many writes are not settled.
+	// Overloaded means that too many admitted writes are not settled.
 	Overloaded Reason = "overload"
 	// Invalid means that the write is not a valid allocation.
 	Invalid Reason = "invalid"
@@ -30,10 +30,10 @@ const (
 // Refusal explains why a write is not admitted.
 type Refusal struct {
 	Reason Reason
-	// Message is for the author of the write, who may show it to users in the namespace of the claim. It names claims of that
-	// namespace. For claims of other namespaces it contains only the UIDs.
+	// Message is for the author of the write, who may show it to users in the claim's namespace. It has the names of claims in
+	// this namespace. For claims in other namespaces it has only UIDs.
 	Message string
-	// InTheWay are the conflicting claims of all namespaces. Only administrators may see them.
+	// InTheWay has the conflicting claims of all namespaces. Only administrators may see these claims.
 	InTheWay []Claim
 }
 
@@ -51,10 +51,10 @@ func (o *obstacle) unconfirmed(err error) *Refusal {
 	}
 }
 
-// maxNamedClaims is the maximum number of claims in a message.
+// maxNamedClaims is the maximum number of claims that a message lists.
 const maxNamedClaims = 3
 
-// conflictingClaims lists the conflicting claims in a message to users of the namespace. It hides names from other namespaces.
+// conflictingClaims lists the conflicting claims for a message to users of a namespace. It hides names of other namespaces.
 func conflictingClaims(inTheWay []holder, namespace string) string {
 	if len(inTheWay) == 0 {
 		return ""

@@ -14,13 +14,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// relevant returns the part of a PodGroup that is checked.
+// relevant returns the part of a PodGroup whose changes make the webhook check an update.
 func relevant(group *schedulingapi.PodGroup) any {
 	return []any{group.Annotations[v1alpha1.NodeSetAnnotation], group.Spec.SchedulingConstraints}
 }
 
-// group checks a PodGroup with the constraints of the cached classes. If the result is an error or undecided, group reads
-// classes, templates and claims from the API server and checks again.
+// group checks a PodGroup, first with the constraints of the classes in the cache. If the verdict has errors or is undecided,
+// it checks again with the classes, templates and claims in the API server.
 func (r Readers) group(ctx context.Context, checker *admission.Checker, group *schedulingapi.PodGroup) (admission.Verdict, error) {
 	var defined []v1alpha1.NodeSetConstraint
 	if _, refers := v1alpha1.NodeSetReference(group); refers {
@@ -33,7 +33,7 @@ func (r Readers) group(ctx context.Context, checker *admission.Checker, group *s
 	return checker.PodGroup(ctx, group, append(nodeSetsOfClasses(ctx, r.Live), nodeSetsOfClaims(ctx, r.Live, namespaceOf(ctx, group))...))
 }
 
-// nodeSetsOfClasses returns the valid constraints of the classes, or nil if the classes can't be listed.
+// nodeSetsOfClasses returns the valid node set constraints of all classes, or nil if the classes can't be listed.
 func nodeSetsOfClasses(ctx context.Context, from client.Reader) []v1alpha1.NodeSetConstraint {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -49,7 +49,8 @@ func nodeSetsOfClasses(ctx context.Context, from client.Reader) []v1alpha1.NodeS
 	return result
 }
 
-// nodeSetsOfClaims returns the valid constraints of the templates and claims of a namespace. It omits lists that fail.
+// nodeSetsOfClaims returns the valid node set constraints of the templates and claims in a namespace. If one of the two lists
+// fails, it returns the constraints of the other list.
 func nodeSetsOfClaims(ctx context.Context, from client.Reader, namespace string) []v1alpha1.NodeSetConstraint {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

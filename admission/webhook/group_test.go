@@ -31,7 +31,7 @@ func groupOf(name, expression string) *schedulingapi.PodGroup {
 	return group
 }
 
-// listing returns a reader that lists the given objects.
+// listing returns a reader whose lists contain the given objects.
 func listing(t *testing.T, class *resourceapi.DeviceClass, template *resourceapi.ResourceClaimTemplate, claim *resourceapi.ResourceClaim) *reader {
 	return &reader{t: t, list: func(into client.ObjectList) {
 		switch into := into.(type) {

@@ -18,7 +18,8 @@ import (
 )
 
 const (
-	// listTimeout is the maximum time for listing classes, and for listing claims and templates, before an answer.
+	// listTimeout is the maximum time for listing classes, and again for listing claims and templates, while the API server
+	// waits.
 	listTimeout = 300 * time.Millisecond
 	// maxListed is the maximum number of listed claims, and of listed templates.
 	maxListed = 500
@@ -26,7 +27,7 @@ const (
 	maxNamed = 5
 )
 
-// classValidator also warns if an update removes constraints from a class that are still in use.
+// classValidator is the webhook for classes. It also warns if an update removes a constraint that claims or templates use.
 type classValidator struct {
 	validator[*resourceapi.DeviceClass]
 	live client.Reader
@@ -40,7 +41,7 @@ func (v classValidator) ValidateUpdate(ctx context.Context, old, class *resource
 	return warnings, err
 }
 
-// removedFrom returns the names of the constraints that only the old class defines.
+// removedFrom returns the names of the constraints that the old version of a class defines, but the new version does not.
 func removedFrom(old, class *resourceapi.DeviceClass) []string {
 	before, _ := v1alpha1.ClassDefinitions(old)
 	after, _ := v1alpha1.ClassDefinitions(class)
@@ -53,8 +54,8 @@ func removedFrom(old, class *resourceapi.DeviceClass) []string {
 	return names
 }
 
-// removed returns a warning for each removed constraint that is still in use, with the names of its users. Users that can't be
-// listed are ignored.
+// removed returns a warning for each removed constraint that is in use, with the names of the claims and templates that use it.
+// If listing fails, their warnings are missing.
 func (v classValidator) removed(ctx context.Context, class string, names []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
@@ -92,7 +93,7 @@ func (v classValidator) removed(ctx context.Context, class string, names []strin
 	return result
 }
 
-// listed joins the first names and counts the others.
+// listed joins the first maxNamed names, and adds the number of further names.
 func listed(all []string) string {
 	if len(all) <= maxNamed {
 		return strings.Join(all, ", ")

@@ -40,24 +40,24 @@ const (
 const (
 	// maxErrors is the maximum number of errors in an answer.
 	maxErrors = 20
-	// readTimeout is the maximum wait for the cache, and again for the API server. The API server itself waits for the answer: in
-	// the manifests 5 s for claims and 3 s for pods.
+	// readTimeout is the maximum wait for the cache, and again for the API server. It is shorter than the webhook's timeouts in
+	// the manifests: 5 s for claims and 3 s for pods.
 	readTimeout = 2 * time.Second
-	// maxJudged is the number of objects checked at a time, each for a different tenant. maxWaiting is the maximum number of waiting
-	// objects of one tenant.
+	// maxJudged is the number of objects that are checked at the same time, at most one per tenant. maxWaiting is the maximum
+	// number of waiting objects of one tenant.
 	maxJudged, maxWaiting = 64, 64
 )
 
-// Readers read device classes and the claims of pods.
+// Readers read device classes, and the claims and templates that checks need.
 type Readers struct {
-	// Cached may be slightly stale. Device classes are read from it first.
+	// Cached reads device classes first. It may be slightly stale.
 	Cached client.Reader
-	// Live reads from the API server. It reads device classes again before an object is rejected because of a class. It also reads
-	// the claims and templates of pods, and the claims and templates that refer to a constraint removed from a class.
+	// Live reads from the API server. It reads device classes again before an object is rejected because of a class. It also
+	// reads the claims and templates of pods, and lists the claims and templates that use a removed constraint.
 	Live client.Reader
 }
 
-// Register registers the webhooks at the five paths of a server.
+// Register registers the five webhooks at their paths of a server.
 func Register(server webhook.Server, checker *admission.Checker, readers Readers) error {
 	scheme := runtime.NewScheme()
 	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme), schedulingapi.AddToScheme(scheme)); err != nil {
@@ -98,14 +98,14 @@ func resourceKind(kind string) schema.GroupKind {
 	return schema.GroupKind{Group: resourceapi.GroupName, Kind: kind}
 }
 
-// classGetter reads device classes for one answer, each once, so that constraints and preferences use the same version.
+// classGetter reads each device class once per request, so that all checks of the request use the same version.
 type classGetter struct {
 	ctx    context.Context
 	reader client.Reader
 	byName map[string]classRead
 }
 
-// classRead is a class, or the error of reading it.
+// classRead is the result of reading a class: the class or an error.
 type classRead struct {
 	*resourceapi.DeviceClass
 	err error
@@ -125,8 +125,8 @@ func (g *classGetter) Get(name string) (*resourceapi.DeviceClass, error) {
 	return read.DeviceClass, read.err
 }
 
-// judge checks with the cache first. If the result is an error or undecided, judge checks again with classes from the API server.
-// A class is often created or corrected just before the claim that needs it.
+// judge checks with classes from the cache first. If the verdict has errors or is undecided, judge checks again with classes
+// from the API server. This matters because a class is often created or corrected just before the claim that needs it.
 func (r Readers) judge(ctx context.Context, check func(*classGetter) (admission.Verdict, error)) (admission.Verdict, error) {
 	verdict, asked, err := judgeWith(ctx, r.Cached, check)
 	if err != nil || !asked || len(verdict.Errors) == 0 && !verdict.Undecided {
@@ -144,7 +144,8 @@ func judgeWith(ctx context.Context, reader client.Reader, check func(*classGette
 	return verdict, len(classes.byName) > 0, err
 }
 
-// validator is the webhook for a kind of object. It compares spec to detect whether an update changed the specification.
+// validator is the webhook for one kind of object. The function spec returns the part of an object that is compared to detect
+// whether an update needs a check.
 type validator[T client.Object] struct {
 	kind  schema.GroupKind
 	turns *fairness.Turns
@@ -152,7 +153,7 @@ type validator[T client.Object] struct {
 	check func(context.Context, T) (admission.Verdict, error)
 }
 
-// judge checks an object when it is the tenant's turn. The tenant is the namespace of the object, or the user for a class.
+// judge checks an object when it is the tenant's turn. The tenant is the object's namespace. For a class, it is the user.
 func (v validator[T]) judge(ctx context.Context, object T) (admission.Verdict, error) {
 	tenant := ""
 	if request, err := ctrladmission.RequestFromContext(ctx); err == nil {
@@ -200,7 +201,8 @@ func (validator[T]) ValidateDelete(context.Context, T) (ctrladmission.Warnings, 
 	return nil, nil
 }
 
-// answer returns an error with the reason Invalid, as if the API server's own validation had found the mistakes.
+// answer returns the verdict as warnings and an error. The error has the reason Invalid, as errors of the API server's own
+// validation.
 func (v validator[T]) answer(object T, verdict admission.Verdict) (ctrladmission.Warnings, error) {
 	if len(verdict.Errors) == 0 {
 		return verdict.Warnings, nil
@@ -223,7 +225,8 @@ func (v podValidator) ValidateCreate(ctx context.Context, pod *corev1.Pod) (ctrl
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	namespace := namespaceOf(ctx, pod)
-	// Pods take turns by namespace, so that one namespace can't delay the others. If too many pods wait, there is no warning.
+	// Pods take turns by namespace, so that one namespace can't delay the others. If too many pods of the namespace wait, the
+	// pod gets no warning.
 	end, err := v.turns.Take(ctx, namespace)
 	if err != nil {
 		return nil, nil
@@ -246,7 +249,7 @@ func namespaceOf(ctx context.Context, object client.Object) string {
 	return object.GetNamespace()
 }
 
-// read returns nil if the object can't be read. Then there is no warning.
+// read returns the object with the name, or nil if it can't be read.
 func read[T client.Object](ctx context.Context, from client.Reader, namespace, name string, into T) T {
 	var none T
 	if ctx.Err() != nil || from.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, into) != nil {

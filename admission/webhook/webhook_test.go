@@ -38,16 +38,16 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// reader is an API server, or a cache of it, with these objects.
+// reader reads from memory. Tests use it as an API server and as the cache of an API server.
 type reader struct {
 	client.Reader
 	t       testing.TB
 	classes fakeClasses
 	claims  map[string]*resourceapi.ResourceClaim
 	reads   int
-	// list fills in the objects of a list. If it is nil, List fails.
+	// list fills in the items of a list. If it is nil, List fails.
 	list func(client.ObjectList)
-	// namespaces are the namespaces whose objects were listed.
+	// namespaces records the namespaces that List was called with.
 	namespaces []string
 }
 
@@ -143,7 +143,7 @@ func rawOf(t require.TestingT, object runtime.Object) runtime.RawExtension {
 func TestAnswers(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
-	// With one device and a preference in the claim itself, classes are not read.
+	// With a single device and an own preference, the claim can be checked without reading classes.
 	wrong, right := claimOf(t, asking(1, defined("a", "1"), preferred("p", "1"))), claimOf(t, asking(1, defined("a", "devices.size() > 0"), preferred("p", "1")))
 	answer := ask(t, server, ClaimPath, reviewOf(t, wrong, nil))
 	require.False(t, answer.Allowed)
@@ -172,7 +172,7 @@ func TestAnswers(t *testing.T) {
 	require.Zero(t, empty.reads, "all is in the objects")
 }
 
-// TestWhoIsAskedForClasses tests that classes are read from the cache first, and from the API server before a rejection.
+// TestWhoIsAskedForClasses tests that classes are read from the cache first, and again from the API server before a rejection.
 func TestWhoIsAskedForClasses(t *testing.T) {
 	good := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "devices.size() > 0")+"]")}
 	bad := fakeClasses{"mla": classOf(t, "mla", "config: ["+defined("a", "1")+"]")}
@@ -200,7 +200,8 @@ func TestWhoIsAskedForClasses(t *testing.T) {
 	}
 }
 
-// TestRemovedConstraints tests that a class may drop a constraint, with a warning that names the users of the constraint.
+// TestRemovedConstraints tests that an update of a class may remove a constraint, and that a warning names the constraint's
+// users.
 func TestRemovedConstraints(t *testing.T) {
 	more := ""
 	live := &reader{t: t, list: func(into client.ObjectList) {
@@ -245,7 +246,7 @@ func TestPodsAreAllowed(t *testing.T) {
 	require.Equal(t, 2, live.reads)
 }
 
-// TestPodsTakeTurns tests that a pod is allowed without any reads if its turn does not come.
+// TestPodsTakeTurns tests that a pod is allowed without reading claims if too many pods of its namespace wait.
 func TestPodsTakeTurns(t *testing.T) {
 	live := &reader{t: t, claims: map[string]*resourceapi.ResourceClaim{"constrained": claimOf(t, asking(4))}}
 	v := podValidator{newChecker(t), live, fairness.NewTurns(1, 1)}
@@ -283,7 +284,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	require.EqualValues(t, http.StatusRequestEntityTooLarge, answer.Result.Code)
 }
 
-// TestMalformedReviews tests that every request gets an answer, and that malformed objects are rejected.
+// TestMalformedReviews tests that every request gets a response, and that malformed objects are rejected.
 func TestMalformedReviews(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
@@ -301,8 +302,8 @@ func TestMalformedReviews(t *testing.T) {
 	})
 }
 
-// TestObjectsTakeTurns tests that objects of one namespace are checked one after the other, beside objects of other namespaces.
-// If too many objects of one namespace wait, further ones are rejected.
+// TestObjectsTakeTurns tests that objects of one namespace are checked one after the other, at the same time as objects of
+// other namespaces. If too many objects of one namespace wait, further objects of this namespace are rejected.
 func TestObjectsTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun, goOn := make(chan string, 10), make(chan struct{})

@@ -30,13 +30,13 @@ func TestSameAsBruteForce(t *testing.T) {
 		want := sameAsBruteForce(t, c)
 		coverage.add(t.Name(), c, want)
 		requireSameWithReasons(t, c, want)
-		// Without CEL constraints a reference to one is an attribute that no device has.
+		// Without CEL constraints, a reference to one is a matchAttribute with an attribute that no device has.
 		sameAsUpstream(t, c, allocator.WithoutCELConstraints())
 	})
 	coverage.requireTraits(t, "derived attributes", "compatibility groups", "request policies", "valid values", "steps", "maximum", "alternative over the limit", string(fatal))
 }
 
-// TestBruteForceSameAsUpstream compares the brute force search with upstream's allocators, without CEL constraints.
+// TestBruteForceSameAsUpstream compares the brute force search with upstream's allocators, for claims without CEL constraints.
 func TestBruteForceSameAsUpstream(t *testing.T) {
 	t.Parallel()
 	cases.CheckN(t, some(), func(t *rapid.T) {
@@ -50,8 +50,9 @@ func TestBruteForceSameAsUpstream(t *testing.T) {
 	})
 }
 
-// TestEvaluationFails checks expressions that fail for some sets: the allocator must return the same answer as a search that
-// skips nothing, or fail as well. The search also evaluates sets that leave the other claims unsatisfied.
+// TestEvaluationFails checks expressions that fail for some sets. The allocator and the brute force search must return the same
+// solution or both fail. The brute force search evaluates each set as soon as it is complete, even if later requests can't be
+// met.
 func TestEvaluationFails(t *testing.T) {
 	t.Parallel()
 	for name, profile := range map[string]scenario.Profile{"enough devices": scenario.FailingCEL, "too few devices": scenario.HopelessCEL} {
@@ -116,14 +117,14 @@ func problem(c *scenario.Case) bruteforce.Problem {
 	}
 }
 
-// sameAsBruteForce requires that our allocator is right and returns its outcome.
+// sameAsBruteForce requires that our allocator finds the same devices as the brute force search, and returns our outcome.
 func sameAsBruteForce(t require.TestingT, c *scenario.Case) outcome {
 	got := ours(c)
 	requireSolution(t, c, got, "our allocator")
 	return got
 }
 
-// requireSolution compares an allocator's result with the brute force solution, which contains only the devices.
+// requireSolution compares the devices that an allocator found with the brute force solution.
 func requireSolution(t require.TestingT, c *scenario.Case, got outcome, who string) {
 	want, err := solve(c)
 	requireSame(t, c, want, err, got, who)
@@ -151,7 +152,7 @@ func requireSame(t require.TestingT, c *scenario.Case, want bruteforce.Solution,
 	}
 }
 
-// picks returns the devices of results, or nil without results.
+// picks returns the devices in allocation results, or nil if there are no results.
 func picks(results []resourceapi.AllocationResult) [][]bruteforce.Pick {
 	if results == nil {
 		return nil

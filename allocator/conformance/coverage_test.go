@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	// sampling limits the cases whose traits are examined: one of this many cases. Examining a case is slower than comparing
-	// its answers.
+	// sampling is the distance between cases whose traits are examined: one case of this many. Examining a case takes longer
+	// than comparing its outcomes.
 	sampling = 10
-	// minimalCases is the number of cases that suffices to judge their coverage.
+	// minimalCases is the number of cases below which coverage is not checked, because the counts would depend on chance.
 	minimalCases = 1_500
 )
 
@@ -38,11 +38,11 @@ type tally struct {
 	traits   map[string]*coverage
 }
 
-// counts counts cases by outcome.
+// counts maps the kind of an outcome to a number of cases.
 type counts map[kind]int
 
-// coverage counts the cases with a property (present), and the cases whose outcome changes if the property is removed
-// (mattered). Both are counted by the outcome of the original case.
+// coverage counts the cases with a property (present). It also counts those whose outcome changes if the property is removed
+// (mattered). Both are counted by the kind of the original outcome.
 type coverage struct {
 	present, mattered counts
 }
@@ -58,8 +58,8 @@ func newTally(allocate func(*scenario.Case) outcome) *tally {
 	return t
 }
 
-// add counts a case of the named test. Sampling depends only on that test's cases, so that parallel tests are judged by the same
-// cases in each run.
+// add counts a case of the named test. It samples every tenth case of each test separately, so that parallel tests are judged
+// by the same cases in each run.
 func (t *tally) add(test string, c *scenario.Case, o outcome) {
 	t.mutex.Lock()
 	t.outcomes[o.kind]++
@@ -92,7 +92,7 @@ func (t *tally) compare(with *coverage, without *scenario.Case, o outcome) {
 	}
 }
 
-// requireGates logs and judges how often each feature mattered.
+// requireGates logs in how many cases each feature mattered, and fails the test if there are too few such cases.
 func (t *tally) requireGates(tb testing.TB) {
 	tb.Logf("%d cases, and those in which a feature mattered: on instead of off, or the reverse, the outcome is another\n%s", t.cases, t.gateTable())
 	if t.cases < minimalCases {
@@ -105,8 +105,7 @@ func (t *tally) requireGates(tb testing.TB) {
 	}
 }
 
-// requireTraits logs the counts, and fails the test if they show that the generator has degenerated. The traits and outcomes in
-// except need not occur.
+// requireTraits logs the counts, and fails the test if too few cases have a trait or an outcome that is not in except.
 func (t *tally) requireTraits(tb testing.TB, except ...string) {
 	tb.Logf("one in %d of the cases, and those in which a trait mattered: without it the outcome is another\n%s", sampling, t.traitTable())
 	if t.cases < minimalCases {
@@ -120,7 +119,7 @@ func (t *tally) requireTraits(tb testing.TB, except ...string) {
 		}
 		require.Greater(tb, t.outcomes[k], t.cases/200, "cases with outcome %s", k)
 	}
-	// In the nightly run, the counts of the rarest traits depend on chance.
+	// In the nightly run, the seed changes and the counts of the rarest traits depend on chance.
 	enough := cases.Of(max(1, t.cases/sampling/500), 1)
 	for _, trait := range scenario.Traits {
 		if slices.Contains(except, trait.Name) {

@@ -18,15 +18,15 @@ import (
 	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
-// docs/differences.md lists upstream's bugs that our allocator fixes. Random cases meet some of them. The function translated
-// adapts upstream's errors. For all other differences requireListed removes the cause from the case and then requires equal
-// answers. So a case can't have an unlisted difference.
+// docs/differences.md lists upstream's bugs that our allocator fixes, and random cases meet some of them. The function
+// translated changes errors of upstream into the errors that ours returns. For all other listed differences, requireListed
+// removes the cause from the case and then requires equal outcomes. So each difference must be listed.
 
 var overLimit = regexp.MustCompile(`: adding \d+ devices exceeds the claim limit of \d+, `)
 
 var aboutNode = regexp.MustCompile(`asks for all devices, but resource pool \S+ is currently |unsupported ResourceSlice.NodeSelector with \d+ terms`)
 
-// translated returns upstream's outcome with our errors: errors about a node's slices only exclude the node.
+// translated returns upstream's outcome with our errors: an error about the slices of a node excludes only that node.
 func translated(c *scenario.Case, o outcome) outcome {
 	if o.kind == fatal && overLimit.MatchString(o.err.Error()) && !slices.ContainsFunc(c.Claims, allocator.AsksForTooMany) {
 		return outcome{kind: none}
@@ -37,13 +37,13 @@ func translated(c *scenario.Case, o outcome) outcome {
 	return o
 }
 
-// requireListed requires that answers differ only in listed ways.
+// requireListed requires that two different outcomes of a case become equal after the causes of listed differences are removed.
 func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, options ...allocator.Option) {
 	without := c.Clone()
 	stripped := stripListed(without)
 	if theirs := upstream(experimental, c); got.kind == fatal && theirs.kind == fatal && overLimit.MatchString(theirs.err.Error()) {
-		// If a request for all devices gets too many, upstream ends the search with an error. Ours only excludes the node, so it
-		// continues and finds the mistake in a later claim. Without such requests both must find that mistake.
+		// If a request for all devices gets too many, upstream ends the search with an error. Our allocator only excludes the node.
+		// So it continues and finds the mistake in a later claim. Without such requests both allocators must find that mistake.
 		stripped = trait("all devices")(without) || stripped
 	}
 	if !stripRefusals(without, want) && !stripped {
@@ -54,14 +54,14 @@ func requireListed(t require.TestingT, c *scenario.Case, want, got outcome, opti
 		"experimental is right, ours is not, in a case without what is listed")
 }
 
-// stripListed removes the causes of listed differences, and reports whether there were any.
+// stripListed removes the causes of listed differences from the case, and reports whether there were any.
 func stripListed(c *scenario.Case) bool {
 	changed := false
 	if strip := trait("shared counters"); strip(c.Clone()) {
 		changed = trait("admin access")(c)
 	}
-	// Answers may differ about devices that have left the pool as this node sees it. A node may see an older generation than other
-	// nodes, may skip slices that need a disabled feature, and may see only part of too many slices.
+	// Outcomes may differ if devices in use are not part of the pool that this node sees. A node may see an older generation
+	// than other nodes, may skip slices that need a disabled feature, and may see only some of too many slices.
 	type generations = map[int64]bool
 	of, has, shared := map[scenario.Device]generations{}, map[scenario.Device]generations{}, map[scenario.Device]bool{}
 	add := func(to map[scenario.Device]generations, is scenario.Device, generation int64) {
@@ -102,8 +102,8 @@ func stripListed(c *scenario.Case) bool {
 	return changed || len(c.Allocated)+len(c.Shares) < before
 }
 
-// stripRefusals removes the constraints that ended upstream's search: one of them refuses a device of a request for all devices.
-// Our search continues.
+// stripRefusals removes the constraints that ended upstream's search with an error: one of them refuses a device of a request
+// for all devices. Our search continues in this case.
 func stripRefusals(c *scenario.Case, theirs outcome) bool {
 	if theirs.kind != fatal || !strings.Contains(theirs.err.Error(), "because a claim constraint would not be satisfied") {
 		return false

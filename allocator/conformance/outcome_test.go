@@ -37,7 +37,7 @@ const (
 
 var kinds = []kind{found, none, onNode, fatal}
 
-// An outcome is the result of an allocator.
+// An outcome is the result or error of an allocator, with its kind.
 type outcome struct {
 	kind    kind
 	results []resourceapi.AllocationResult
@@ -48,15 +48,15 @@ func (o outcome) String() string {
 	return fmt.Sprintf("%s, %d results, error: %v", o.kind, len(o.results), o.err)
 }
 
-// equal ignores the text of errors, which is written for people.
+// equal reports whether two outcomes have the same kind and results. It ignores the texts of errors.
 func (o outcome) equal(other outcome) bool {
 	return o.kind == other.kind && (reflect.DeepEqual(o.results, other.results) || cmp.Equal(o.results, other.results, byFormat))
 }
 
-// byFormat compares quantities including their format.
+// byFormat reports quantities as equal if their value and their format are equal.
 var byFormat = cmp.Comparer(func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 && a.Format == b.Format })
 
-// requireEqual compares outcomes and reports a readable difference.
+// requireEqual requires that outcomes are equal. Its failure message shows the difference.
 func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who string) {
 	if want.equal(got) {
 		return
@@ -65,7 +65,7 @@ func requireEqual(t require.TestingT, c *scenario.Case, want, got outcome, who s
 		who, want, got, cmp.Diff(want.results, got.results, byFormat), c)
 }
 
-// classify returns the outcome of a result, and checks invariants of every allocator.
+// classify returns the outcome for an allocator's results and error. It checks properties that every outcome must have.
 func classify(c *scenario.Case, results []resourceapi.AllocationResult, err error) outcome {
 	o := outcome{results: results, err: err}
 	switch {
@@ -87,8 +87,8 @@ func classify(c *scenario.Case, results []resourceapi.AllocationResult, err erro
 	return o
 }
 
-// anonymize replaces the random share IDs by a fixed one, and makes quantities cache their texts. It fails if the IDs are not
-// unique.
+// anonymize replaces all share IDs by the same ID, because they are random, and makes quantities cache their texts. It returns
+// an error if the share IDs were not unique.
 func anonymize(results []resourceapi.AllocationResult) error {
 	seen := make(map[types.UID]bool)
 	for i := range results {
@@ -108,7 +108,7 @@ func anonymize(results []resourceapi.AllocationResult) error {
 	return nil
 }
 
-// written makes all quantities cache their texts, so that equal ones are equal in memory.
+// written makes all quantities cache their texts, so that reflect.DeepEqual compares equal quantities as equal.
 func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
 	for name, amount := range consumed {
 		_ = amount.String()
@@ -118,8 +118,8 @@ func written(consumed map[resourceapi.QualifiedName]resource.Quantity) {
 
 var someShare types.UID = "share"
 
-// selectorCaches cache compiled selectors by the features that affect them. They are large, because otherwise the tests would
-// mostly compile.
+// selectorCaches maps the features that affect selectors to a cache of compiled selectors. The caches are large, because
+// otherwise the tests would spend most of their time compiling.
 var selectorCaches = func() map[dracel.Features]*dracel.Cache {
 	caches := make(map[dracel.Features]*dracel.Cache)
 	for _, consumable := range []bool{false, true} {
@@ -148,11 +148,11 @@ func ours(c *scenario.Case, options ...allocator.Option) outcome {
 	return result
 }
 
-// preparers are the preparers of the environment, by the features that affect selectors.
+// preparers maps the features that affect selectors to the preparer of the environment.
 var preparers sync.Map // dracel.Features -> *allocator.Preparer
 
-// oursPrepared runs the allocator on claims that were prepared before, as a scheduler does. ok is false if the scheduler would
-// have refused a selector.
+// oursPrepared runs our allocator on claims that were prepared before, as a scheduler does. ok is false if preparing the claims
+// failed because of a selector.
 func oursPrepared(c *scenario.Case) (result outcome, ok bool) {
 	environment, err := environment()
 	if err != nil {
@@ -190,7 +190,7 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	a, err := allocator.NewAllocator(context.Background(), given.Features, given.state, scenario.ClassLister(given.Classes), given.Slices,
 		selectorCache(c), append([]allocator.Option{
 			allocator.WithEnvironment(environment),
-			// Always analyse the expression, because cases are too small for the default threshold.
+			// Always analyze the expression. The cases are too small for the default threshold.
 		}, options...)...)
 	if err != nil {
 		return outcome{kind: fatal, err: err}, allocator.Stats{}
@@ -203,8 +203,8 @@ func oursWithStats(c *scenario.Case, options ...allocator.Option) (outcome, allo
 	return result, a.Stats()
 }
 
-// variant is an implementation of upstream's allocator. The variant "stable" is omitted: it neither sorts pools and slices nor
-// skips permutations, and no cluster with default features uses it.
+// variant is an implementation of upstream's allocator. The tests leave out the variant "stable". It neither sorts pools and
+// slices nor skips permutations, and no cluster with default features uses it.
 type variant string
 
 const (
@@ -212,16 +212,16 @@ const (
 	experimental variant = "experimental" // with any alpha feature
 )
 
-// variantMutex guards upstream's global selection of the variant.
+// variantMutex guards upstream's global variable for the selected variant.
 var variantMutex sync.Mutex
 
-// upstream runs one of upstream's implementations.
+// upstream runs a variant of upstream's allocator on the case.
 func upstream(v variant, c *scenario.Case) outcome {
 	result, _ := upstreamWithSteps(v, c)
 	return result
 }
 
-// upstreamWithSteps also returns the number of steps of upstream's search.
+// upstreamWithSteps runs a variant of upstream's allocator, and also returns the number of steps of its search.
 func upstreamWithSteps(v variant, c *scenario.Case) (outcome, int64) {
 	a, err := newUpstream(v, c)
 	if err != nil {
@@ -231,7 +231,7 @@ func upstreamWithSteps(v variant, c *scenario.Case) (outcome, int64) {
 	return classify(c, results, err), upstreamSteps(a)
 }
 
-// upstreamSteps reads statistics of an internal type by reflection.
+// upstreamSteps reads the number of steps from a type of upstream that is not exported.
 func upstreamSteps(a structured.Allocator) int64 {
 	stats := reflect.ValueOf(a).MethodByName("GetStats").Call(nil)[0]
 	return stats.FieldByName("NumAllocateOneInvocations").Int()

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestStoredCases replays the cases in testdata: instructive ones, and cases that once failed.
+// TestStoredCases replays the cases in testdata. They are instructive or have failed in the past.
 func TestStoredCases(t *testing.T) {
 	paths, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
 	require.NoError(t, err)
@@ -49,14 +49,14 @@ func hasCELConstraints(c *scenario.Case) bool {
 	return false
 }
 
-// storeFolder is the folder for failing cases, or empty to store none.
+// storeFolder is the folder where tests store failing cases. If it is empty, they store no cases.
 var storeFolder = flag.String("conformance.store", "", "folder to store the reduced case of a failure in, such as testdata")
 
 func TestMain(m *testing.M) {
-	// The tests allocate many short-lived objects: collecting garbage less often saves time and costs little memory.
+	// The tests allocate many short-lived objects. Collecting garbage less often saves time and costs little memory.
 	debug.SetGCPercent(400)
 	os.Exit(m.Run())
 }
 
-// some returns the number of cases of each test. Each variant of upstream's allocator gets two and a half times as many.
+// some returns the number of cases of each test. The comparison with a variant of upstream uses 2.5 times as many.
 func some() int { return cases.Of(3000, 20_000) }

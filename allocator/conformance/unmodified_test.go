@@ -17,13 +17,13 @@ import (
 	"github.com/celset/celset/allocator/conformance/scenario"
 )
 
-// In a scheduler the objects belong to informers and are read concurrently. So the allocator must not even write invisible
-// fields, such as the text that a quantity caches when it is formatted.
+// In a scheduler, informers own the objects and other goroutines read them. So the allocator must not even write fields that
+// comparisons don't show, such as the text that a quantity caches when it is formatted.
 
-// modified is the outcome of an allocator that wrote to its input. It never equals another.
+// modified is the outcome of an allocator that wrote to its input. It never equals another kind.
 const modified kind = "modified"
 
-// given is an allocator's input: its own case, and a copy for comparison.
+// given is an allocator's own copy of a case, with a second copy for comparison.
 type given struct {
 	*scenario.Case
 	state  structured.AllocatedState
@@ -31,7 +31,7 @@ type given struct {
 	used   structured.AllocatedState
 }
 
-// giving copies a case so that no quantity has a cached text, as if all were written in non-canonical form.
+// giving copies a case and removes the cached texts of all its quantities. So all look like quantities in non-canonical form.
 func giving(c *scenario.Case) given {
 	own := given{Case: c.Clone()}
 	own.eachQuantity(forget)
@@ -41,14 +41,14 @@ func giving(c *scenario.Case) given {
 	return own
 }
 
-// eachQuantity visits all quantities in the input.
+// eachQuantity calls visit for each quantity in the input.
 func (g given) eachQuantity(visit func(*resource.Quantity)) {
 	for _, of := range []any{g.Slices, g.Claims, g.Shares, g.state.AggregatedCapacity} {
 		eachQuantity(reflect.ValueOf(of), visit)
 	}
 }
 
-// check returns the modified part of the input, or "".
+// check returns the name of the part of the input that the allocator modified, or "".
 func (g given) check() string {
 	for _, of := range []struct {
 		what        string
@@ -70,13 +70,13 @@ func (g given) check() string {
 
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
-// forget removes the cached text by negating the quantity twice.
+// forget removes the cached text of a quantity. Negating it twice does that.
 func forget(quantity *resource.Quantity) {
 	quantity.Neg()
 	quantity.Neg()
 }
 
-// eachQuantity visits all quantities that a value refers to. The value must be addressable unless it is a pointer, slice or map.
+// eachQuantity calls visit for each quantity in v. v must be addressable unless it is a pointer, slice or map.
 func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 	if v.Type() == quantityType {
 		visit(v.Addr().Interface().(*resource.Quantity))
@@ -110,7 +110,7 @@ func eachQuantity(v reflect.Value, visit func(*resource.Quantity)) {
 	}
 }
 
-// typesWithQuantities caches whether a type contains quantities. Most types in an API object contain none.
+// typesWithQuantities caches which types contain quantities, because most types in an API object contain none.
 var typesWithQuantities sync.Map // reflect.Type -> bool
 
 func hasQuantities(t reflect.Type) bool {
@@ -130,7 +130,7 @@ func hasQuantities(t reflect.Type) bool {
 	return has
 }
 
-// TestLooksAreNoticed checks that formatting any single quantity is noticed.
+// TestLooksAreNoticed checks that the comparison fails if a single quantity was formatted.
 func TestLooksAreNoticed(t *testing.T) {
 	c, err := scenario.Load(filepath.Join("testdata", "range-with-text.yaml"))
 	require.NoError(t, err)

@@ -39,8 +39,8 @@ func TestSameAsUpstream(t *testing.T) {
 	coverage.requireTraits(t, "CEL constraint", "default constraint")
 }
 
-// TestSameAsUpstreamWithBounds tests searches that our allocator cuts short: too few devices, equal requests, constraints.
-// Cutting must not hide an error: a selector may fail for a device in the part that is skipped.
+// TestSameAsUpstreamWithBounds compares searches that our allocator shortens: too few devices, equal requests, constraints. A
+// shorter search must not hide an error of a selector that fails for a device in the skipped part.
 func TestSameAsUpstreamWithBounds(t *testing.T) {
 	t.Parallel()
 	all, shorter := 0, map[kind]int{}
@@ -69,9 +69,9 @@ func TestSameAsUpstreamWithBounds(t *testing.T) {
 	require.Greater(t, shorter[fatal], all/1000, "cases in which a bound cut a search that failed")
 }
 
-// FuzzSameAsUpstream lets the fuzzer look for cases that reach code which random cases don't.
+// FuzzSameAsUpstream lets the fuzzer search for cases that reach code which random cases don't reach.
 func FuzzSameAsUpstream(f *testing.F) {
-	// Drawing a case takes some thousand bytes, and the fuzzer would hardly find so long an input by itself.
+	// Drawing a case takes some thousand bytes. The fuzzer hardly finds such inputs by itself, so start with random inputs.
 	for seed := range byte(8) {
 		input := make([]byte, 16<<10)
 		if _, err := rand.NewChaCha8([32]byte{seed}).Read(input); err != nil {
@@ -84,8 +84,7 @@ func FuzzSameAsUpstream(f *testing.F) {
 	}))
 }
 
-// drawCase draws a case, and stores it on failure if a folder is set. Shrinking ends with the smallest case, which is stored
-// last.
+// drawCase draws a case. If the test fails and a folder is set, it stores the case. The smallest case is stored last.
 func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 	c := scenario.Cases(profile).Draw(t, "case")
 	t.Cleanup(func() {
@@ -99,7 +98,7 @@ func drawCase(t *rapid.T, profile scenario.Profile) *scenario.Case {
 	return c
 }
 
-// sameAsUpstream compares our allocator with upstream's in all modes, and returns the outcome.
+// sameAsUpstream compares our allocator with the variants of upstream's, with and without reasons. It returns our outcome.
 func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.Option) outcome {
 	before := c.Clone()
 	want, got := translated(c, upstream(experimental, c)), ours(c, options...)
@@ -114,8 +113,8 @@ func sameAsUpstream(t require.TestingT, c *scenario.Case, options ...allocator.O
 	return got
 }
 
-// incubatingComparable reports whether that variant supports the whole case. It ignores skipNodeOperations of slices and
-// allocates their devices; the experimental variant does not while the feature is off. See docs/differences.md.
+// incubatingComparable reports whether the incubating variant supports the whole case. It ignores skipNodeOperations of slices,
+// but the experimental variant does not while the feature is off. See docs/differences.md.
 func incubatingComparable(c *scenario.Case) bool {
 	for _, slice := range c.Slices {
 		if len(slice.Spec.SkipNodeOperations) > 0 {
@@ -126,7 +125,7 @@ func incubatingComparable(c *scenario.Case) bool {
 	return !f.CompatibilityGroups && !f.DerivedAttributes && !f.ListTypeAttributes && !f.OptionalNodeOperations
 }
 
-// requireSameWithReasons checks that asking for reasons only turns "no answer" into an error for the node.
+// requireSameWithReasons checks that the option WithReasons only turns "does not fit" into an error about the node.
 func requireSameWithReasons(t require.TestingT, c *scenario.Case, want outcome, options ...allocator.Option) {
 	if want.kind == none {
 		want.kind = onNode
@@ -134,18 +133,18 @@ func requireSameWithReasons(t require.TestingT, c *scenario.Case, want outcome, 
 	requireEqual(t, c, want, ours(c, append(options, allocator.WithReasons())...), "ours gives another answer when asked for reasons")
 }
 
-// requireUnmodified checks that upstream does not modify its input, which the next allocator reads.
+// requireUnmodified checks that upstream did not modify its input, because the next allocator reads the same input.
 func requireUnmodified(t require.TestingT, before, after *scenario.Case) {
 	if !equality.Semantic.DeepEqual(before, after) {
 		require.Failf(t, "input modified", "by upstream's allocator (-before +after):\n%s", cmp.Diff(before, after))
 	}
 }
 
-// panicked is the outcome of upstream's allocators for some input that the API forbids.
+// panicked is the outcome if upstream's allocator panics, which some input does that the API forbids.
 const panicked kind = "panic"
 
-// TestDifferences pins the differences in docs/differences.md between our allocator and upstream's, so that an upgrade shows when
-// they disappear.
+// TestDifferences checks the differences in docs/differences.md between our allocator and upstream's. It fails if an upgrade of
+// upstream removes one of them.
 func TestDifferences(t *testing.T) {
 	documentation, err := os.ReadFile(filepath.Join("..", "..", "docs", "differences.md"))
 	require.NoError(t, err)
@@ -196,7 +195,7 @@ func orPanic(v variant, c *scenario.Case) (result kind) {
 	return upstream(v, c).kind
 }
 
-// TestDifferenceCancellation checks cancellation: upstream's error only wraps the cause.
+// TestDifferenceCancellation checks the error after a cancellation. Only our error wraps context.Canceled.
 func TestDifferenceCancellation(t *testing.T) {
 	c, err := scenario.Load(filepath.Join("testdata", "identical-devices.yaml"))
 	require.NoError(t, err)

@@ -11,54 +11,53 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Explanation is the answer for the claims on one node. The plugin writes it into conditions and events, and kubectl celset
-// prints it and returns it as data.
+// Explanation describes whether the claims fit on one node and, if not, the obstacles. The plugin writes it into conditions and
+// events. kubectl celset prints it and returns it as data.
 type Explanation struct {
 	Node string `json:"name"`
 	Fits bool   `json:"fits"`
-	// Reason says why the claims don't fit, in the scheduler's words.
+	// Reason is the reason why the claims don't fit, in the words of the scheduler.
 	Reason string `json:"reason,omitempty"`
-	// Failed is true if a CEL constraint failed on devices of the node, or if the devices of the node can't be determined. Reason
-	// has the details, and only Requests is set in Why.
+	// Failed is true if a CEL constraint failed on devices of the node, or if the devices of the node can't be determined. Then
+	// Reason contains the details, and Requests is the only field of Why that is set.
 	Failed bool `json:"failed,omitempty"`
-	// Claims have the devices that they would get.
+	// Claims lists the claims with the devices that they would get.
 	Claims []Claim `json:"claims,omitempty"`
-	// Outcome rates the devices by Preferences. It is empty if no preference covers them.
+	// Outcome is the quality of the devices by their preferences. It is empty if no preference covers them.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
-	// Preferences have the values of the devices, the most important preference first.
+	// Preferences lists the values of the preferences for the devices, the most important preference first.
 	Preferences []ClaimValue `json:"preferences,omitempty"`
 	Why         `json:"why,omitzero"`
 	Effort
 }
 
-// Why lists the obstacles for claims on a node.
+// Why lists the obstacles that keep claims from being allocated on a node.
 type Why struct {
-	// Requests has the requests of all claims in order. Each alternative has its own entry.
+	// Requests lists the requests of all claims in order. Each alternative has an entry of its own.
 	Requests []Request `json:"requests,omitempty"`
-	// Unmet is the first condition that leaves no set. It is nil if the claims fit, or do not fit even without any condition.
+	// Unmet is the first condition that no set of free devices satisfies. It is nil if the claims fit, or never fit.
 	Unmet *Condition `json:"unmet,omitempty"`
-	// Causes prevent devices from being allocated. If removing one cause is enough for the claims to fit, each such cause is listed.
-	// Otherwise all listed causes must be removed.
+	// Causes lists obstacles other than conditions and claims. If the claims fit after removing a single cause, Causes lists
+	// each such cause. Otherwise all listed causes must be removed together.
 	Causes []Cause `json:"causes,omitempty"`
 	// Never is true if the claims would not fit even if all devices of the node were free, and no cause was found.
 	Never bool `json:"never,omitempty"`
-	// InTheWay names allocated claims; some of them must give back devices. OthersInTheWay counts claims that the reader may not
-	// see.
+	// InTheWay lists allocated claims. Some of them must give back devices. OthersInTheWay counts claims that aren't named.
 	InTheWay       []Owner `json:"inTheWay,omitempty"`
 	OthersInTheWay *Others `json:"othersInTheWay,omitempty"`
-	// Unknown is the error that ended the search for obstacles early.
+	// Unknown is the error that ended the search for obstacles before it was complete.
 	Unknown string `json:"unknown,omitempty"`
 }
 
 // Request is a request of one of the claims.
 type Request struct {
-	// Claim is "namespace/name". Name is the name of the request, "request/subrequest" for an alternative.
+	// Claim is "namespace/name". Name is the name of the request, or "request/subrequest" for an alternative.
 	Claim  string `json:"claim"`
 	Name   string `json:"name"`
 	Wanted int    `json:"wanted"`
-	// Matching is the number of devices of the node that pass the selectors. Unusable counts matching devices that can never be
-	// allocated because of a taint or a feature. Free counts matching devices that can be allocated now. Failed is the number of
-	// devices on which a selector fails.
+	// Matching is the number of devices that pass the selectors. Unusable is the number of matching devices that can't be
+	// allocated because of a taint or a feature. Free is the number of matching devices that can be allocated now. Failed is
+	// the number of devices on which a selector fails.
 	Matching int `json:"matching"`
 	Unusable int `json:"unusable,omitempty"`
 	Free     int `json:"free"`
@@ -67,8 +66,7 @@ type Request struct {
 
 func (r Request) hasNone() bool { return r.Matching == 0 }
 
-// Effort counts the work of a search: steps, evaluated sets, sets that were proven right without an evaluation, and devices that
-// the search skipped.
+// Effort is the work of a search: steps, evaluated sets, sets proved without an evaluation, and skipped devices.
 type Effort struct {
 	Steps       int64 `json:"steps"`
 	Evaluations int64 `json:"evaluations"`
@@ -82,14 +80,14 @@ type ClaimValue struct {
 	Value
 }
 
-// Claim is a claim and its devices.
+// Claim is an allocated claim with its devices.
 type Claim struct {
 	// Name is "namespace/name".
 	Name    string   `json:"name"`
 	Devices []Device `json:"devices"`
 }
 
-// Device is a device and the request that it serves.
+// Device is an allocated device with the request that it was allocated for.
 type Device struct {
 	Request     string `json:"request"`
 	Driver      string `json:"driver"`
@@ -99,7 +97,7 @@ type Device struct {
 	Shared      bool   `json:"shared,omitempty"`
 }
 
-// ClaimWith returns a claim with the devices of an allocation.
+// ClaimWith returns the claim with the devices in allocation.
 func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.AllocationResult) Claim {
 	result := Claim{Name: klog.KObj(claim).String(), Devices: []Device{}}
 	for _, r := range allocation.Devices.Results {
@@ -111,7 +109,7 @@ func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.Allocat
 	return result
 }
 
-// take stores the answer of the allocator.
+// take stores the results and details of an Allocate call.
 func (e *Explanation) take(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult, details *allocator.Details) {
 	e.Effort = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}
 	for i := range results {

@@ -19,49 +19,49 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// Kinds of causes.
+// These are the kinds of causes.
 const (
-	// CauseFeature means that devices need a feature gate that is off, or a feature that their node lacks.
+	// CauseFeature means that devices need a feature gate that is off, or a feature that the node lacks.
 	CauseFeature = "Feature"
-	// CausePool means that a pool has no devices because it is incomplete or invalid.
+	// CausePool means that the devices of a pool can't be used because the pool is incomplete or invalid.
 	CausePool = "Pool"
-	// CauseNodeSelector means that a node selector limits devices to other nodes.
+	// CauseNodeSelector means that the node selector of devices does not match the node.
 	CauseNodeSelector = "NodeSelector"
 	// CauseTaint means that devices have taints that the claims don't tolerate.
 	CauseTaint = "Taint"
-	// CauseCapacity means that no device has the requested capacity.
+	// CauseCapacity means that devices lack the requested capacity.
 	CauseCapacity = "Capacity"
-	// CauseCounters means that the counters of a pool are used up.
+	// CauseCounters means that the free amounts of a pool's counters are too small.
 	CauseCounters = "Counters"
 )
 
-// Cause prevents the allocation of devices that pass all selectors and constraints and that no claim has.
+// Cause is an obstacle for devices that pass all selectors and constraints and that no claim has in use.
 type Cause struct {
 	// Kind is one of CauseFeature, CausePool, CauseNodeSelector, CauseTaint, CauseCapacity and CauseCounters.
 	Kind    string `json:"kind"`
 	Message string `json:"message"`
 }
 
-// relaxation removes one kind of cause from a problem.
+// relaxation is one kind of cause, with the function that removes the cause from a problem.
 type relaxation struct {
 	kind string
-	// of returns the problem without the cause, or nil if the problem does not have it.
+	// of returns a copy of the problem without the cause, or nil if the problem does not have the cause.
 	of      func(*Problem, *v1.Node) *Problem
 	message messageFunc
 }
 
-// A messageFunc returns the message for a cause on a node. The results are the allocation without the cause. If the claims don't fit
-// beside the owners, the owners count as having no devices.
+// A messageFunc returns the message for a cause on a node. The results are an allocation found without the cause. If the claims
+// fit only after the owners give back their devices, the function assumes that they have done so.
 type messageFunc func(*Problem, context.Context, *v1.Node, []resourceapi.AllocationResult, []Owner) (string, error)
 
-// fromObjects returns a messageFunc for a message that needs no search.
+// fromObjects returns a messageFunc for a message that depends only on objects, without a search.
 func fromObjects(message func(*Problem, *v1.Node, []resourceapi.AllocationResult) string) messageFunc {
 	return func(p *Problem, _ context.Context, node *v1.Node, results []resourceapi.AllocationResult, _ []Owner) (string, error) {
 		return message(p, node, results), nil
 	}
 }
 
-// relaxations lists all kinds. The search for a minimal set of causes drops earlier kinds first.
+// relaxations lists all kinds of causes. If several must be removed together, the search first tries to drop earlier kinds.
 var relaxations = []relaxation{
 	{CauseNodeSelector, (*Problem).onAllNodes, fromObjects((*Problem).nodeSelectors)},
 	{CauseFeature, (*Problem).withFeatures, (*Problem).features},
@@ -71,7 +71,7 @@ var relaxations = []relaxation{
 	{CauseCounters, (*Problem).withoutCounters, (*Problem).counters},
 }
 
-// relaxed returns the problem without some kinds of causes.
+// relaxed returns a copy of the problem without the given kinds of causes.
 func (p *Problem) relaxed(node *v1.Node, kinds []relaxation) *Problem {
 	for _, r := range kinds {
 		if without := r.of(p, node); without != nil {
@@ -81,16 +81,16 @@ func (p *Problem) relaxed(node *v1.Node, kinds []relaxation) *Problem {
 	return p
 }
 
-// present returns the relaxations that change the problem. Node selectors count only if a request has no matching device.
+// present returns the relaxations that change the problem. It includes node selectors only if a request has no matching device.
 func (p *Problem) present(node *v1.Node, requests []Request) []relaxation {
 	return slices.DeleteFunc(slices.Clone(relaxations), func(r relaxation) bool {
 		return r.of(p, node) == nil || r.kind == CauseNodeSelector && !slices.ContainsFunc(requests, Request.hasNone)
 	})
 }
 
-// causes returns the causes to name. If removing one cause is enough, it returns each such cause. Otherwise, if the claims don't
-// fit even with all devices free, it returns a minimal set of causes that must be removed together. relaxed is the problem
-// without that set, because claims may be in the way then, too.
+// causes returns the causes to report. If the claims fit after removing a single cause, it returns each such cause. Otherwise,
+// if the claims don't fit even with all devices free, it returns a minimal set of causes to remove together. relaxed is then
+// the problem without these causes, because claims may be in the way in addition.
 func (p *Problem) causes(ctx context.Context, node *v1.Node, requests []Request, present []relaxation, owners []Owner) (causes []Cause, relaxed *Problem, err error) {
 	for _, r := range present {
 		without := r.of(p, node)
@@ -144,8 +144,8 @@ func (p *Problem) cause(ctx context.Context, r relaxation, node *v1.Node, result
 	return Cause{r.kind, message}, err
 }
 
-// unknown returns pools that are being updated or can't be read, because they may have the missing devices. They matter only if a
-// request has too few devices.
+// unknown returns a cause for pools that are incomplete or invalid, because such a pool may contain the missing devices. It
+// returns nothing if each request has enough matching devices.
 func (p *Problem) unknown(node *v1.Node, requests []Request) []Cause {
 	if p.withWholePools(node) == nil || !slices.ContainsFunc(requests, func(r Request) bool { return r.Matching < max(r.Wanted, 1) }) {
 		return nil
@@ -153,14 +153,14 @@ func (p *Problem) unknown(node *v1.Node, requests []Request) []Cause {
 	return []Cause{{CausePool, p.brokenPools(node, nil)}}
 }
 
-// with returns a changed copy of the problem.
+// with returns a copy of the problem after applying change to it.
 func (p *Problem) with(change func(*Problem)) *Problem {
 	result := *p
 	change(&result)
 	return &result
 }
 
-// edited applies edit to each slice that satisfies has, and returns the changed problem, or nil if there is no such slice.
+// edited returns the problem with edit applied to each slice that has selects. It returns nil if there is no such slice.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -179,14 +179,13 @@ func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*r
 	return p.with(func(p *Problem) { p.Slices = edited })
 }
 
-// mayBeFor reports whether a slice may have devices for a node.
+// mayBeFor reports whether a node can have devices of the slice, by the node name of the slice.
 func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	name := ptr.Deref(slice.Spec.NodeName, "")
 	return name == "" || name == node.Name
 }
 
-// editedDevices applies edit to each device that satisfies has and may be on the node. It returns the changed problem, or nil if
-// there is no such device.
+// editedDevices returns the problem with edit applied to each device that has selects and the node may have, or nil.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
@@ -225,7 +224,7 @@ func (p *Problem) withFeatures(node *v1.Node) *Problem {
 	return with
 }
 
-// withGates returns the problem with feature gates on and with slices that don't skip node operations.
+// withGates returns the problem with the feature gates on, and with slices that don't skip node operations.
 func (p *Problem) withGates(node *v1.Node, gates []gate) *Problem {
 	with := cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && compat.SkipsNodeOperations(&slice.Spec)
@@ -258,7 +257,7 @@ func (p *Problem) withoutCounters(node *v1.Node) *Problem {
 	return p.editedDevices(node, func(d *resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 }, func(d *resourceapi.Device) { d.ConsumesCounters = nil })
 }
 
-// withoutCapacities sets all requested capacities to zero. A device must still have these capacities.
+// withoutCapacities returns the problem with all requested capacities set to zero. Devices must still have these capacities.
 func (p *Problem) withoutCapacities(*v1.Node) *Problem {
 	if !p.Features.ConsumableCapacity {
 		return nil
@@ -292,8 +291,9 @@ func capacitiesOf(claim *resourceapi.ResourceClaim) (all []*resourceapi.Capacity
 	return all
 }
 
-// withWholePools makes unusable pools usable. An incomplete pool counts as complete with its published slices. An invalid pool
-// keeps the first device of each name. If the pool is still invalid, its counters are wrong and are removed.
+// withWholePools returns the problem with incomplete and invalid pools made usable. An incomplete pool counts as complete with
+// its published slices. In an invalid pool only the first device of each name remains. If the pool is still invalid, its
+// counters are wrong and are removed.
 func (p *Problem) withWholePools(node *v1.Node) *Problem {
 	result := p.repaired(p.broken(node), func(*resourceapi.ResourceSliceSpec) {})
 	if result == nil {
@@ -324,7 +324,7 @@ func (p *Problem) repaired(broken []allocator.BrokenPool, more func(*resourceapi
 	})
 }
 
-// broken returns the pools of the node that have no devices because they are incomplete or invalid.
+// broken returns the pools of the node whose devices can't be used because the pool is incomplete or invalid.
 func (p *Problem) broken(node *v1.Node) []allocator.BrokenPool {
 	return allocator.BrokenPools(p.Features, node, p.Slices)
 }

@@ -20,7 +20,7 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// gate is a feature gate that some devices need.
+// gate is a feature gate with the condition under which devices need it.
 type gate struct {
 	name string
 	of   func(*structured.Features) *bool
@@ -69,15 +69,15 @@ func anyDevice(slice *resourceapi.ResourceSlice, has func(*resourceapi.Device) b
 	return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })
 }
 
-// lacking returns the gates that are off but needed by devices of the node.
+// lacking returns the gates that are off although devices of the node need them.
 func (p *Problem) lacking(node *v1.Node) []gate {
 	return slices.DeleteFunc(slices.Clone(gates), func(g gate) bool {
 		return *g.of(&p.Features) || !slices.ContainsFunc(p.Slices, func(s *resourceapi.ResourceSlice) bool { return mayBeFor(s, node) && g.needed(s) })
 	})
 }
 
-// features names a minimal set of gates that must be on. If the claims don't fit beside the owners, the owners count as having no
-// devices.
+// features returns a message with a minimal set of gates that must be turned on. If the claims fit only after the owners give
+// back their devices, features assumes that they have done so.
 func (p *Problem) features(ctx context.Context, node *v1.Node, _ []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	needed := p.lacking(node)
 	fits := func(gates []gate) (bool, error) {
@@ -135,7 +135,7 @@ func (p *Problem) nodeSelectors(_ *v1.Node, results []resourceapi.AllocationResu
 	return fmt.Sprintf("the node selector of devices in pool %s does not match the node", listed(sets.List(pools)))
 }
 
-// taints names the taints that are not tolerated, with their DeviceTaintRules if these are given.
+// taints returns a message with the taints that are not tolerated and, if known, their DeviceTaintRules.
 func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) string {
 	all := sets.New[string]()
 	for id, of := range p.devicesOf(results) {
@@ -153,8 +153,8 @@ func (p *Problem) taints(_ *v1.Node, results []resourceapi.AllocationResult) str
 	return "devices that match have taints that the claims don't tolerate: " + listed(sets.List(all))
 }
 
-// ruleOf returns the name of the DeviceTaintRule that adds a taint to a device, the first by name if several rules do. It is empty
-// if the driver publishes the taint.
+// ruleOf returns the name of the DeviceTaintRule that adds a taint to a device. If several rules add it, ruleOf returns the
+// first name in alphabetical order. It returns "" if the driver publishes the taint.
 func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) (name string) {
 	for _, rule := range p.TaintRules {
 		if t := rule.Spec.Taint; t.Key == taint.Key && t.Value == taint.Value && string(t.Effect) == string(taint.Effect) &&
@@ -165,7 +165,7 @@ func (p *Problem) ruleOf(id structured.DeviceID, taint resourceapi.DeviceTaint) 
 	return name
 }
 
-// capacities names the requested capacities that exceed the free capacities of their devices.
+// capacities returns a message with the requested capacities that exceed the free capacities of their devices.
 func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult) string {
 	used := map[structured.DeviceID]map[resourceapi.QualifiedName]resource.Quantity{}
 	p.eachAllocated(func(id structured.DeviceID, result *resourceapi.DeviceRequestAllocationResult) {
@@ -197,7 +197,7 @@ func (p *Problem) capacities(_ *v1.Node, results []resourceapi.AllocationResult)
 	return "too much capacity is requested: " + listed(sets.List(all))
 }
 
-// requestedOf returns the capacities that a request of a claim asks for. The name of an alternative is "request/alternative".
+// requestedOf returns the capacities that a request of a claim asks for. request is "request/alternative" for an alternative.
 func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourceapi.QualifiedName]resource.Quantity {
 	name, sub, _ := strings.Cut(request, "/")
 	for _, r := range claim.Spec.Devices.Requests {
@@ -216,14 +216,14 @@ func requestedOf(claim *resourceapi.ResourceClaim, request string) map[resourcea
 	return nil
 }
 
-// published is a device as published, and the result with the device.
+// published is a published device with its slice and its allocation result.
 type published struct {
 	slice  *resourceapi.ResourceSlice
 	device *resourceapi.Device
 	result *resourceapi.DeviceRequestAllocationResult
 }
 
-// devicesOf returns the devices of results.
+// devicesOf returns the devices of the results, as published.
 func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structured.DeviceID]published {
 	of := map[structured.DeviceID]*resourceapi.DeviceRequestAllocationResult{}
 	for i := range results {
@@ -240,7 +240,7 @@ func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structur
 	return found
 }
 
-// devices returns the selected devices from the latest generation of their pools.
+// devices returns the published devices that are selects, from the latest generation of their pools.
 func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.DeviceID]published {
 	found := map[structured.DeviceID]published{}
 	for _, slice := range p.Slices {
@@ -254,7 +254,7 @@ func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.Dev
 	return found
 }
 
-// eachAllocated calls f for each device in use.
+// eachAllocated calls f for each device in use, with its allocation result.
 func (p *Problem) eachAllocated(f func(structured.DeviceID, *resourceapi.DeviceRequestAllocationResult)) {
 	for _, claim := range p.Allocated {
 		results := usedBy(claim)
@@ -264,7 +264,7 @@ func (p *Problem) eachAllocated(f func(structured.DeviceID, *resourceapi.DeviceR
 	}
 }
 
-// listed joins the first of some texts.
+// listed joins the first maxListed texts.
 func listed(texts []string) string {
 	if len(texts) > maxListed {
 		texts = append(texts[:maxListed:maxListed], fmt.Sprintf("and %d more", len(texts)-maxListed))

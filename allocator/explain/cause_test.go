@@ -24,14 +24,14 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// worldDevice is a device of a world.
+// worldDevice is a device in a world.
 type worldDevice struct {
 	tainted, binds, shared bool
 	consumes               int64
 	owner                  int
 }
 
-// world is a node with two pools. Each kind of cause may keep their devices from being allocated.
+// world is a random node with two pools. Each kind of cause may prevent the allocation of its devices.
 type world struct {
 	pools [2]struct {
 		things                        []worldDevice
@@ -67,7 +67,7 @@ func drawWorld(t *rapid.T) (w world) {
 	return w
 }
 
-// problem returns the problem of the world. It leaves out the causes of the given kinds, and the claims that gone selects.
+// problem returns the problem of the world without the causes of the given kinds and without the claims that gone selects.
 func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim string) bool) *explain.Problem {
 	claim := wanting("c", w.count)
 	p := problem(t, topology.Topology{}, claim)
@@ -130,7 +130,7 @@ func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim 
 	return p
 }
 
-// The named causes must be removed, and the others make no difference. The test removes causes at their origin, one by one.
+// The test removes causes from the world, one kind at a time. The claims must fit exactly if the reported causes were removed.
 func TestCausesAreTrue(t *testing.T) {
 	seen := map[string]int{}
 	cases.Check(t, func(rt *rapid.T) {
@@ -197,7 +197,7 @@ func TestCausesAreTrue(t *testing.T) {
 	require.Len(t, seen, 10, "the generator has lost a case: %v", seen)
 }
 
-// TestCausesInWords has one cause each on a node with two pools, and each kind of cause.
+// TestCausesInWords checks the message of each kind of cause, on a node with two pools.
 func TestCausesInWords(t *testing.T) {
 	seen := sets.New[string]()
 	for want, change := range map[string]func(*world){
@@ -227,8 +227,8 @@ func TestCausesInWords(t *testing.T) {
 	require.Equal(t, sets.New(explain.CauseKinds()...), seen)
 }
 
-// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule of a taint: the first by name, whatever the order of the
-// rules, and no rule that does not select the device.
+// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule that adds a taint. If several rules do, it is the first
+// by name, regardless of the order of the rules. A rule that does not select the device is not named.
 func TestTaintRulesAreNamed(t *testing.T) {
 	rule := func(name, key string, selector *compat.DeviceTaintSelector) *compat.DeviceTaintRule {
 		rule := &compat.DeviceTaintRule{}
@@ -254,8 +254,8 @@ func TestTaintRulesAreNamed(t *testing.T) {
 	}
 }
 
-// The work for explaining a node does not grow with the cluster. Slices of other nodes, claims with their devices, and all but
-// some slices with node selectors for other nodes are left out.
+// The work for explaining a node does not grow with the cluster. An explanation ignores slices of other nodes and claims with
+// their devices. It examines a limited number of slices whose node selectors don't match the node.
 func TestExplanationsLookAtOneNode(t *testing.T) {
 	w := world{count: 1}
 	w.pools[0].things, w.pools[1].things = []worldDevice{{owner: 1}}, []worldDevice{{owner: 1}}

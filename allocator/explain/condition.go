@@ -22,19 +22,19 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Condition limits the devices of a claim together: an attribute constraint, or one conjunct of a CEL constraint.
+// Condition is one condition on a set of devices: an attribute constraint, or one conjunct of a CEL constraint.
 type Condition struct {
 	// Claim is "namespace/name".
 	Claim string `json:"claim"`
 	// Constraint is the name of a CEL constraint, or the text of an attribute constraint.
 	Constraint string `json:"constraint"`
-	// Text is the conjunct in CEL, Line and Column its position in the expression. They are empty and 0 for an attribute constraint.
+	// Text is the conjunct in CEL. Line and Column are its position in the expression. They are empty for an attribute constraint.
 	Text   string `json:"text,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
 
-	// claim and constraint are the indexes of the condition. conjuncts are the texts of the conjuncts of its constraint up to this
-	// one.
+	// claim and constraint are the indices of the claim and of its constraint. conjuncts holds the texts of the constraint's
+	// conjuncts up to and including this condition.
 	claim, constraint int
 	conjuncts         []string
 	variables         []v1alpha1.Variable
@@ -43,7 +43,7 @@ type Condition struct {
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
-// conditions returns the conditions of all claims in order.
+// conditions returns the conditions of all claims, in the order of claims, constraints and conjuncts.
 func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 	var all []Condition
 	for i, claim := range p.Claims {
@@ -98,13 +98,13 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 		at.conjuncts = texts[:len(texts):len(texts)]
 		all = append(all, at)
 	}
-	// All conjuncts together are the original constraint.
+	// The last condition has all conjuncts. Without conjuncts, cut keeps the original constraint.
 	all[len(all)-1].conjuncts = nil
 	return all, nil
 }
 
-// arePreparable reports whether [Prepare] can compile the conjuncts at a limited cost. All their prefixes together must not be
-// longer than one expression may be.
+// arePreparable reports whether the cost for [Prepare] to compile the conjuncts is limited. The total length of all prefixes
+// must not exceed the maximum length of one expression.
 func arePreparable(conjuncts []device.Conjunct) bool {
 	sum := 0
 	for i, c := range conjuncts {
@@ -120,8 +120,7 @@ func describe(constraint *resourceapi.DeviceConstraint) string {
 	return "distinctAttribute " + string(ptr.Deref(constraint.DistinctAttribute, ""))
 }
 
-// upTo returns the claims without the conditions after the condition with the index last. If last is -1, upTo removes all
-// conditions.
+// upTo returns the claims with only the conditions up to the index last. If last is -1, the claims have no conditions.
 func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.ResourceClaim, error) {
 	claims := make([]*resourceapi.ResourceClaim, len(p.Claims))
 	for i, claim := range p.Claims {
@@ -140,7 +139,7 @@ func (p *Problem) upTo(conditions []Condition, last int) ([]*resourceapi.Resourc
 	return claims, nil
 }
 
-// cut replaces the constraint by its conjuncts up to this one.
+// cut replaces the constraint in devices by the conjunction of c.conjuncts.
 func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	if c.conjuncts == nil {
 		return nil
@@ -152,7 +151,7 @@ func (c *Condition) cut(devices *resourceapi.DeviceClaim) error {
 	return err
 }
 
-// define adds a definition with an unused name to a claim, and returns a reference to it.
+// define adds a definition with an unused name to a claim, and returns the name for a constraint to refer to it.
 func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConstraint) (*resourceapi.FullyQualifiedName, error) {
 	definition.TypeMeta = metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind}
 	definition.Name = unusedName(devices)
@@ -166,7 +165,7 @@ func define(devices *resourceapi.DeviceClaim, definition v1alpha1.CELDeviceConst
 	return ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definition.Name)), nil
 }
 
-// unusedName returns a name that no definition in the claim has.
+// unusedName returns a name that no definition in the claim uses.
 func unusedName(devices *resourceapi.DeviceClaim) string {
 	used := sets.New[string]()
 	definitions, _ := v1alpha1.ClaimCarrier(&resourceapi.ResourceClaim{Spec: resourceapi.ResourceClaimSpec{Devices: *devices}}).Definitions()

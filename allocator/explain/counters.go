@@ -17,36 +17,36 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Only counters that really block the claims are named:
+// The message names only counters that really prevent the allocation:
 //
-//   1. Change the problem so that the claims fit. There are three changes: devices in use consume nothing; the claims in the way
-//      have no devices; devices consume nothing at all.
-//   2. A counter blocks alone if the claims don't fit when the change is undone for this counter. The first change with such
-//      counters decides which are named.
-//   3. If no counter blocks alone, several counters block together. Take the first change that leaves no solution when it is
-//      undone for all counters. Drop one counter after the other, as long as the remaining counters still block. The result is
-//      a minimal conflict.
+//  1. Change the problem so that the claims fit. There are three changes: devices in use consume no counters; the claims in the
+//     way have no devices; no device consumes counters.
+//  2. Undo the change for a single counter. If the claims no longer fit, this counter blocks alone. The message names the
+//     counters that block alone under the first change with such counters.
+//  3. If no counter blocks alone, several counters block together. Take the first change whose undoing for all counters leaves
+//     no solution. Drop one counter after the other as long as the remaining counters still block. The message names the
+//     counters that remain, which are a minimal conflict.
 //
-// A set of devices that would not fit an idle pool matters only if no other set exists.
+// A set of devices that exceeds the counters of an idle pool matters only if there is no other set.
 
-// maxConflict is the maximum number of counters for step 3. If a problem has more, all exceeded counters are named.
+// maxConflict limits the counters in step 3. If a problem has more counters, the message names all exceeded counters.
 const maxConflict = 32
 
 type counter struct{ driver, pool, set, name string }
 
-// limits is a problem whose counter limits can be removed one by one.
+// limits is a changed problem. The limit of each counter can be turned on separately.
 type limits struct {
 	*Problem
 	node *v1.Node
-	// used maps counters to the amounts in use.
+	// used maps each counter to the amount that devices in use consume.
 	used map[counter]resource.Quantity
-	// with returns the problem with only the selected counters limited.
+	// with returns the problem with limits only for the counters that limited selects.
 	with func(limited func(counter) bool) *Problem
-	// results are the devices of the claims without these limits.
+	// results is the allocation that was found last.
 	results []resourceapi.AllocationResult
 }
 
-// counters names the counters that block the claims. results is an allocation without any counters.
+// counters returns a message with the counters that prevent the allocation. results is an allocation without counters.
 func (p *Problem) counters(ctx context.Context, node *v1.Node, results []resourceapi.AllocationResult, owners []Owner) (string, error) {
 	problems, err := p.limits(ctx, node, results, owners)
 	if err != nil {
@@ -113,7 +113,7 @@ func (p *Problem) limits(ctx context.Context, node *v1.Node, results []resourcea
 
 func nothing(counter) bool { return false }
 
-// solve reports whether the claims fit with the limits, and stores their devices.
+// solve reports whether the claims fit if only the counters that limited selects have limits. It stores the allocation.
 func (l *limits) solve(ctx context.Context, limited func(counter) bool) (bool, error) {
 	p := l.with(limited)
 	results, err := p.fits(ctx, l.node, p.Claims, p.Allocated)
@@ -144,7 +144,7 @@ func (p *Problem) withUse(inUse sets.Set[structured.DeviceID], used map[counter]
 	}), p)
 }
 
-// withLimits returns the problem with devices that consume limited counters only.
+// withLimits returns the problem with devices that consume only limited counters.
 func (p *Problem) withLimits(limited func(counter) bool) *Problem {
 	return cmp.Or(p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return len(d.ConsumesCounters) > 0 })
@@ -163,9 +163,9 @@ func (p *Problem) withLimits(limited func(counter) bool) *Problem {
 	}), p)
 }
 
-// alone returns the counters that block alone.
+// alone returns the counters that block the claims alone.
 func (l *limits) alone(ctx context.Context) (alone []string, err error) {
-	// If a counter blocks alone, every set exceeds it, including the first.
+	// If a counter blocks alone, every set exceeds it. So only the counters that one set exceeds need a search.
 	first := l.exceeded(l.results)
 	for _, c := range sortedCounters(first) {
 		fits, err := l.fitsWith(ctx, func(o counter) bool { return o == c })
@@ -185,7 +185,7 @@ func (l *limits) fitsWith(ctx context.Context, limited func(counter) bool) (bool
 	return results != nil, err
 }
 
-// conflict returns a minimal set of counters that block together, or nil if the claims fit with all limits.
+// conflict returns a minimal set of counters that block the claims together, or nil if the claims fit with all limits.
 func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	rest := l.counterNames()
 	if len(rest) > maxConflict {
@@ -208,7 +208,7 @@ func (l *limits) conflict(ctx context.Context) ([]string, error) {
 		case err != nil:
 			return nil, err
 		case found:
-			// This set exceeds no other counter.
+			// The message for c is about the last set found, which exceeds no other counter.
 			texts[c] = l.exceeded(l.results)[c]
 			i++
 		default:
@@ -222,7 +222,7 @@ func (l *limits) conflict(ctx context.Context) ([]string, error) {
 	return all, nil
 }
 
-// counterNames returns the counters of the pools.
+// counterNames returns all counters of the pools.
 func (l *limits) counterNames() []counter {
 	all := map[counter]string{}
 	l.eachCounter(func(c counter, _ resource.Quantity) { all[c] = "" })
@@ -250,7 +250,7 @@ func sortedCounters(of map[counter]string) []counter {
 	return all
 }
 
-// exceeded returns the counters that are too small for results and the devices in use, each with a message.
+// exceeded maps the counters that are too small for both results and the devices in use to a message.
 func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]string {
 	wanted := map[counter]resource.Quantity{}
 	for id, of := range l.devicesOf(results) {
@@ -271,7 +271,7 @@ func (l *limits) exceeded(results []resourceapi.AllocationResult) map[counter]st
 	return all
 }
 
-// usedCounters returns the amounts that the devices of claims consume.
+// usedCounters returns the amounts that the devices of the claims consume.
 func (p *Problem) usedCounters(claims []*resourceapi.ResourceClaim) map[counter]resource.Quantity {
 	having := p.with(func(p *Problem) { p.Allocated = claims })
 	ids := sets.New[structured.DeviceID]()

@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// amounts are quantities by "counterset/counter".
+// amounts maps "counterset/counter" to a quantity.
 type amounts map[string]int64
 
 // partition is a device that consumes counters.
@@ -32,7 +32,8 @@ type partition struct {
 	profile  string
 	x        int64
 	consumes amounts
-	// owner is the claim that has the device, 0 if it is free. With admin the claim has admin access, and the device is free.
+	// owner is the number of the claim that has the device, or 0 if the device is free. If admin is true, the claim has only
+	// admin access and the device counts as free.
 	owner int
 	admin bool
 }
@@ -43,15 +44,15 @@ type wish struct {
 	profile string
 }
 
-// partitioned is a pool of partitions, and a claim.
+// partitioned is a random pool of partitions with a claim for some of them.
 type partitioned struct {
 	has        amounts
 	partitions []partition
 	wishes     []wish
-	// constraint is empty, "profile" for matchAttribute, or a CEL expression.
+	// constraint is empty, "profile" for a matchAttribute constraint, or a CEL expression.
 	constraint string
 	most       int64
-	// sets are all sets that the claim could get, ignoring counters and devices in use.
+	// sets lists all sets that the claim could get, ignoring counters and devices in use. A set has a bit for each partition.
 	sets []uint
 }
 
@@ -95,7 +96,8 @@ func (a amounts) add(more amounts) {
 	}
 }
 
-// choose adds all sets that contain set, left devices for request r from index i on, and devices for all later requests.
+// choose completes the partial set in all ways and adds the complete sets to w.sets. Request r still needs left devices with
+// index i or higher, and all later requests still need all their devices.
 func (w *partitioned) choose(set uint, r int, left int64, i int) {
 	if left == 0 {
 		if r++; r == len(w.wishes) {
@@ -124,7 +126,7 @@ func (w *partitioned) satisfies(set uint) bool {
 	return (w.constraint != "profile" || len(profiles) == 1) && (w.constraint != "sum" || sum <= w.most)
 }
 
-// inUse returns the devices of claims that are not gone.
+// inUse returns the set of devices in use, without devices of the claims that gone selects.
 func (w *partitioned) inUse(gone func(owner int) bool) (set uint) {
 	for i, p := range w.partitions {
 		if p.owner > 0 && !p.admin && !gone(p.owner) {
@@ -144,7 +146,7 @@ func (w *partitioned) consumed(set uint) amounts {
 	return sum
 }
 
-// fits reports whether a set without taken devices fits the limits of all counters. A counter without a limit is unlimited.
+// fits reports whether some set has no taken devices and stays within the limits. A counter that is not in limits is unlimited.
 func (w *partitioned) fits(taken uint, limits amounts) bool {
 	return slices.ContainsFunc(w.sets, func(set uint) bool {
 		if set&taken != 0 {
@@ -159,7 +161,7 @@ func (w *partitioned) fits(taken uint, limits amounts) bool {
 	})
 }
 
-// minus subtracts used amounts from the selected counters.
+// minus subtracts the amounts in used from a. It subtracts only amounts of counters selected by the function of.
 func (a amounts) minus(used amounts, of func(string) bool) amounts {
 	left := amounts{}
 	for c, n := range a {
@@ -233,7 +235,7 @@ func counterSetsOf(of amounts) (all []resourceapi.DeviceCounterConsumption) {
 
 var namedCounter = regexp.MustCompile(`counter (\S+) of counter set (\S+) of pool \S+: (\d+) needed, (?:(\d+) of (\d+) free|(\d+) in total)`)
 
-// namedCounters returns the counters in an explanation, with the wanted amounts.
+// namedCounters returns the counters in the message of an explanation, with the wanted amounts.
 func namedCounters(t require.TestingT, e *explain.Explanation, w *partitioned, used amounts) amounts {
 	named := amounts{}
 	for _, cause := range e.Causes {
@@ -260,7 +262,7 @@ func namedCounters(t require.TestingT, e *explain.Explanation, w *partitioned, u
 	return named
 }
 
-// TestCountersByBruteForce compares the counters that an explanation names with all sets of devices.
+// TestCountersByBruteForce compares the counters that an explanation names with an enumeration of all sets of devices.
 func TestCountersByBruteForce(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(400, 10_000), func(rt *rapid.T) {
@@ -277,7 +279,7 @@ func TestCountersByBruteForce(t *testing.T) {
 		named := namedCounters(rt, e, w, used)
 		switch {
 		case w.fits(taken, nil):
-			// Free devices satisfy all but the counters.
+			// Enough devices are free, so only counters prevent the allocation.
 			seen[w.requireBlocking(rt, e, named)]++
 		case w.fits(w.inUse(all), w.has):
 			seen["in the way"]++
@@ -298,15 +300,15 @@ func TestCountersByBruteForce(t *testing.T) {
 	require.Len(t, seen, 7, "the generator has lost a case: %v", seen)
 }
 
-// only returns the selected counters.
+// only returns the amounts of the counters selected by the function of.
 func (a amounts) only(of func(string) bool) amounts {
 	left := maps.Clone(a)
 	maps.DeleteFunc(left, func(c string, _ int64) bool { return !of(c) })
 	return left
 }
 
-// requireBlocking checks the counters that keep free devices from the claim. It returns which sets they concern: sets of an idle
-// pool, sets without the claims in the way, or sets that exceed even an idle pool.
+// requireBlocking checks the counters that keep free devices from the claim. It returns the sets that the message concerns:
+// sets that an idle pool allows, sets after the claims in the way are gone, or sets that exceed even an idle pool.
 func (w *partitioned) requireBlocking(t *rapid.T, e *explain.Explanation, named amounts) string {
 	none := func(int) bool { return false }
 	isInTheWay := func(owner int) bool {
@@ -343,21 +345,22 @@ func (w *partitioned) requireBlocking(t *rapid.T, e *explain.Explanation, named 
 			return s.name
 		}
 	}
-	// Take the first stage whose counters together leave no solution.
+	// Take the first stage where no set stays within the limits of all counters.
 	every := func(string) bool { return true }
 	s := stages[slices.IndexFunc(stages, func(s stage) bool { return !w.fits(s.taken, s.limits(every)) })]
 	w.requireBlocked(t, e, named, s.taken, s.limits)
 	return "together"
 }
 
-// alone returns the counters that block alone.
+// alone returns the counters that block alone: no set stays within the limit of the counter.
 func (w *partitioned) alone(taken uint, limits func(limited func(string) bool) amounts) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(w.has)), func(c string) bool {
 		return w.fits(taken, limits(func(other string) bool { return other == c }))
 	})
 }
 
-// requireBlocked checks that the named counters block alone, or else are a minimal set that blocks together.
+// requireBlocked checks that the message names exactly the counters that block alone. If no counter blocks alone, it must name
+// a minimal set of counters that block together.
 func (w *partitioned) requireBlocked(t *rapid.T, e *explain.Explanation, named amounts, taken uint, limits func(limited func(string) bool) amounts) {
 	names := slices.Sorted(maps.Keys(named))
 	if alone := w.alone(taken, limits); len(alone) > 0 {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/allocator/explain"
 )
 
-// card has the partitions of a GPU. A partition of n sevenths consumes slices of the memory and multiprocessors.
+// card returns the slices of a GPU with partitions. A partition of n sevenths consumes memory slices and multiprocessors.
 func card() []*resourceapi.ResourceSlice {
 	counters := func(multiprocessors, first, slices int) map[string]resourceapi.Counter {
 		all := map[string]resourceapi.Counter{"multiprocessors": {Value: *resource.NewQuantity(int64(multiprocessors), resource.DecimalSI)}}
@@ -53,8 +53,8 @@ func card() []*resourceapi.ResourceSlice {
 	return []*resourceapi.ResourceSlice{sets, devices}
 }
 
-// TestCountersThatAreUsed checks that only counters in use by others are named. Counters that the claim itself would need twice,
-// for devices that never fit together, are not named.
+// TestCountersThatAreUsed checks that the message names only counters that other claims use up. It must not name counters that
+// the claim itself would need twice, for devices that never fit together.
 func TestCountersThatAreUsed(t *testing.T) {
 	for name, test := range map[string]struct {
 		wants map[string]int64

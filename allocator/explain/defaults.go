@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// constraintPosition is the position of a constraint: the indexes of the claim and of its constraint.
+// constraintPosition is the index of a claim and the index of a constraint in the claim.
 type constraintPosition struct{ claim, constraint int }
 
-// withDefaults returns the problem with default constraints of classes written into the claims, so that conditions can be left out
-// one by one. labels are their names in messages.
+// withDefaults returns the problem with the default constraints of the classes written into the claims, so that conditions can
+// be removed one by one. labels maps the position of such a constraint to its name in messages.
 func (p *Problem) withDefaults() (out *Problem, labels map[constraintPosition]string, err error) {
 	out = p.with(func(*Problem) {})
 	out.Options = append(slices.Clone(p.Options), allocator.WithoutDefaultConstraints())

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Node calls Ask, and explains the answer if the claims don't fit. With an error it returns a partial explanation.
+// Node calls Ask, and then Explain if the claims don't fit. If it returns an error, the explanation is incomplete.
 func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	e, err := p.Ask(ctx, node)
 	if err != nil {
@@ -26,7 +26,7 @@ func (p *Problem) Node(ctx context.Context, node *v1.Node) (*Explanation, error)
 	return e, p.Explain(ctx, node, e)
 }
 
-// Explain adds the obstacles to an answer of Ask. With an error it has added the obstacles found so far.
+// Explain adds the obstacles to an explanation by Ask. If it returns an error, it has added the obstacles found so far.
 func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) error {
 	if e.Fits || e.Failed {
 		return nil
@@ -34,8 +34,8 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return p.feasible().explain(ctx, node, e)
 }
 
-// Ask answers whether the claims fit on the node, as the scheduler would. An error means that the claims can't be allocated
-// anywhere. If the search failed, by an exceeded budget or a failed evaluation, a partial answer is returned with the error.
+// Ask searches devices for the claims on the node, like the scheduler. An error means that the claims can't be allocated on any
+// node. If an exhausted budget or a failed evaluation ended the search, Ask returns an incomplete explanation and the error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
@@ -46,7 +46,7 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-		// The devices of the node's pools are not known.
+		// The devices of the node can't be determined, so there are no counts to report.
 		e.Failed, e.Reason, e.Requests = true, err.Error(), []Request{}
 		return e, nil
 	}
@@ -70,7 +70,7 @@ func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) 
 	}
 	e.Reason = err.Error()
 	if failure, ok := errors.AsType[*allocator.EvaluationError](err); ok {
-		// The search ended at this point, so further sets are not known.
+		// The search ended when the constraint failed, so other sets were not examined.
 		e.Failed, e.Reason = true, failure.Detail()
 	}
 	return e, nil
@@ -105,7 +105,7 @@ func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return err
 }
 
-// unmet returns the first condition that leaves no solution.
+// unmet returns the first condition that leaves no solution, in the order of conditions.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
 	p, labels, err := p.withDefaults()
 	if err != nil {
@@ -115,7 +115,7 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil {
 		return nil, err
 	}
-	// The original claims have no solution.
+	// The condition for the last index is known: the complete claims have no solution.
 	first := sort.Search(len(conditions), func(i int) bool {
 		if err != nil {
 			return false

@@ -35,8 +35,8 @@ const (
 	even       = "devices.exists(d, " + index + " == 0) &&\n  " + contiguous
 )
 
-// TestExplanations has a node with a ring of eight devices. Claims ask for devices with expressions, and other claims have some
-// devices.
+// TestExplanations runs the cases in testdata/explanations.txt: a node with a ring of eight devices, claims with expressions,
+// and other claims that have some of the devices.
 func TestExplanations(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "explanations.txt"), explained)
 }
@@ -103,7 +103,7 @@ func explained(t *testing.T, statements string) string {
 	return text
 }
 
-// An owner with admin access doesn't reserve a device. An owner of a shared device has a share of it.
+// A claim with admin access does not own a device. A claim with a share owns a part of the device.
 func TestOwners(t *testing.T) {
 	p := problem(t, ring(t, 4), wanting("c", 4))
 	admin, shared := owning("admin", 0), owning("shared", 1)
@@ -126,7 +126,7 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Messages are short for any number of owners, and the data is complete.
+// Messages stay short for any number of owners. The data contains all owners.
 func TestBounded(t *testing.T) {
 	long := "devices.all(d, " + strings.Repeat("d.driver != 'a' && ", 200) + index + " > 30) && true"
 	p := problem(t, ring(t, 40), withConstraint(wanting("c", 4), "long", long))
@@ -145,7 +145,7 @@ func TestBounded(t *testing.T) {
 
 const driver = "mla.example.com"
 
-// classes are found by name.
+// classes is a class lister.
 type classes map[string]*resourceapi.DeviceClass
 
 func (c classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
@@ -157,10 +157,10 @@ func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// node has the devices of the problems in the tests.
+// node is the node that has the devices in all tests.
 var node = &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 
-// problem returns a problem with the devices of one topology and claims.
+// problem returns a problem with the devices of a topology on the node, and the given claims.
 func problem(t testing.TB, wired topology.Topology, claims ...*resourceapi.ResourceClaim) *explain.Problem {
 	t.Helper()
 	slices, err := wired.ResourceSlices(node.Name)
@@ -181,7 +181,7 @@ func ring(t testing.TB, n int) topology.Topology {
 	return wired
 }
 
-// wanting returns a claim for a number of devices.
+// wanting returns a claim for count devices.
 func wanting(name string, count int64) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{
@@ -215,7 +215,7 @@ func configuration(raw []byte) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// matching adds an attribute constraint to a claim.
+// matching adds a matchAttribute constraint to a claim.
 func matching(claim *resourceapi.ResourceClaim, attribute string) *resourceapi.ResourceClaim {
 	claim.Spec.Devices.Constraints = append(claim.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(attribute)),
@@ -223,7 +223,7 @@ func matching(claim *resourceapi.ResourceClaim, attribute string) *resourceapi.R
 	return claim
 }
 
-// owning returns a claim that has devices of the node.
+// owning returns a claim with the devices at the given indices of the node.
 func owning(name string, devices ...int) *resourceapi.ResourceClaim {
 	claim := wanting(name, int64(len(devices)))
 	claim.Status.Allocation = &resourceapi.AllocationResult{}

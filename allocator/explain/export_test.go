@@ -3,7 +3,7 @@
 
 package explain
 
-// OnNode is for tests.
+// OnNode makes the method onNode available to tests.
 var OnNode = (*Problem).onNode
 
 // CauseKinds returns the kinds of the causes that an explanation can name.

@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// reach holds the nodes that can use a device. Nodes 0 and 1 are in rack a, node 2 is in rack b.
+// reach describes the nodes that can use a device. Nodes 0 and 1 are in rack a, and node 2 is in rack b.
 type reach struct {
 	// kind is "node", "rack" or "all".
 	kind string
@@ -38,7 +38,7 @@ func drawReach(t *rapid.T) reach {
 	return reach{rapid.SampledFrom([]string{"node", "rack", "rack", "all"}).Draw(t, "kind"), rapid.IntRange(0, 2).Draw(t, "node"), rapid.SampledFrom([]string{"a", "b"}).Draw(t, "rack")}
 }
 
-// has reports whether a node has the device. If ignored is set, node selectors are ignored.
+// has reports whether a node can use the device. If ignored is true, node selectors don't matter.
 func (r reach) has(node int, ignored bool) bool {
 	return r.kind == "all" || r.kind == "node" && r.node == node || r.kind == "rack" && (ignored || r.rack == rackOf[node])
 }
@@ -54,7 +54,7 @@ func (r reach) published() (nodeName *string, all *bool, selector *v1.NodeSelect
 	}
 }
 
-// fabricDevice is a device that several nodes may have.
+// fabricDevice is a device that several nodes may be able to use.
 type fabricDevice struct {
 	reach
 	x       int64
@@ -62,16 +62,16 @@ type fabricDevice struct {
 	owner   int
 }
 
-// fabric has three nodes and several pools. Some pools are published for more than one node.
+// fabric is a random problem with three nodes and several pools. Several nodes can use the devices of some pools.
 type fabric struct {
 	pools []struct {
-		// each is true if the slice selects nodes per device.
+		// each is true if the slice selects nodes for each device (perDeviceNodeSelection).
 		each    bool
 		devices []fabricDevice
 	}
 	tolerates bool
 	count     int64
-	// most is the largest allowed sum of x, -1 for no constraint.
+	// most is the largest sum of x that the constraint allows, or -1 if there is no constraint.
 	most int64
 }
 
@@ -99,7 +99,7 @@ func (w *fabric) all() (all []fabricDevice) {
 	return all
 }
 
-// fits tries all sets on a node, without some kinds of causes and without the claims that are gone.
+// fits tries all sets on a node. It ignores the given kinds of causes and the claims that gone selects.
 func (w *fabric) fits(node int, without sets.Set[string], gone func(owner int) bool) bool {
 	var usable []int64
 	for _, d := range w.all() {
@@ -107,7 +107,7 @@ func (w *fabric) fits(node int, without sets.Set[string], gone func(owner int) b
 			usable = append(usable, d.x)
 		}
 	}
-	// The devices with the smallest values are the best set.
+	// The sum is smallest for the devices with the smallest values.
 	slices.Sort(usable)
 	sum := int64(0)
 	for i, x := range usable {
@@ -162,8 +162,8 @@ func (w *fabric) problem(t testing.TB) *explain.Problem {
 	return p
 }
 
-// TestDevicesOfSeveralNodes checks that each node counts a shared device once, and that causes and claims in the way concern that
-// node only. A device with a taint that is not tolerated is never free.
+// TestDevicesOfSeveralNodes checks that a node counts a shared device once, and that causes and claims in the way concern only
+// the explained node. A device with a taint that is not tolerated never counts as free.
 func TestDevicesOfSeveralNodes(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(300, 5_000), func(rt *rapid.T) {
@@ -227,7 +227,7 @@ func (w *fabric) requireExplained(t *rapid.T, node int, e *explain.Explanation) 
 	return which
 }
 
-// requireCounts checks the counted devices of the request.
+// requireCounts checks the numbers of matching, unusable and free devices in an explanation.
 func (w *fabric) requireCounts(t *rapid.T, node int, e *explain.Explanation) {
 	matching, unusable, free := 0, 0, 0
 	for _, d := range w.all() {
@@ -244,8 +244,8 @@ func (w *fabric) requireCounts(t *rapid.T, node int, e *explain.Explanation) {
 	require.Equal(t, []int{matching, unusable, free}, []int{e.Requests[0].Matching, e.Requests[0].Unusable, e.Requests[0].Free}, e)
 }
 
-// requireInTheWay checks that each named claim has devices of the node, each named once, and that no claim can be left out.
-// fits(but) reports whether the claims fit if every named claim except but gives back its devices.
+// requireInTheWay checks that each reported claim has devices of the node, is reported once, and can't be left out. fits(but)
+// reports whether the new claims fit if every reported claim except but gives back its devices.
 func (w *fabric) requireInTheWay(t *rapid.T, node int, e *explain.Explanation, minimal bool, fits func(but string) bool) {
 	ofNode := sets.New[string]()
 	for i, pool := range w.pools {
@@ -270,7 +270,7 @@ func (w *fabric) requireInTheWay(t *rapid.T, node int, e *explain.Explanation, m
 	}
 }
 
-// TestSharesOfOneDevice checks that a claim with several shares of a device is in the way with one device.
+// TestSharesOfOneDevice checks that a claim with several shares of a device is reported with this device once.
 func TestSharesOfOneDevice(t *testing.T) {
 	const memory = "memory"
 	claim := wanting("c", 1)

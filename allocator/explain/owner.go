@@ -15,32 +15,32 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Owner is a claim that has devices of the node.
+// Owner is an allocated claim that has devices of the node.
 type Owner struct {
 	// Claim is "namespace/name".
 	Claim string `json:"claim"`
-	// Devices are "driver/pool/device".
+	// Devices lists the claim's devices on the node as "driver/pool/device".
 	Devices []string `json:"devices"`
 
 	claim *resourceapi.ResourceClaim
 	ids   sets.Set[structured.DeviceID]
-	// counterSets are the counter sets that the devices consume.
+	// counterSets holds the counter sets that the devices consume.
 	counterSets sets.Set[counterSet]
 }
 
-// Others are claims of other namespaces. Devices in slices are public, but their owners are not.
+// Others summarizes claims of other namespaces. Users may read the devices of slices, but not who has them.
 type Others struct {
 	// Claims is the number of claims.
 	Claims int `json:"claims"`
-	// Devices are the devices of these claims on the node, "driver/pool/device", sorted. So they don't reveal which devices belong
-	// to one claim.
+	// Devices lists the devices of all these claims on the node as "driver/pool/device". It is sorted, so that it does not
+	// reveal which devices belong to the same claim.
 	Devices []string `json:"devices"`
 }
 
-// maxOwners limits the searches. A larger set of owners is not minimized.
+// maxOwners limits the number of searches. A larger set of owners is reported without making it minimal.
 const maxOwners = 64
 
-// owners returns the claims with any of the devices, or with other devices that consume the same counters, sorted by name.
+// owners returns the claims, by name, that have any of the devices, or other devices that consume the same counters.
 func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	onNode := sets.New(devices...)
 	consumed := p.counterSets(onNode.Has)
@@ -58,7 +58,7 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 		owner := Owner{Claim: klog.KObj(claim).String(), claim: claim, ids: sets.New[structured.DeviceID](), counterSets: sets.New[counterSet]()}
 		for _, result := range usedBy(claim) {
 			if id := structured.MakeDeviceID(result.Driver, result.Pool, result.Device); onNode.Has(id) && !owner.ids.Has(id) {
-				// A claim may have several shares of a device.
+				// List a device once, even if the claim has several shares of it.
 				owner.Devices = append(owner.Devices, id.String())
 				owner.ids.Insert(id)
 			}
@@ -78,7 +78,7 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	return all
 }
 
-// named separates owners that may be named from the others, which are nil if all may be named.
+// named separates the owners whose names the reader may see from the others, which are nil if the reader may see all.
 func (p *Problem) named(owners []Owner) ([]Owner, *Others) {
 	var named []Owner
 	var others Others
@@ -102,8 +102,8 @@ func (p *Problem) mayName(claim *resourceapi.ResourceClaim) bool {
 	return p.NamesAll || slices.ContainsFunc(p.Claims, func(own *resourceapi.ResourceClaim) bool { return own.Namespace == claim.Namespace })
 }
 
-// inTheWay returns a minimal set of owners that can't all keep their devices. ever is false if the claims don't fit even if no
-// owner keeps a device.
+// inTheWay returns a minimal set of owners that can't all keep their devices if the claims are to fit. ever is false if the
+// claims don't fit even if all owners give back their devices.
 func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (few []Owner, ever bool, err error) {
 	results, err := p.fitsWithout(ctx, node, owners)
 	if err != nil || results == nil {
@@ -122,7 +122,7 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 		case results == nil:
 			i++
 		default:
-			// Earlier owners are still needed: freeing the devices of fewer owners never makes more sets possible.
+			// The owners before index i are still needed, because freeing the devices of fewer owners never allows more sets.
 			few = p.ownersOf(others, results)
 			i = min(i, len(few))
 		}
@@ -130,12 +130,12 @@ func (p *Problem) inTheWay(ctx context.Context, node *v1.Node, owners []Owner) (
 	return few, true, nil
 }
 
-// fitsWithout searches a solution without the devices of the given owners.
+// fitsWithout searches a solution as if the given owners had no devices.
 func (p *Problem) fitsWithout(ctx context.Context, node *v1.Node, owners []Owner) ([]resourceapi.AllocationResult, error) {
 	return p.fits(ctx, node, p.Claims, p.without(owners).Allocated)
 }
 
-// without returns the problem without the devices of the owners.
+// without returns the problem as if the given owners had no devices.
 func (p *Problem) without(owners []Owner) *Problem {
 	return p.with(func(p *Problem) {
 		p.Allocated = slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
@@ -144,7 +144,7 @@ func (p *Problem) without(owners []Owner) *Problem {
 	})
 }
 
-// ownersOf returns the owners of devices in a solution, or of devices that consume the same counters.
+// ownersOf returns those owners that have devices of the solution, or devices that consume the same counters.
 func (p *Problem) ownersOf(owners []Owner, results []resourceapi.AllocationResult) []Owner {
 	needed := sets.New[structured.DeviceID]()
 	for _, result := range results {
@@ -158,10 +158,10 @@ func (p *Problem) ownersOf(owners []Owner, results []resourceapi.AllocationResul
 	})
 }
 
-// counterSet identifies a counter set. Pools may have counter sets with the same name.
+// counterSet identifies a counter set. Counter sets of different pools may have the same name.
 type counterSet struct{ driver, pool, name string }
 
-// counterSets returns the counter sets that the selected devices consume, each with its devices.
+// counterSets returns the counter sets that the devices selected by are consume. Each counter set maps to these devices.
 func (p *Problem) counterSets(are func(structured.DeviceID) bool) map[counterSet]sets.Set[structured.DeviceID] {
 	all := map[counterSet]sets.Set[structured.DeviceID]{}
 	for _, slice := range p.Slices {

@@ -20,15 +20,15 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Score compares the values of a claim's devices with the best values that it could have.
+// Score compares the preferences' values for a claim's devices with the best values that the claim could have.
 type Score struct {
 	// Claim is "namespace/name".
 	Claim string `json:"claim"`
-	// Node has all devices of the claim.
+	// Node is the name of the node that has all devices of the claim.
 	Node string `json:"node"`
-	// Has are the values of the claim's devices.
+	// Has lists the values for the claim's devices.
 	Has []Value `json:"has,omitempty"`
-	// Free is the best set of free devices and devices of the claim. Ever is the best set of all devices of the node.
+	// Free is the best set of devices that are free or belong to the claim. Ever is the best set of all devices of the node.
 	Free Best `json:"free"`
 	Ever Best `json:"ever"`
 }
@@ -38,25 +38,24 @@ type Value struct {
 	// Name is the name of the preference, with its class if a class defines it.
 	Name  string `json:"name"`
 	Value int64  `json:"value"`
-	// Losses are, for a policy, the numbers of broken sets of each shape.
+	// Losses lists, for a policy, the number of sets of each shape that the devices make unavailable.
 	Losses []allocator.ShapeLoss `json:"losses,omitempty"`
-	// Error is the reason if there is no value: the devices or the class have changed.
+	// Error is the reason why there is no value, for example because the devices or the class have changed.
 	Error string `json:"error,omitempty"`
 }
 
-// Best is the best set that was found.
+// Best is the best set of devices that a search found.
 type Best struct {
-	// Outcome is empty if no set is possible. Otherwise it distinguishes a set that is proven to be the best from the best set
-	// found.
+	// Outcome is empty if no set exists. Otherwise it says whether the set is proven to be the best.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
 	Values  []Value                     `json:"values,omitempty"`
-	// Devices are "driver/pool/device", in the order of the requests.
+	// Devices lists the devices as "driver/pool/device", in the order of the requests.
 	Devices []string `json:"devices,omitempty"`
-	// Reason is the reason if no set is possible: the devices or the classes have changed since the allocation of the claim.
+	// Reason is the reason why no set exists: the devices or the classes have changed since the claim was allocated.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Prefers reports whether a preference covers the claim. The preference may be malformed.
+// Prefers reports whether a preference covers the claim. It also returns true if the preference is malformed.
 func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
 	return v1alpha1.HasPreference(claim, func(name string) bool {
 		class, err := p.Classes.Get(name)
@@ -64,8 +63,8 @@ func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
 	})
 }
 
-// Score compares the devices of a claim with the best set on their node. It returns nil if no node has all of them. An error
-// concerns preferences.
+// Score compares the devices of a claim with the best set on the same node. It returns nil if no node has all devices of the
+// claim. An error concerns the preferences.
 func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*Score, error) {
 	node, err := p.nodeOf(ctx, nodes, claim)
 	if node == nil || err != nil {
@@ -85,7 +84,7 @@ func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceap
 	return s, err
 }
 
-// nodeOf returns the first node with all devices of the claim.
+// nodeOf returns the first node that has all devices of the claim, or nil.
 func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*v1.Node, error) {
 	a, err := p.NewAllocator(ctx)
 	if err != nil {
@@ -106,8 +105,8 @@ func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourcea
 	return nil, nil
 }
 
-// values evaluates the preferences for the claim's devices, in order. Policies count the remaining devices beside the given
-// claims, which may differ from those at the time of the allocation.
+// values evaluates the preferences for the claim's devices, in order. allocated holds the other claims. Policies count the sets
+// that remain now, which may differ from the sets at the time of the allocation.
 func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]Value, error) {
 	preferences, err := v1alpha1.ResolvePreferences(claim, p.Classes)
 	if err != nil {
@@ -132,13 +131,13 @@ func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.
 		values = append(values, value)
 	}
 	for i := range policies {
-		// The default policy for requests that no preference covers.
+		// These are values of the default policy, for requests that no preference covers.
 		values = append(values, newValue(&policies[i]))
 	}
 	return values, ctx.Err()
 }
 
-// policies returns the values of policies for the claim's devices.
+// policies returns the values of policies for the claim's devices. allocated holds the other claims.
 func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]allocator.PreferenceValue, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -149,7 +148,7 @@ func (p *Problem) policies(ctx context.Context, node *v1.Node, claim *resourceap
 	return a.PolicyValues(ctx, node, claim)
 }
 
-// newValue converts a value of the allocator.
+// newValue converts a value returned by the allocator.
 func newValue(value *allocator.PreferenceValue) Value {
 	return Value{Name: value.Name, Value: value.Value, Losses: value.Losses}
 }
@@ -166,10 +165,10 @@ func valueOf(ctx context.Context, preference *v1alpha1.Preference, devices []*de
 	return expression.Value(ctx, devices, cel.NewBudget(cel.DefaultCostLimit))
 }
 
-// devicesFor returns the claim's devices that the preference covers, in the order of the allocation.
+// devicesFor returns those devices of the claim that the preference covers, in the order of the allocation.
 func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi.ResourceClaim) []*device.Device {
 	var devices []*device.Device
-	// A device that occurs twice is one device in an expression.
+	// Expressions compare devices by identity. So a device that occurs twice must be the same object.
 	prepared := map[structured.DeviceID]*device.Device{}
 	for _, r := range resultsOf(claim) {
 		request, _, _ := strings.Cut(r.Request, "/")
@@ -189,7 +188,7 @@ func (p *Problem) devicesFor(preference *v1alpha1.Preference, claim *resourceapi
 	return devices
 }
 
-// device returns a device from the newest generation of its pool, or nil.
+// device returns the published device from the newest generation of its pool, or nil.
 func (p *Problem) device(driver, pool, name string) *resourceapi.Device {
 	var newest *resourceapi.Device
 	generation := int64(-1)
@@ -204,7 +203,7 @@ func (p *Problem) device(driver, pool, name string) *resourceapi.Device {
 	return newest
 }
 
-// best allocates the claim again, beside the given claims.
+// best searches the best set for the claim as if the claim were not allocated. allocated holds the other claims.
 func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) (Best, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -232,7 +231,7 @@ func (p *Problem) best(ctx context.Context, node *v1.Node, claim *resourceapi.Re
 	return best, nil
 }
 
-// feasible returns the problem without preferences. Preferences don't affect whether a set exists, so searches for any set must
+// feasible returns the problem without preferences. Preferences don't affect whether a set exists. So a search for any set must
 // neither spend time on them nor fail because of them.
 func (p *Problem) feasible() *Problem {
 	out := p.with(func(*Problem) {})

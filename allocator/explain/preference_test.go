@@ -32,7 +32,7 @@ func preferenceOf(name, expression string) resourceapi.DeviceConfiguration {
 	return configuration(raw)
 }
 
-// preferring adds a preference to a claim.
+// preferring adds a preference with an expression to a claim.
 func preferring(claim *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	claim.Spec.Devices.Config = append(claim.Spec.Devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: preferenceOf(name, expression)})
 	return claim
@@ -45,7 +45,7 @@ func deviceNames(of ...string) []string {
 	return of
 }
 
-// TestScore has a claim with the devices 0, 3 and 6 of a ring. Another claim has 2, 4 and 7.
+// TestScore checks the score of a claim with the devices 0, 3 and 6 of a ring. Another claim has the devices 2, 4 and 7.
 func TestScore(t *testing.T) {
 	claim := preferring(preferring(owning("mine", 0, 3, 6), "near", near), "first", "-("+indices+".sum())")
 	p := problem(t, ring(t, 8))
@@ -86,7 +86,7 @@ func TestScoreOfWhatHasChanged(t *testing.T) {
 	require.ErrorContains(t, err, "ResourceClaim default/mine: spec.devices.config[0].opaque.parameters.expression: Required value")
 }
 
-// TestPreferencesDoNotAffectObstacles has preferences that fail on any set. The obstacle is explained anyway.
+// TestPreferencesDoNotAffectObstacles checks that obstacles are explained even if preferences fail on every set.
 func TestPreferencesDoNotAffectObstacles(t *testing.T) {
 	const fails = "devices.map(d, d.attributes['" + driver + "'].unknown).sum()"
 	own := problem(t, ring(t, 8), preferring(withConstraint(wanting("c", 2), "far", "devices.size() == 2 && "+indices+".max() > 8"), "p", fails))
@@ -105,8 +105,8 @@ func TestPreferencesDoNotAffectObstacles(t *testing.T) {
 	require.Len(t, own.Claims[0].Spec.Devices.Config, 2)
 }
 
-// TestScoreOfAPolicy has a claim with the devices 0 and 3 of a ring of pairs, and another claim with 4. The first claim breaks two
-// pairs. With 5 and one more device it would break one.
+// TestScoreOfAPolicy checks the score of a claim with the devices 0 and 3 in a ring of pairs. Another claim has device 4. The
+// first claim breaks two pairs. With device 5 and one more device it would break one pair.
 func TestScoreOfAPolicy(t *testing.T) {
 	const pair = "devices.all(d, devices.exists(o, o != d && d.attributes['" + driver + "'].index / 2 == o.attributes['" + driver + "'].index / 2))"
 	p := problem(t, ring(t, 8))
@@ -131,7 +131,7 @@ func TestScoreOfAPolicy(t *testing.T) {
 	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 2)}, {Name: "high", Value: 6}}, got.Free.Values)
 	require.Equal(t, []explain.Value{{Name: "whole", Value: -1, Losses: lost(1, 3)}, {Name: "high", Value: 6}}, got.Ever.Values)
 
-	// If the allocator fails, each value has an error or is evaluated alone.
+	// If the allocator fails, the values are evaluated one by one, and each failing value has an error.
 	claim = preferring(claim, "wrong", "nothing")
 	got, err = p.Score(t.Context(), []*v1.Node{node}, claim)
 	require.ErrorContains(t, err, "preference wrong")

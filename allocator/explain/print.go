@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Print writes the answer as text. Each line begins with two spaces or more.
+// Print writes the explanation as text. Each line is indented by two spaces or more.
 func (e *Explanation) Print(b *strings.Builder) {
 	if !e.Fits {
 		fmt.Fprintf(b, "  node %s: no: %s\n", e.Node, e.Reason)
@@ -57,7 +57,7 @@ func unusable(r Request) string {
 	return fmt.Sprintf("%d of them unusable, ", r.Unusable)
 }
 
-// printPreferences writes the values of the devices, with the most important preference first.
+// printPreferences writes the values of the preferences, the most important preference first.
 func (e *Explanation) printPreferences(b *strings.Builder) {
 	if e.Outcome == "" {
 		return
@@ -83,7 +83,7 @@ func (e *Explanation) printPreferences(b *strings.Builder) {
 	}
 }
 
-// DevicesByRequest lists the devices by request, with drivers and pools if there are several.
+// DevicesByRequest returns a text that lists the devices by request, with drivers and pools if these differ.
 func (c Claim) DevicesByRequest() string {
 	mixed := slices.ContainsFunc(c.Devices, func(d Device) bool {
 		return d.Pool != c.Devices[0].Pool || d.Driver != c.Devices[0].Driver
@@ -106,7 +106,7 @@ func (c Claim) DevicesByRequest() string {
 	return strings.Join(parts, "; ")
 }
 
-// Counted formats a number with a noun, such as "1 node" or "2 nodes".
+// Counted returns a number with a noun, such as "1 node" or "2 nodes".
 func Counted(n int64, what string) string {
 	if n == 1 {
 		return "1 " + what

@@ -21,21 +21,21 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Problem is an allocation to explain.
+// Problem holds the inputs of an allocation to explain.
 type Problem struct {
 	allocator.Problem
-	// NamesAll is true if the reader of the answer may read the claims of all namespaces. Otherwise claims outside the namespace of
-	// Claims are counted but not named, because users of one namespace may not see objects of another.
+	// NamesAll is true if the reader of the explanation may read claims of all namespaces. Otherwise, claims outside the
+	// namespace of Claims are counted but not named, because users of one namespace may not see objects of another namespace.
 	NamesAll bool
-	// TaintRules may be the origin of taints in Slices, and are named in messages. They are optional.
+	// TaintRules may be empty. It lists DeviceTaintRules that may have added taints to devices in Slices. Messages name them.
 	TaintRules []*compat.DeviceTaintRule
-	// Environment compiles conditions. If it is nil, all problems of the process share one environment. To use only conditions
-	// that [Prepare] compiled, set it to the environment of the Options.
+	// Environment compiles conditions. If it is nil, all problems of the process share one environment. If it is the
+	// environment in Options, only conditions that [Prepare] compiled are used.
 	Environment *device.Environment
 }
 
-// Prepare compiles all expressions for explaining a claim, so that [Problem.Node] finds them in the environment. An error comes
-// from the context or concerns the claim.
+// Prepare compiles all expressions that an explanation of the claim needs, so that [Problem.Node] finds them in the
+// environment. An error comes from the context or concerns the claim.
 func Prepare(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	p := &Problem{Problem: allocator.Problem{Claims: []*resourceapi.ResourceClaim{claim}, Classes: classes}, Environment: environment}
 	p, _, err := p.withDefaults()
@@ -57,19 +57,18 @@ func Prepare(ctx context.Context, environment *device.Environment, claim *resour
 	return nil
 }
 
-// maxElsewhere limits the ResourceSlices with node selectors for other nodes that an explanation examines if a node has no device
-// for a request.
+// maxElsewhere limits the slices for other nodes that an explanation examines if the node has no device for a request.
 const maxElsewhere = 128
 
-// cacheBytes limits the memory shared by the searches of one explanation.
+// cacheBytes limits the cache that the searches of one explanation share.
 const cacheBytes = 16 << 20
 
-// pool is a pool of a driver.
+// pool identifies a pool of a driver.
 type pool struct{ driver, name string }
 
-// onNode returns the part of the problem that concerns a node: pools with possible devices and the claims with devices of these
-// pools. With elsewhere it adds some pools for other nodes. So the cost does not grow with the cluster, and the scheduler's cache
-// is not used.
+// onNode returns the part of the problem that concerns a node: pools that may have devices for the node, and claims with
+// devices of these pools. If elsewhere is true, it adds up to maxElsewhere slices of pools for other nodes. So the cost does
+// not grow with the cluster. The result has a cache of its own, so that explanations don't fill the scheduler's cache.
 func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 	pools, more := sets.New[pool](), 0
 	for _, slice := range p.Slices {
@@ -102,10 +101,10 @@ func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 	}), nil
 }
 
-// conjunction joins conjuncts.
+// conjunction is the operator between conjuncts.
 const conjunction = " && "
 
-// fits searches a solution for the claims on the node, beside the allocated claims. It returns nil if no solution exists.
+// fits searches a solution for claims on the node while allocated keep their devices. It returns nil if no solution exists.
 func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	with := p.Problem
 	with.Allocated = allocated
@@ -120,7 +119,7 @@ func (p *Problem) fits(ctx context.Context, node *v1.Node, claims, allocated []*
 	return results, err
 }
 
-// usedBy returns the results of a claim, except results with admin access, which don't reserve a device.
+// usedBy returns the allocation results of a claim, without results with admin access, which don't reserve the device.
 func usedBy(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllocationResult {
 	return slices.DeleteFunc(slices.Clone(resultsOf(claim)), func(r resourceapi.DeviceRequestAllocationResult) bool { return ptr.Deref(r.AdminAccess, false) })
 }

@@ -19,15 +19,15 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// conjuncts are easy and hard to meet, alone and together.
+// conjuncts lists conditions that are easy or hard to satisfy, alone and together.
 var conjuncts = []string{
 	"true", "devices.size() > 1", contiguous, "devices.all(d, " + index + " % 2 == 0)", "devices.all(d, " + index + " > 2)",
 	"devices.exists(d, " + index + " == 3)", "devices.map(d, " + index + ").sum() > 15", "!devices.exists(d, " + index + " == 5)",
 	"(" + contiguous + " || devices.size() == 2)",
 }
 
-// The named condition is the first that leaves an exhaustive search without a solution. The named owners are a minimal set that
-// can't all keep their devices.
+// The reported condition is the first that leaves an exhaustive search without a solution. The reported owners are a minimal
+// set that can't all keep their devices.
 func TestExplanationsAreTrue(t *testing.T) {
 	var explained, owned, never int
 	cases.Check(t, func(rt *rapid.T) {
@@ -79,7 +79,7 @@ func drawOwners(rt *rapid.T) []*resourceapi.ResourceClaim {
 	return owners
 }
 
-// requireFirst checks the named condition. solvable reports whether the first n conjuncts have a solution.
+// requireFirst checks the reported condition. solvable reports whether the first n conjuncts in parts have a solution.
 func requireFirst(rt *rapid.T, e *explain.Explanation, parts []string, solvable func(n int) bool) {
 	if e.Unmet == nil {
 		require.False(rt, solvable(0))
@@ -112,8 +112,7 @@ func requireMinimal(rt *rapid.T, e *explain.Explanation, allocated []*resourceap
 	}
 }
 
-// TestOtherNamespacesAreNotNamed checks that text and data never name claims of other namespaces, and that their number is
-// right.
+// TestOtherNamespacesAreNotNamed checks that text and data don't name claims of other namespaces, but count them.
 func TestOtherNamespacesAreNotNamed(t *testing.T) {
 	hidden := 0
 	cases.Check(t, func(rt *rapid.T) {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// Texts are limited, because expressions may have 10 KiB and any number of claims may be in the way.
+// Texts are shortened, because expressions may have 10 KiB and any number of claims may be in the way.
 const (
 	maxText    = 160
 	maxFailure = 400
@@ -18,7 +18,7 @@ const (
 	maxListed  = 4
 )
 
-// String returns one line of a few hundred characters at most.
+// String returns the explanation in one line of a few hundred characters at most.
 func (e *Explanation) String() string {
 	if e.Fits {
 		return "the claims fit"
@@ -36,7 +36,7 @@ func (e *Explanation) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// problem returns the obstacle.
+// problem returns the text for the most important obstacle.
 func (e *Explanation) problem() string {
 	if e.Failed {
 		return shortened(e.Reason, maxFailure)
@@ -50,7 +50,7 @@ func (e *Explanation) problem() string {
 	return fmt.Sprintf("%s free, but no set satisfies %s", e.free(), e.Unmet)
 }
 
-// shortage describes the first request that has too few free devices for itself.
+// shortage returns a text about the first request that has too few free devices even if no other request existed, or "".
 func (e *Explanation) shortage() string {
 	for _, r := range e.Requests {
 		if r.Free < r.Wanted && !strings.Contains(r.Name, "/") {
@@ -60,7 +60,7 @@ func (e *Explanation) shortage() string {
 	return ""
 }
 
-// named returns the name of a request, with its claim if there are several.
+// named returns the name of a request, with the name of its claim if the explanation has several claims.
 func (e *Explanation) named(r Request) string {
 	if r.Claim != e.Requests[0].Claim || r.Claim != e.Requests[len(e.Requests)-1].Claim {
 		return r.Name + " of claim " + r.Claim
@@ -68,7 +68,7 @@ func (e *Explanation) named(r Request) string {
 	return r.Name
 }
 
-// free counts the free devices for each of the first requests.
+// free returns a text with the number of free devices for each of the first requests.
 func (e *Explanation) free() string {
 	var counts []string
 	for _, r := range e.Requests {
@@ -84,7 +84,7 @@ func (e *Explanation) free() string {
 	return strings.Join(counts, ", ") + " are"
 }
 
-// String returns the constraint, and the conjunct with its position.
+// String returns the name of the constraint, and the conjunct with its position in the expression.
 func (c *Condition) String() string {
 	if c.Text == "" {
 		return c.Constraint
@@ -107,7 +107,7 @@ func (e *Explanation) owners() string {
 	return strings.Join(all, ", ")
 }
 
-// String returns the number of claims.
+// String returns a text with the number of claims.
 func (o *Others) String() string {
 	if o.Claims == 1 {
 		return "a claim of another namespace"
@@ -115,7 +115,7 @@ func (o *Others) String() string {
 	return fmt.Sprintf("%d claims of other namespaces", o.Claims)
 }
 
-// namesOf returns the names of the first devices, without driver and pool.
+// namesOf returns a text with the names of the first devices, without driver and pool.
 func namesOf(devices []string) []string {
 	names := sets.List(sets.New(devices...))
 	for i, name := range names {
@@ -127,7 +127,7 @@ func namesOf(devices []string) []string {
 	return names
 }
 
-// shortened cuts a text after a number of characters.
+// shortened returns the first most characters of a text.
 func shortened(text string, most int) string {
 	runes := []rune(text)
 	if len(runes) <= most {

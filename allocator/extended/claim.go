@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extended makes the claim for the extended resources of a pod (KEP-5004) as kube-scheduler does, for programs that
-// explain or simulate the scheduler:
+// Package extended makes the claim for the extended resources of a pod (KEP-5004) as kube-scheduler makes it. It is for
+// programs that explain or simulate the scheduler:
 //
 //	claim := extended.Claim(pod, classOf)
 //
-// kube-scheduler makes the claim in Filter, for one node and the resources that the node itself does not provide. This package
-// assumes a node that provides none of them itself.
+// kube-scheduler makes the claim in Filter. The claim requests only the resources that the node itself does not provide. This
+// package assumes that the node itself provides none of them.
 package extended
 
 import (
@@ -23,13 +23,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// ClaimName is the name of a claim that does not exist yet. No object can have this name.
+// ClaimName is the name of a claim that does not exist in the API server yet. No object can have this name.
 const ClaimName = v1alpha1.UnstoredClaimName
 
-// ClassOf returns the class for an extended resource, or nil.
+// ClassOf returns the DeviceClass for an extended resource, or nil if no class has the resource.
 type ClassOf func(v1.ResourceName) *resourceapi.DeviceClass
 
-// Claim returns the claim for a pod, or nil if it needs no request.
+// Claim returns the claim for the extended resources of a pod, or nil if the pod needs no claim.
 func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	requests := requestsOf(pod, classOf)
 	if len(requests) == 0 {
@@ -53,7 +53,7 @@ func Claim(pod *v1.Pod, classOf ClassOf) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// Wants reports whether a pod requests an extended resource that has a class. It allocates no memory.
+// Wants reports whether a pod requests an extended resource that has a DeviceClass. It allocates no memory.
 func Wants(pod *v1.Pod, classOf ClassOf) bool {
 	wants := func(containers []v1.Container) bool {
 		for i := range containers {
@@ -68,7 +68,7 @@ func Wants(pod *v1.Pod, classOf ClassOf) bool {
 	return wants(pod.Spec.Containers) || wants(pod.Spec.InitContainers)
 }
 
-// Waiting returns the claims of pods that are waiting to be scheduled and have no claim for extended resources yet.
+// Waiting returns the claims for the pods that [Waits] returns true for.
 func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, pod := range pods {
@@ -82,13 +82,13 @@ func Waiting(pods []*v1.Pod, classOf ClassOf) []*resourceapi.ResourceClaim {
 	return claims
 }
 
-// Waits reports whether a pod is waiting to be scheduled and has no claim for extended resources.
+// Waits reports whether a pod waits to be scheduled and has no claim for extended resources yet.
 func Waits(pod *v1.Pod) bool {
 	hasEnded := pod.DeletionTimestamp != nil || pod.Status.Phase == v1.PodSucceeded || pod.Status.Phase == v1.PodFailed
 	return pod.Spec.NodeName == "" && !hasEnded && pod.Status.ExtendedResourceClaimStatus == nil
 }
 
-// Resources returns the names of the resources that the claim covers, sorted.
+// Resources returns the sorted names of the extended resources that the pod's claim covers.
 func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
 	var names []v1.ResourceName
 	for _, r := range requestsOf(pod, classOf) {
@@ -98,18 +98,18 @@ func Resources(pod *v1.Pod, classOf ClassOf) []v1.ResourceName {
 	return slices.Compact(names)
 }
 
-// request is the demand of a container for an extended resource.
+// request is the number of devices that a container wants for one extended resource.
 type request struct {
 	container int
 	resource  v1.ResourceName
-	// name is kube-scheduler's name of the request.
+	// name is the name that kube-scheduler gives to the request.
 	name  string
 	class *resourceapi.DeviceClass
 	count int64
 }
 
-// requestsOf returns the requests of the claim in order. An init container that ends before others start shares their devices.
-// Only the additional devices are requested, once for all such containers.
+// requestsOf returns the requests of the pod's claim, in order. An init container that ends before other containers start uses
+// their devices. Only its additional devices are requested, once for all such init containers.
 func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
 	lasting, passing := wanted(pod, classOf)
 	all := append(lasting, mostMissing(passing, lasting)...)
@@ -117,7 +117,7 @@ func requestsOf(pod *v1.Pod, classOf ClassOf) []request {
 	return all
 }
 
-// containers returns for each container and resource the names of the requests whose devices the container gets.
+// containers returns, for each container and resource, the names of the requests whose devices the container gets.
 func containers(pod *v1.Pod, classOf ClassOf) [][]string {
 	lasting, passing := wanted(pod, classOf)
 	missing := mostMissing(passing, lasting)
@@ -139,7 +139,8 @@ func containers(pod *v1.Pod, classOf ClassOf) [][]string {
 	return all
 }
 
-// wanted returns the demands of containers that run as long as the pod, and of init containers that end before others start.
+// wanted returns the demands of all containers. lasting are the containers that run as long as the pod. passing are the init
+// containers that end before other containers start.
 func wanted(pod *v1.Pod, classOf ClassOf) (lasting, passing []request) {
 	for i, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 		wanted := requestsOfContainer(i, container.Resources.Requests, classOf)
@@ -172,8 +173,8 @@ func requestsOfContainer(container int, wanted v1.ResourceList, classOf ClassOf)
 	return requests
 }
 
-// reused returns the names of later requests whose devices an init container shares. left is the number of further devices that
-// the init container needs.
+// reused returns the names of the requests of later containers whose devices an init container uses. left is the number of
+// further devices that the init container needs.
 func reused(r request, lasting []request) (names []string, left int64) {
 	left = r.count
 	for _, other := range lasting {
@@ -184,7 +185,7 @@ func reused(r request, lasting []request) (names []string, left int64) {
 	return names, left
 }
 
-// mostMissing returns, for each resource, the request in passing that needs the most devices besides shared ones ([reused]).
+// mostMissing returns, for each resource, the request in passing that needs most devices besides [reused] devices.
 func mostMissing(passing, lasting []request) []request {
 	var requests []request
 	for _, r := range passing {

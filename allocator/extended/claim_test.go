@@ -33,8 +33,8 @@ func sidecar(counts ...int64) v1.Container {
 	return c
 }
 
-// TestClaim checks that the requests match createRequestsAndMappings in kube-scheduler. The name of a request has the indexes of
-// the container and of the resource after cpu.
+// TestClaim checks that the requests equal the requests of createRequestsAndMappings in kube-scheduler. The name of a request
+// contains the index of the container and the index of the resource after cpu.
 func TestClaim(t *testing.T) {
 	type list = []v1.Container
 	type counts = map[string]int64

@@ -1,15 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fragmentation counts how many sets the free devices of a cluster allow. For each shape ([allocator.Shape]) it counts
-// how many more claims would get devices: now, with other devices for the same claims, and with no device in use. It moves no
-// claim.
+// Package fragmentation reports how fragmented the free devices of a cluster are. For each shape ([allocator.Shape]) it counts
+// the additional claims that would get devices in three situations: now, after other devices have been chosen for the allocated
+// claims, and with no device in use. It changes no claim.
 //
 //	report, err := fragmentation.New(ctx, problem, nodes, fragmentation.Options{})
 //
-// Only one of the three numbers is exact: the claims that fit now are counted ([allocator.Allocator.CountSets]). The best devices
-// for all claims can't be computed. So all claims are allocated again, the largest first, to the node and the devices that break
-// the fewest sets. The number that fits then is a result of that packing, not a proven maximum.
+// Package fragmentation counts the claims that fit now, and on idle nodes, with [allocator.Allocator.CountSets]. The best
+// devices for all allocated claims can't be computed. So the package allocates all claims again, the largest first, each to the
+// node and the devices that break the fewest sets. The number that fits after this packing is a lower bound of the maximum.
 //
 // Claims represent their pods. Other requirements of pods (node selectors, CPU, memory) are ignored.
 package fragmentation

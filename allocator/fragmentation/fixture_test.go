@@ -38,7 +38,7 @@ func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// aligned returns a class of blocks that begin at multiples of their size.
+// aligned returns a class with constraints for blocks that begin at a multiple of their size.
 func aligned(name string, constraints ...string) *resourceapi.DeviceClass {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, constraint := range constraints {
@@ -52,7 +52,7 @@ func aligned(name string, constraints ...string) *resourceapi.DeviceClass {
 	return class
 }
 
-// clusterOf returns nodes of eight devices each, mla-0 to mla-7, and the class blocks.
+// clusterOf returns nodes with eight devices each, mla-0 to mla-7, the class blocks, and the given claims.
 func clusterOf(nodes int, claims ...*resourceapi.ResourceClaim) (allocator.Problem, []*v1.Node) {
 	problem := allocator.Problem{Classes: classes{aligned("blocks", "block")}, Allocated: claims, Selectors: dracel.NewCache(10, dracel.Features{})}
 	var all []*v1.Node
@@ -72,7 +72,7 @@ func clusterOf(nodes int, claims ...*resourceapi.ResourceClaim) (allocator.Probl
 	return problem, all
 }
 
-// wants returns a claim for a block of this number of devices, or for one device.
+// wants returns a claim for a block of count devices.
 func wants(name string, count int64) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 	claim.Spec.Devices.Requests = []resourceapi.DeviceRequest{{Name: "r", Exactly: &resourceapi.ExactDeviceRequest{
@@ -84,7 +84,7 @@ func wants(name string, count int64) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// has returns a claim with devices of a node.
+// has returns a claim that has devices of a node.
 func has(name, node string, devices ...int) *resourceapi.ResourceClaim {
 	claim := wants(name, int64(len(devices)))
 	claim.Status.Allocation = &resourceapi.AllocationResult{}
@@ -96,7 +96,7 @@ func has(name, node string, devices ...int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// of reserves a claim for pods.
+// of adds pods to the consumers of a claim.
 func of(claim *resourceapi.ResourceClaim, pods ...string) *resourceapi.ResourceClaim {
 	for _, pod := range pods {
 		claim.Status.ReservedFor = append(claim.Status.ReservedFor, resourceapi.ResourceClaimConsumerReference{Resource: "pods", Name: pod})

@@ -14,29 +14,28 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A pod has all its claims on one node, and several pods may share a claim. So claims are moved in groups: claims connected by
-// pods.
+// All claims of a pod must be on one node, and pods may share claims. So claims connected by pods are moved as a group.
 
-// group is a set of claims that can only be moved together.
+// group is a set of claims that must be on the same node.
 type group struct {
 	claims []*resourceapi.ResourceClaim
-	// devices are the devices that the claims reserve.
+	// devices lists the devices that the claims have, except devices with admin access.
 	devices []structured.DeviceID
-	// pinned is true if the group is not moved.
+	// pinned is true if packing must not move the group.
 	pinned bool
 }
 
-// poolNodes maps pools to their nodes; "" means several nodes.
+// poolNodes maps pools to nodes. A pool that several nodes can use maps to "".
 type poolNodes struct {
 	nodes map[poolID]string
-	// devices maps a node to the number of its devices. everywhere is the number of devices for several nodes.
+	// devices maps a node to the number of its own devices. everywhere is the number of devices that several nodes can use.
 	devices    map[string]int
 	everywhere int
 }
 
 type poolID struct{ driver, pool string }
 
-// poolNodesOf maps each pool to its node and counts the devices. It leaves out pools of nodes that are not in nodes.
+// poolNodesOf returns the node of each pool, and counts the devices. It leaves out pools of nodes that are not in nodes.
 func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNodes {
 	p := poolNodes{nodes: map[poolID]string{}, devices: map[string]int{}}
 	known := make(map[string]bool, len(nodes))
@@ -60,7 +59,7 @@ func poolNodesOf(slices []*resourceapi.ResourceSlice, nodes []*v1.Node) poolNode
 
 func poolOf(id structured.DeviceID) poolID { return poolID{id.Driver.String(), id.Pool.String()} }
 
-// groupsOf returns the groups of all claims with devices, the largest first. A group with a claim that stays is pinned.
+// groupsOf returns the groups of claims with devices, largest first. It pins a group if stays returns true for a claim in it.
 func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range c.problem.Allocated {
@@ -93,7 +92,7 @@ func (c *cluster) groupsOf(stays func(*resourceapi.ResourceClaim) bool) []*group
 	return groups
 }
 
-// togetherWith returns a function that maps each claim to a representative of its group.
+// togetherWith returns a function that maps the index of a claim to the index of one claim that represents the group.
 func togetherWith(claims []*resourceapi.ResourceClaim) func(claim int) int {
 	parents := make([]int, len(claims))
 	find := func(i int) int {
@@ -117,7 +116,7 @@ func togetherWith(claims []*resourceapi.ResourceClaim) func(claim int) int {
 	return find
 }
 
-// podOf names the consumer of a claim, with its resource if it is not a pod.
+// podOf returns the name of a claim's consumer. For a consumer that is not a pod, it includes the resource.
 func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimConsumerReference) string {
 	if consumer.Resource != "pods" {
 		return consumer.Resource + " " + claim.Namespace + "/" + consumer.Name
@@ -125,7 +124,7 @@ func podOf(claim *resourceapi.ResourceClaim, consumer resourceapi.ResourceClaimC
 	return claim.Namespace + "/" + consumer.Name
 }
 
-// with returns the group with other devices.
+// with returns a copy of the group whose claims have the devices in results.
 func (g *group) with(results []resourceapi.AllocationResult) *group {
 	moved := &group{}
 	for i, claim := range g.claims {
@@ -137,7 +136,7 @@ func (g *group) with(results []resourceapi.AllocationResult) *group {
 	return moved
 }
 
-// needs returns the least number of devices that the group needs.
+// needs returns a lower bound of the number of devices that the group needs.
 func (g *group) needs() int {
 	needs := 0
 	for _, claim := range g.claims {

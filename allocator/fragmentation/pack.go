@@ -16,29 +16,29 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Limits of packing. A group is tried until it fits on fitsForPacking nodes, which are then compared. All groups together have
-// maxTries tries. Groups that fit on no node are pinned, and the others are placed again, in at most maxRounds rounds.
+// These are the limits of packing. place compares fitsForPacking nodes on which a group fits. All groups together have maxTries
+// tries. Groups that fit on no node are pinned, and the others are placed again, in at most maxRounds rounds.
 const (
 	fitsForPacking = 32
 	maxTries       = 200_000
 	maxRounds      = 4
 )
 
-// placing places groups one after the other.
+// placing is the state while groups are placed one after the other.
 type placing struct {
 	*cluster
-	// state has the devices in use, inUse their number on each node.
+	// state holds the devices in use. inUse holds their number on each node.
 	state structured.AllocatedState
 	inUse map[string]int
-	// order has the nodes, sorted by descending number of devices in use.
+	// order lists the nodes by descending number of devices in use.
 	order []*v1.Node
-	// tries is the remaining number of tries.
+	// tries is the number of tries that are left.
 	tries int
 }
 
 var errTriedEnough = errors.New("not all placements were tried, because there are too many claims and nodes")
 
-// newPlacing returns the state for placing groups. The devices of the given groups, which are not moved, are in use.
+// newPlacing returns the state before any group is placed. The devices of groups, which are pinned, are in use.
 func (c *cluster) newPlacing(groups []*group, tries int) *placing {
 	p := &placing{cluster: c, state: allocator.AllocatedTo(nil, c.problem.Features), inUse: map[string]int{}, tries: tries}
 	p.order = slices.Clone(c.nodes)
@@ -49,7 +49,7 @@ func (c *cluster) newPlacing(groups []*group, tries int) *placing {
 	return p
 }
 
-// add places a group on a node.
+// add marks the devices of a group as in use, and updates the order of the node.
 func (p *placing) add(g *group, node string) {
 	p.take(g)
 	at := slices.IndexFunc(p.order, func(n *v1.Node) bool { return n.Name == node })
@@ -83,10 +83,11 @@ func copyOf(consumed structured.ConsumedCapacity) map[resourceapi.QualifiedName]
 	return result
 }
 
-// place tries the nodes and returns the group with the devices that make the fewest sets unavailable, and their node. Among equal
-// nodes it takes the fullest one. It returns nil if the group fits on no node. The error is errTriedEnough or the context's.
+// place searches devices for a group. It returns the group with the devices that break the fewest sets, and the node. Of
+// equally good nodes it takes the node with the most devices in use. It returns nil if the group fits on no node. The error is
+// errTriedEnough or comes from the context.
 func (p *placing) place(g *group) (moved *group, node string, err error) {
-	// The allocator copies the state, which changes after each group.
+	// The state changes after each group, and an allocator copies it when created. So create an allocator for each group.
 	a, err := allocator.NewAllocator(p.ctx, p.problem.Features, p.state, p.problem.Classes, p.problem.Slices, p.problem.Selectors, p.problem.Options...)
 	if err != nil {
 		return nil, "", err
@@ -109,7 +110,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 			return nil, "", errTriedEnough
 		}
 		if err != nil || len(results) != len(g.claims) {
-			// A failure keeps only this group in place.
+			// If allocating the group fails on this node, try the other nodes.
 			continue
 		}
 		if moved == nil || isBetter(details.Preferences, best) {
@@ -122,7 +123,7 @@ func (p *placing) place(g *group) (moved *group, node string, err error) {
 	return moved, node, nil
 }
 
-// isBetter compares the values of preferences. The first difference decides.
+// isBetter reports whether a has greater values than b. The first preference with different values decides.
 func isBetter(a, b []allocator.PreferenceValue) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i].Value != b[i].Value {
@@ -132,8 +133,7 @@ func isBetter(a, b []allocator.PreferenceValue) bool {
 	return false
 }
 
-// pack places all groups again, the largest first. It returns the claims with their new devices, or nil and the reason why no
-// packing was found.
+// pack allocates all groups again, largest first. It returns the claims with new devices, or nil and a reason.
 func (c *cluster) pack() (claims []*resourceapi.ResourceClaim, reason string, err error) {
 	pinned := make(map[*group]bool)
 	for _, g := range c.groups {

@@ -14,46 +14,46 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits of one report for counting sets, and again for packing, in CEL cost units and steps: see [NewBudget].
+// These limits of a report, in CEL cost units and steps, apply to counting sets and separately to packing ([NewBudget]).
 const (
 	DefaultCost  uint64 = 500_000_000
 	DefaultSteps int64  = 2_000_000
 )
 
-// NewBudget returns a budget that limits a report.
+// NewBudget returns the budget for one report.
 func NewBudget() *allocator.AttemptBudget {
 	budget := allocator.Budget{Cost: DefaultCost, Steps: DefaultSteps}
 	return allocator.NewSeparateBudgets(budget, budget)
 }
 
-// Options configure a report.
+// Options configures a report.
 type Options struct {
-	// Class and Constraint limit the shapes; "" means all. Counts, if any, replace the counts that claims ask for.
+	// Class and Constraint restrict the report to the shapes of one class or constraint. "" means no restriction. If Counts is
+	// not empty, it replaces the numbers of devices that claims ask for.
 	Class, Constraint string
 	Counts            []int
-	// Usual adds sets of 2, 4, 8 and 16 devices ([allocator.UsualShapes]) to the shapes that claims ask for, so that every report
-	// has them. They don't change the numbers of other shapes.
+	// Usual adds sets of 2, 4, 8 and 16 devices ([allocator.UsualShapes]) to the shapes that claims ask for, so that every
+	// report contains them. They don't change the counts of other shapes.
 	Usual bool
-	// Stays, if not nil, selects claims that are not moved, together with their groups. Their requests are not evaluated.
+	// Stays selects claims that are not moved, together with their groups. Their requests are not evaluated. Stays may be nil.
 	Stays func(*resourceapi.ResourceClaim) bool
-	// CacheBytes limits the memory for intermediate results; 0 means [allocator.DefaultCacheBytes].
+	// CacheBytes is the size of the cache for one report. 0 means [allocator.DefaultCacheBytes].
 	CacheBytes int64
 }
 
 // Report describes the fragmentation of a cluster.
 type Report struct {
-	// Nodes is the number of nodes, Claims the number of claims with devices, and Pinned the number of these claims that are never
-	// moved.
+	// Nodes counts nodes, and Claims counts claims with devices. Pinned counts those claims that packing never moves.
 	Nodes  int `json:"nodes"`
 	Claims int `json:"claims"`
 	Pinned int `json:"pinned"`
-	// Shapes are sorted by class, constraint, and descending number of devices.
+	// Shapes lists the shapes, sorted by class, constraint, and descending number of devices.
 	Shapes []Shape `json:"shapes"`
-	// NotPacked says why packing was not completed; "" if it was.
+	// NotPacked is the reason why packing was not completed, or "".
 	NotPacked string `json:"notPacked,omitempty"`
 }
 
-// Shape has the numbers for one shape, as if claims asked for no other.
+// Shape holds the counts for one shape. Each count assumes that all additional claims ask for this shape.
 type Shape struct {
 	Class      string `json:"class"`
 	Constraint string `json:"constraint"`
@@ -61,21 +61,21 @@ type Shape struct {
 	Devices int `json:"devices"`
 	// Asked is the number of claims that ask for the shape.
 	Asked int `json:"asked"`
-	// Now is the number of additional claims that would get devices now. Packed is the largest such number that packing found. Idle
-	// is that number if no devices were in use.
+	// Now is the number of additional claims for this shape that would get devices now. Packed is the number after packing.
+	// Idle is the number if no devices were in use.
 	Now    Count `json:"now"`
 	Packed Count `json:"packed"`
 	Idle   Count `json:"idle"`
-	// Error says why the shape could not be counted.
+	// Error is the reason why the shape could not be counted, or "".
 	Error string `json:"error,omitempty"`
-	// onlyUsual is true if claims ask for other shapes of the constraint, but not for this shape.
+	// onlyUsual is true if the option Usual added the shape, and claims ask only for other shapes of the constraint.
 	onlyUsual bool
 }
 
-// Count is a number of claims that would get devices at the same time.
+// Count is a number of claims that can get devices at the same time.
 type Count struct {
 	Sets int `json:"sets"`
-	// AtLeast is true if the count is incomplete, so there may be more.
+	// AtLeast is true if counting was not completed, so that more claims may fit.
 	AtLeast bool `json:"atLeast,omitempty"`
 }
 
@@ -83,22 +83,22 @@ func (s *Shape) shape() allocator.Shape {
 	return allocator.Shape{Class: s.Class, Constraint: s.Constraint, Count: s.Devices}
 }
 
-// cluster holds the input and the state of a report.
+// cluster holds the inputs of a report and the intermediate results.
 type cluster struct {
 	ctx     context.Context
 	problem allocator.Problem
 	nodes   []*v1.Node
 	shapes  []Shape
 	groups  []*group
-	// places has the nodes of pools.
+	// places maps pools to nodes.
 	places poolNodes
 }
 
-// New returns a report. nodes are the nodes that pods may use. Allocated holds all claims of the cluster: claims with devices
-// define the devices in use, and all claims ask for shapes. The Claims of the problem are ignored.
+// New returns a report. nodes are the nodes that pods may use. problem.Allocated holds all claims of the cluster. The claims
+// with devices determine the devices in use, and all claims determine the shapes. problem.Claims is ignored.
 //
-// The work on shapes is limited by [allocator.Allocator.CountSets] and an [allocator.AttemptBudget] in the problem's options. The
-// work on packing is limited by the number of tries. An error comes from the slices or the context.
+// [allocator.Allocator.CountSets] and the [allocator.AttemptBudget] in the problem's options limit the work on shapes. The
+// number of tries limits the work on packing. An error comes from the slices or the context.
 func New(ctx context.Context, problem allocator.Problem, nodes []*v1.Node, options Options) (*Report, error) {
 	c := &cluster{ctx: ctx, problem: problem, nodes: nodes, shapes: shapesOf(&problem, options)}
 	c.problem.Options = append(slices.Clone(problem.Options), allocator.WithCache(newCache(options)),
@@ -136,7 +136,7 @@ func newCache(options Options) *allocator.Cache {
 	return allocator.NewCache()
 }
 
-// decisiveShapes returns the shapes that affect the choice of devices, the largest first. It leaves out shapes with onlyUsual set.
+// decisiveShapes returns the shapes that packing tries to keep available, largest first, without shapes with onlyUsual.
 func (c *cluster) decisiveShapes() []allocator.Shape {
 	var known []allocator.Shape
 	for i := range c.shapes {
@@ -148,15 +148,14 @@ func (c *cluster) decisiveShapes() []allocator.Shape {
 	return known[:min(len(known), allocator.MaxShapes)]
 }
 
-// whenAllocated returns an allocator for the state with these allocated claims.
+// whenAllocated returns an allocator for the cluster as if exactly the given claims were allocated.
 func (c *cluster) whenAllocated(claims []*resourceapi.ResourceClaim) (*allocator.Allocator, error) {
 	problem := c.problem
 	problem.Allocated = claims
 	return problem.NewAllocator(c.ctx)
 }
 
-// count counts the sets that fit now and on idle nodes. Unless wanted is set, it drops shapes that no claim asks for and no node
-// has.
+// count counts the sets that fit now and on idle nodes. If wanted is false, it drops shapes that neither claims nor nodes have.
 func (c *cluster) count(wanted bool) error {
 	now, err := c.whenAllocated(c.problem.Allocated)
 	if err != nil {
@@ -183,8 +182,8 @@ func (c *cluster) count(wanted bool) error {
 	return nil
 }
 
-// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual set are last, so that an exhausted budget leaves
-// them out first.
+// countingOrder returns the shapes in the order of counting. Shapes with onlyUsual are last, so an exhausted budget leaves them
+// out first.
 func (c *cluster) countingOrder() []*Shape {
 	var first, last []*Shape
 	for i := range c.shapes {
@@ -197,15 +196,14 @@ func (c *cluster) countingOrder() []*Shape {
 	return append(first, last...)
 }
 
-// mayGain reports whether packing could allow more sets of a shape. Idle nodes are the upper bound.
+// mayGain reports whether packing could allow more sets of a shape. The count on idle nodes is the upper bound.
 func (c *cluster) mayGain() bool {
 	return slices.ContainsFunc(c.shapes, func(s Shape) bool {
 		return s.Error == "" && (s.Now.Sets < s.Idle.Sets || s.Idle.AtLeast)
 	})
 }
 
-// countPacked counts the sets that fit after packing. The result is at least the current number, because moving nothing is an
-// option.
+// countPacked counts the sets that fit after packing. It sets Packed to at least Now, because moving no claim is also possible.
 func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	if claims == nil {
 		return nil
@@ -229,7 +227,7 @@ func (c *cluster) countPacked(claims []*resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// sum counts the sets that fit on some nodes.
+// sum returns the number of sets that fit on all the given nodes together.
 func (c *cluster) sum(a *allocator.Allocator, shape allocator.Shape, nodes []*v1.Node) (Count, error) {
 	counts, err := a.CountSets(c.ctx, nodes, shape)
 	sum := allocator.SetCount{IsMost: true}

@@ -23,7 +23,7 @@ func block(devices, asked, now, packed, idle int) Shape {
 	return Shape{Class: "blocks", Constraint: "block", Devices: devices, Asked: asked, Now: Count{Sets: now}, Packed: Count{Sets: packed}, Idle: Count{Sets: idle}}
 }
 
-// Two single devices on two nodes prevent two blocks of eight; on one node they prevent one.
+// Two single devices on two nodes prevent two blocks of eight. On the same node they would prevent one block.
 func TestReport(t *testing.T) {
 	problem, nodes := clusterOf(3, has("a", "node-1", 0), of(has("b", "node-2", 5), "pod-b"), wants("waits", 8), wants("small", 2))
 	report := reportOn(t, problem, nodes, Options{})
@@ -31,12 +31,12 @@ func TestReport(t *testing.T) {
 		Nodes: 3, Claims: 2,
 		Shapes: []Shape{block(8, 1, 1, 2, 3), block(2, 1, 10, 11, 12)},
 	}, report)
-	// The same claims after one device has moved: now as many sets fit as the first report has after packing.
+	// After moving one device, as many sets fit now as the first report promised for packing.
 	problem, nodes = clusterOf(3, has("a", "node-2", 4), has("b", "node-2", 5), wants("waits", 8), wants("small", 2))
 	require.Equal(t, []Shape{block(8, 1, 2, 2, 3), block(2, 1, 11, 11, 12)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }
 
-// The claims of a pod stay together, even if other pods share them.
+// Packing keeps the claims of a pod on one node, also if other pods share some of the claims.
 func TestGroups(t *testing.T) {
 	problem, nodes := clusterOf(2,
 		of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x", "y"), of(has("c", "node-1", 2), "y"), has("d", "node-1", 3),
@@ -61,14 +61,14 @@ func TestAdminAccessTakesNothing(t *testing.T) {
 	require.Equal(t, []Shape{block(8, 1, 1, 1, 1)}, report.Shapes)
 }
 
-// If no claim asks for a shape, the usual counts are reported if a node allows them.
+// If no claim asks for a shape, the report contains the usual counts that fit on some node.
 func TestShapesWithoutRequests(t *testing.T) {
 	problem, nodes := clusterOf(1, has("a", "node-1", 0))
 	require.Equal(t, []Shape{block(8, 0, 0, 0, 1), block(4, 0, 1, 1, 2), block(2, 0, 3, 3, 4)}, reportOn(t, problem, nodes, Options{}).Shapes)
 }
 
-// The usual counts remain when claims ask for other counts. They change no other number, and an exhausted budget leaves them out
-// first.
+// With the option Usual, the report contains the usual counts although claims ask for others. They don't change other counts.
+// If the budget is exhausted, they are left out first.
 func TestUsualShapes(t *testing.T) {
 	problem, nodes := clusterOf(1, has("a", "node-1", 0), wants("b", 3), wants("c", 4))
 	all := reportOn(t, problem, nodes, Options{Usual: true}).Shapes
@@ -114,7 +114,7 @@ func TestShapesAreBounded(t *testing.T) {
 	require.Len(t, shapes, maxShapesOfClass)
 	require.Contains(t, shapes, block(5, 2, 1, 1, 1))
 
-	// Two claims for each of many shapes in one namespace don't displace a single request of another namespace.
+	// In one namespace, two claims ask for each of many shapes. The shape of one claim in another namespace is still counted.
 	more := wants("more", 2)
 	more.Namespace = "more"
 	var flood []*resourceapi.ResourceClaim
@@ -126,7 +126,7 @@ func TestShapesAreBounded(t *testing.T) {
 	require.Len(t, shapes, maxShapesOfClass)
 	require.Contains(t, shapes, block(2, 1, 4, 4, 4))
 
-	// Among many classes, the requested shapes are always included.
+	// Shapes that claims ask for are included even if there are very many classes.
 	problem, nodes = clusterOf(1, wants("a", 8))
 	var many classes
 	for i := range maxShapes {
@@ -139,7 +139,7 @@ func TestShapesAreBounded(t *testing.T) {
 	require.True(t, slices.IsSortedFunc(shapes, func(a, b Shape) int { return cmp.Compare(a.Class, b.Class) }))
 }
 
-// Groups that can't be placed again are not moved, and the others are still packed.
+// A group that fits on no node keeps its devices, and the other groups are packed.
 func TestClaimsThatFitNowhere(t *testing.T) {
 	lost := has("lost", "node-1", 0)
 	lost.Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
@@ -148,7 +148,7 @@ func TestClaimsThatFitNowhere(t *testing.T) {
 	require.Equal(t, []Shape{block(8, 1, 1, 2, 3)}, report.Shapes)
 }
 
-// An exhausted budget makes the report incomplete, not wrong.
+// If the budget is exhausted, the report is incomplete but not wrong.
 func TestBudget(t *testing.T) {
 	problem, nodes := clusterOf(2, has("a", "node-1", 0), has("b", "node-2", 5), wants("waits", 8))
 	config := problem.Classes.(classes)[0].Spec.Config[0].Opaque
@@ -171,7 +171,7 @@ func TestBudget(t *testing.T) {
 	require.Equal(t, Count{Sets: 24}, report.Shapes[0].Now, "with a budget there is an answer")
 }
 
-// If no packing can gain, nothing is packed, because packing is most of the work.
+// If packing can't allow more sets, it is skipped, because packing takes most of the time.
 func TestMayGain(t *testing.T) {
 	unknown := block(8, 0, 1, 1, 1)
 	unknown.Idle.AtLeast = true
@@ -194,10 +194,10 @@ func TestMayGain(t *testing.T) {
 	require.Equal(t, &Report{Nodes: 2, Claims: 2}, reportOn(t, problem, nodes, Options{CacheBytes: 1 << 20}), "nobody defines a constraint")
 }
 
-// Claims that must stay are not moved, nor are their groups, and the others are packed around them.
+// Packing moves neither claims that must stay nor the other claims in their groups. It packs the other groups around them.
 func TestClaimsThatStay(t *testing.T) {
 	problem, nodes := clusterOf(3, of(has("a", "node-1", 0), "x"), of(has("b", "node-1", 1), "x"), has("c", "node-2", 5), wants("waits", 8))
-	// This claim would fail, but it is not evaluated.
+	// Allocating this claim would fail. The test shows that the claim is not evaluated.
 	problem.Allocated[1].Spec.Devices.Requests[0].Exactly.DeviceClassName = "gone"
 	stays := func(claim *resourceapi.ResourceClaim) bool { return claim.Name == "b" }
 	report := reportOn(t, problem, nodes, Options{Stays: stays})
@@ -216,7 +216,7 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// In random clusters, packing is never worse than the current state and never better than idle nodes.
+// In random clusters, Packed is at least Now and at most Idle.
 func TestPackedIsBetweenNowAndIdle(t *testing.T) {
 	packs := 0
 	cases.Check(t, func(rt *rapid.T) {

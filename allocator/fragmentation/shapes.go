@@ -14,15 +14,16 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Limits on the shapes of a class and of a report. The most requested shapes are kept. They are taken from the namespaces in
-// rounds, so that the claims of one namespace don't displace shapes of others.
+// These are the limits on shapes for a class and for a report. The shapes with the most requests are kept. They are chosen in
+// rounds, with one shape of each namespace in a round. So a namespace can't displace the shapes of others.
 const (
 	maxShapesOfClass = 8
 	maxShapes        = 64
 )
 
-// shapesOf returns the shapes to count: for each constraint, the shapes that claims ask for. If claims ask for none, or if
-// options.Usual is set, it adds [allocator.UsualShapes]. If options.Counts is set, these counts define the shapes instead.
+// shapesOf returns the shapes to count: for each constraint, the shapes that claims ask for. If no claim asks for the
+// constraint or options.Usual is true, it adds [allocator.UsualShapes]. If options.Counts is not empty, it uses only these
+// counts.
 func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	asked, ofNamespaces := map[allocator.Shape]int{}, map[string]map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -53,7 +54,7 @@ func shapesOf(problem *allocator.Problem, options Options) []Shape {
 	return all
 }
 
-// roundsOf returns the round for each shape. In round 0 each namespace gives the shape that it asks for most.
+// roundsOf maps each shape to the round that chooses it. Round 0 chooses the shape that each namespace asks for most.
 func roundsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Shape]int {
 	turns := map[allocator.Shape]int{}
 	for _, asked := range ofNamespaces {
@@ -69,7 +70,7 @@ func roundsOf(ofNamespaces map[string]map[allocator.Shape]int) map[allocator.Sha
 	return turns
 }
 
-// mostAsked returns the most requested shapes, in the order of their rounds. Shapes without requests are last.
+// mostAsked returns at most most shapes in the order of their rounds. Shapes that no claim asks for are last.
 func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape {
 	slices.SortStableFunc(shapes, func(a, b Shape) int {
 		if a.Asked == 0 || b.Asked == 0 {
@@ -81,7 +82,7 @@ func mostAsked(shapes []Shape, turns map[allocator.Shape]int, most int) []Shape 
 }
 
 func shapesOfClass(class *resourceapi.DeviceClass, asked, turns map[allocator.Shape]int, options Options) []Shape {
-	// Invalid definitions of a class are left out.
+	// If the class contains invalid definitions, use the valid definitions only.
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	var ofClass []Shape
 	for _, definition := range definitions {

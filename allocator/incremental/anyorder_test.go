@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// An oracle enumerates all sets.
+// An oracle enumerates all complete sets that contain the current devices.
 type oracle struct {
 	expression *device.Expression
 	devices    []*device.Device
@@ -28,7 +28,7 @@ type oracle struct {
 	members    [][]int
 }
 
-// mayBeSatisfied reports whether a complete set exists whose verdict is not false.
+// mayBeSatisfied reports whether some complete set satisfies the constraint or makes its expression fail.
 func (o *oracle) mayBeSatisfied() bool {
 	for r := range o.requests {
 		if len(o.members[r]) == o.requests[r].Count {
@@ -72,8 +72,8 @@ func (o *oracle) isComplete() bool {
 	return true
 }
 
-// TestAnyOrder adds and removes devices in random order. Add may return false only if no complete set can follow, and for a
-// complete set it must return the verdict.
+// TestAnyOrder adds and removes devices in random order. Add may return false only if no complete set with the devices
+// satisfies the constraint. For a complete set, Add must return the verdict.
 func TestAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -14,10 +14,10 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// A deviceID is the name of a device in a search.
+// A deviceID identifies a device in the other program's search.
 type deviceID struct{ driver, pool, device string }
 
-// A constraint is a constraint for a search with its own interface, such as Karpenter's.
+// A constraint adapts a Set to the interface of another program's search, such as Karpenter's.
 type constraint struct {
 	*incremental.Set
 	positions map[deviceID]int
@@ -26,7 +26,7 @@ type constraint struct {
 func (c constraint) Add(request string, id deviceID) bool { return c.Set.Add(request, c.positions[id]) }
 func (c constraint) Remove(request string, id deviceID)   { c.Set.Remove(request, c.positions[id]) }
 
-// Example has a claim for two devices with consecutive indices.
+// Example adds devices for a claim that wants two devices with consecutive indices.
 func Example() {
 	ctx := context.Background()
 	environment, err := device.NewEnvironment(cel.Config{})
@@ -39,7 +39,7 @@ func Example() {
 		panic(err)
 	}
 
-	// The devices of an instance type.
+	// These are the devices of an instance type.
 	var devices []incremental.Device
 	positions := map[deviceID]int{}
 	for _, index := range []int64{0, 3, 5, 4} {

@@ -1,17 +1,17 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package incremental judges a set of devices while another program chooses them one after the other. It is for allocators with
-// their own search, which report each device that they take or give back:
+// Package incremental checks a CEL constraint while another program chooses devices one after the other. It is for allocators
+// with their own search, which report each device that they take or give back:
 //
 //	constraints, err := incremental.Constraints(ctx, environment, claim, classes) // once a claim
 //	set := constraints[0].Over(ctx, devices, requests, budget)                   // once a search
 //	if !set.Add("gpus", 3) { /* try another device */ }
 //	set.Remove("gpus", 3)                                                        // when the search goes back
 //
-// Add answers before the set is complete. It returns false if no set with the chosen devices satisfies the constraint. A search
-// that takes devices in order and backtracks on false finds the same set as one that judges only complete sets. Package bound
-// explains why.
+// Add returns false before the set is complete if no complete set with the chosen devices satisfies the constraint. A search
+// that takes devices in order and backtracks when Add returns false finds the same set as a search that evaluates only complete
+// sets. Package bound explains why.
 package incremental
 
 import (
@@ -35,12 +35,11 @@ import (
 type Constraint struct {
 	v1alpha1.Constraint
 	expression *device.Expression
-	// names holds the names of the claim's requests, with alternatives in place of their request.
+	// names lists the names of the claim's requests. A request with alternatives is replaced by the names of its alternatives.
 	names []string
 }
 
-// Constraints compiles the CEL constraints of a claim and its classes. The error is a mistake in the claim, a class or an
-// expression.
+// Constraints compiles the CEL constraints of a claim and its classes. It fails if any of them is invalid.
 func Constraints(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) ([]*Constraint, error) {
 	resolved, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
@@ -68,13 +67,14 @@ func Constraints(ctx context.Context, environment *device.Environment, claim *re
 
 // Request is a request that the search takes devices for.
 type Request struct {
-	// Name is the name of the request, with the current alternative if it has alternatives: "gpus/small".
+	// Name is the name of the request, or of the current alternative if the request has alternatives, such as "gpus/small".
 	Name string
-	// Count is the number of devices to take.
+	// Count is the number of devices that the search takes for the request.
 	Count int
 }
 
-// Covers reports whether the constraint names the request. A named request includes its alternatives. No names mean all requests.
+// Covers reports whether the constraint covers the request. A constraint that names a request covers its alternatives, too. A
+// constraint without names covers all requests.
 func (c *Constraint) Covers(request string) bool {
 	return len(c.Requests) == 0 || slices.ContainsFunc(c.Requests, func(name string) bool {
 		return name == request || len(request) > len(name) && request[:len(name)+1] == name+"/"
@@ -84,14 +84,15 @@ func (c *Constraint) Covers(request string) bool {
 // Device is a device that the search may take.
 type Device struct {
 	Driver string
-	// Device is not modified. The caller must not modify it either.
+	// The package does not modify Device. The caller must not modify it either.
 	*resourceapi.Device
 }
 
-// Over returns an empty set. devices holds all devices that the search may take for any request; calls identify them by index.
-// requests holds the requests of the claim in order. It must include all requests that the constraint covers; for others Add
-// always returns true. A request with alternatives is listed as its current alternative. Evaluations are charged to the budget,
-// and end with the context. If devices or requests are invalid, Add always returns false and [Set.Err] returns the mistake.
+// Over returns an empty set. devices holds all devices that the search may take for any request, and other methods identify a
+// device by its index. requests holds the requests of the claim in order, and must include all requests that the constraint
+// covers. For other requests Add always returns true. A request with alternatives is listed as its current alternative.
+// Evaluations are charged to the budget and end with ctx. If devices or requests are invalid, Add always returns false and
+// [Set.Err] returns the reason.
 func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Request, budget *cel.Budget) *Set {
 	s := &Set{ctx: ctx, constraint: c, budget: budget, pool: newPool(len(devices))}
 	if s.misuse = c.misuseOf(devices, requests); s.misuse != nil {
@@ -111,7 +112,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 			s.size += min(r.Count, len(devices)+1)
 		}
 	}
-	// Bounds require that no device is in the set twice.
+	// The bounds work only if no device can be in the set twice.
 	if s.size > 0 && (len(s.requests) == 1 || s.pool.shared.IsEmpty()) {
 		if analysis := bound.Analyze(c.expression, s.size).Leading(s.devices); analysis != nil && analysis.Fits(len(devices)) {
 			s.bounds = analysis.Tabulate(s.devices).NewBounds(ctx, budget)
@@ -120,7 +121,7 @@ func (c *Constraint) Over(ctx context.Context, devices []Device, requests []Requ
 	return s
 }
 
-// misuseOf returns the reason why no answers are possible, or nil.
+// misuseOf returns an error if the arguments of Over are invalid.
 func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	if at := slices.IndexFunc(devices, func(d Device) bool { return d.Device == nil }); at >= 0 {
 		return fmt.Errorf("device %d is nil", at)
@@ -146,27 +147,27 @@ func (c *Constraint) misuseOf(devices []Device, requests []Request) error {
 	return nil
 }
 
-// Set is a set of devices that changes by Add and Remove. It must not be used concurrently.
+// Set is the set of devices that the search has chosen. Only one goroutine may use it.
 type Set struct {
 	ctx        context.Context
 	constraint *Constraint
 	budget     *cel.Budget
 	devices    []*device.Device
-	// bounds is nil if partial sets can't be judged.
+	// bounds checks partial sets. It is nil if the expression can't be analyzed, or if a device may be in the set twice.
 	bounds *bound.Bounds
-	// requests holds the covered requests. size is the number of devices of the complete set, count the current number.
+	// requests holds the covered requests. size is the number of devices in a complete set, and count the current number.
 	requests    []members
 	size, count int
 	pool        pool
-	// refused counts the devices that the bounds refused.
+	// refused is the number of devices that the bounds refused.
 	refused int
-	// misuse is an error that remains after Reset.
+	// misuse is the error about the arguments of Over. err is the error that Err returns. Reset sets err to misuse.
 	misuse, err error
 }
 
-// pool holds the devices by index.
+// pool holds sets of device indices.
 type pool struct {
-	// chosen holds the devices in the set, and free holds all others. shared holds the devices that several requests may get.
+	// chosen holds the devices in the set, and free all other devices. shared holds devices that allow multiple allocations.
 	chosen, free, shared bitset.Set
 }
 
@@ -174,7 +175,7 @@ func newPool(devices int) pool {
 	return pool{chosen: bitset.New(devices), free: bitset.New(devices), shared: bitset.New(devices)}
 }
 
-// members holds the devices of a request, in the order of Add.
+// members holds the devices chosen for a request, in the order of Add.
 type members struct {
 	Request
 	devices []int
@@ -189,12 +190,12 @@ func (s *Set) of(request string) *members {
 	return nil
 }
 
-// thoroughFrom is the number of refused devices after which the bounds use the effort [bound.Thorough].
+// thoroughFrom is the number of refused devices after which the bounds spend more work on a partial set ([bound.Thorough]).
 const thoroughFrom = 3
 
-// Add takes a device for a request. It returns false and changes nothing if no set with these devices satisfies the constraint.
-// It does the same if the request is complete, or if the device is in the set and does not allow multiple allocations. It also
-// returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason, and the search should end.
+// Add adds a device for a request. It returns false and changes nothing in these cases: no complete set with these devices
+// satisfies the constraint, the request has all its devices, or the device is already in the set and does not allow multiple
+// allocations. Add also returns false if the expression fails or must not be evaluated. Then [Set.Err] returns the reason.
 func (s *Set) Add(request string, position int) bool {
 	if !s.constraint.Covers(request) {
 		return true
@@ -219,7 +220,7 @@ func (s *Set) take(r *members, position int) {
 	s.pool.free.Remove(position)
 }
 
-// giveBack removes the last device of the request. The device stays chosen if another request also has it.
+// giveBack removes the last device of the request. The device stays in chosen if another request also has it.
 func (s *Set) giveBack(r *members) {
 	position := r.devices[len(r.devices)-1]
 	r.devices = r.devices[:len(r.devices)-1]
@@ -273,7 +274,8 @@ func (s *Set) fails(err error) bool {
 	return false
 }
 
-// Remove gives back a device of the request. If the order of devices matters, remove the last device first.
+// Remove removes a device of the request from the set. If the expression depends on the order of devices, the caller must
+// remove the device that was added last.
 func (s *Set) Remove(request string, position int) {
 	r := s.of(request)
 	if r == nil {
@@ -287,7 +289,7 @@ func (s *Set) Remove(request string, position int) {
 	s.giveBack(r)
 }
 
-// Reset gives back all devices and clears the error of an evaluation.
+// Reset removes all devices and clears the error of an evaluation.
 func (s *Set) Reset() {
 	for i := range s.requests {
 		for len(s.requests[i].devices) > 0 {
@@ -299,5 +301,5 @@ func (s *Set) Reset() {
 	}
 }
 
-// Err returns why an evaluation failed or was not made, or which arguments of [Constraint.Over] are invalid, or nil.
+// Err returns the error of an evaluation that failed or was not made, or of invalid arguments of [Constraint.Over], or nil.
 func (s *Set) Err() error { return s.err }

@@ -33,7 +33,7 @@ func (noClasses) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(resourceapi.Resource("deviceclasses"), name)
 }
 
-// claimOf returns a claim with a constraint on the named requests (or alternatives), and with another request.
+// claimOf returns a claim with a constraint for the named requests or alternatives, and with a request that isn't covered.
 func claimOf(expression string, requests ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Name = "claim"
@@ -66,14 +66,14 @@ func constraintOf(t require.TestingT, expression string, requests ...string) (*i
 	return all[0], nil
 }
 
-// testedConstraint holds the methods that the search of the tests calls. [incremental.Set] and exhaustive have them.
+// testedConstraint holds the methods that search calls. Both [incremental.Set] and exhaustive implement it.
 type testedConstraint interface {
 	Add(request string, device int) bool
 	Remove(request string, device int)
 	Err() error
 }
 
-// search takes devices in order, as a simple allocator does. It returns the first set.
+// search takes devices in order, as a simple allocator does. It returns the first complete set, and the number of calls of Add.
 func search(s testedConstraint, requests []incremental.Request, devices int) (found [][]int, asked int) {
 	found = make([][]int, len(requests))
 	var visit func(request, from int) bool
@@ -113,7 +113,7 @@ func search(s testedConstraint, requests []incremental.Request, devices int) (fo
 	return found, asked
 }
 
-// exhaustive evaluates complete sets only.
+// exhaustive is a testedConstraint that evaluates only complete sets.
 type exhaustive struct {
 	expression *device.Expression
 	requests   []incremental.Request
@@ -163,7 +163,7 @@ func drawDevices(t *rapid.T, n int) (all []incremental.Device) {
 	return all
 }
 
-// TestSameAsExhaustive checks that a search finds the same set, or the same failure, as one that evaluates complete sets only.
+// TestSameAsExhaustive checks that a search with a Set has the same result as a search that evaluates only complete sets.
 func TestSameAsExhaustive(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -214,7 +214,7 @@ func TestSameAsExhaustive(t *testing.T) {
 	}
 }
 
-// TestSet covers the remaining operations of a search.
+// TestSet checks the methods and cases of a Set that the other tests don't check.
 func TestSet(t *testing.T) {
 	var devices []incremental.Device
 	for i := range int64(6) {
@@ -259,7 +259,7 @@ func TestSet(t *testing.T) {
 	require.False(t, s.Add("gpus", 5), "the search is to end")
 }
 
-// TestSharedDevices checks that a device that allows multiple allocations can serve several requests.
+// TestSharedDevices checks that several requests can get a device that allows multiple allocations.
 func TestSharedDevices(t *testing.T) {
 	c, err := constraintOf(t, "devices[0] == devices[1]", "a", "b")
 	require.NoError(t, err)
@@ -272,7 +272,7 @@ func TestSharedDevices(t *testing.T) {
 	require.True(t, s.Add("a", 1))
 }
 
-// BenchmarkBox searches for a block of 3x4 among 8x8 devices without the four in the middle.
+// BenchmarkBox searches for a block of 3x4 devices among 8x8 devices. The four devices in the middle are missing.
 func BenchmarkBox(b *testing.B) {
 	var devices []incremental.Device
 	for i := range int64(64) {

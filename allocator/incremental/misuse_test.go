@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// TestExclusiveBesideShared checks that a device that forbids multiple allocations is used once, regardless of other devices.
+// TestExclusiveBesideShared checks that an exclusive device is added once, even if other devices are shared.
 func TestExclusiveBesideShared(t *testing.T) {
 	c, err := constraintOf(t, "devices.size() == 2", "a", "b")
 	require.NoError(t, err)
@@ -30,7 +30,7 @@ func TestExclusiveBesideShared(t *testing.T) {
 	require.True(t, s.Add("b", 1))
 }
 
-// TestTooMany checks requests for more devices than exist, up to the largest number.
+// TestTooMany checks requests for more devices than exist, up to the greatest int.
 func TestTooMany(t *testing.T) {
 	c, err := constraintOf(t, "devices.size() > 1", "a", "b")
 	require.NoError(t, err)
@@ -41,8 +41,8 @@ func TestTooMany(t *testing.T) {
 	}
 }
 
-// TestMisuse checks that wrong calls are refused with an error. Otherwise sets would be too small or never complete, and answers
-// wrong.
+// TestMisuse checks that invalid arguments cause an error. Without the error, sets would be too small or never complete, and
+// Add would return wrong results.
 func TestMisuse(t *testing.T) {
 	var five []incremental.Device
 	for i := range 5 {

@@ -13,29 +13,30 @@ const maxAssignmentSteps = 1 << 19
 
 // assignment assigns pods to the nodes of a set.
 //
-// If each node takes one pod, it is a bipartite matching, found by augmenting paths. Otherwise the nodes get their loads one by
-// one. A node first gets as many pods as possible, of the first kinds first. The search backtracks if the rest does not fit on
-// the remaining nodes. Each combination of a node and remaining pods is tried once.
+// If each node takes one pod, the assignment is a bipartite matching, found by augmenting paths. Otherwise the nodes get their
+// pods one node after the other. The search first gives a node as many pods as possible, starting with the first kinds. If the
+// remaining pods don't fit on the remaining nodes, the search backtracks. It tries each node with the same remaining pods once.
 type assignment struct {
 	search *Search
 	ctx    context.Context
 	nodes  []int
-	// left holds the number of pods of each kind without a node, count is their sum.
+	// left holds the number of pods of each kind that have no node yet. count is the sum of these numbers.
 	left  []int
 	count int
 	loads []Load
-	// most and needs hold, for each node, the greatest and the least number of pods that it and all later nodes take together.
+	// most and needs are indexed by position in nodes. They hold the greatest and the least number of pods that this node and
+	// all later nodes can take together.
 	most, needs []int
 	failed      map[string]bool
 }
 
-// step counts a step and returns false beyond the limit.
+// step counts a step. It returns false if the limit on steps is exceeded.
 func (a *assignment) step() bool {
 	a.search.steps++
 	return a.search.steps <= maxAssignmentSteps
 }
 
-// assign assigns count pods to the nodes. It returns nil if they don't fit, or a node would get none.
+// assign assigns count pods to the nodes. It returns nil if the pods don't fit or a node would get no pod.
 func (s *Search) assign(ctx context.Context, nodes []int, count int) ([]Member, error) {
 	a := &assignment{search: s, ctx: ctx, nodes: nodes, count: count, failed: map[string]bool{}}
 	a.left = append(a.left, s.Kinds...)
@@ -81,7 +82,7 @@ func (a *assignment) bound() {
 	}
 }
 
-// from assigns pods to node i and all later nodes.
+// from assigns the remaining pods to node i and all later nodes. It returns false if that is impossible.
 func (a *assignment) from(i int) bool {
 	if a.count < a.needs[i] || a.count > a.most[i] {
 		return false
@@ -102,7 +103,7 @@ func (a *assignment) from(i int) bool {
 	return false
 }
 
-// load chooses pods of the given and later kinds for node i, and then assigns the remaining pods to later nodes.
+// load chooses pods of the given kind and all later kinds for node i, and then assigns the remaining pods to the later nodes.
 func (a *assignment) load(i, kind, pods int, load Load) bool {
 	if !a.step() {
 		return false
@@ -137,7 +138,7 @@ func (a *assignment) take(load Load, sign int) {
 	}
 }
 
-// match gives one pod to each node without pods of the group. owners maps each kind to the nodes that get a pod of this kind.
+// match assigns one pod to each node that runs no pod of the group. owners maps each kind to the nodes that get such a pod.
 func (a *assignment) match() bool {
 	s := a.search
 	owners := make([][]int, len(s.Kinds))

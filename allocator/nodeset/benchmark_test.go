@@ -19,16 +19,16 @@ import (
 	"github.com/celset/celset/internal/testing/gangfleet"
 )
 
-// examples is the directory of constraints for the fleets of package gangfleet.
+// examples is the directory with example constraints for the model fleets in package gangfleet.
 const examples = "../../manifests/examples/gangs"
 
-// BenchmarkChoose chooses nodes of models of fleets with compiled expressions. In "cold" nothing about the nodes is cached, as
-// after a restart. In "warm" a different node is in use than the last time.
+// BenchmarkChoose chooses nodes in model fleets, with compiled expressions. In "cold" nothing about the nodes is cached, as
+// after a restart. In "warm" a different node is in use than in the previous search.
 func BenchmarkChoose(b *testing.B) {
 	torus, racks, tree := gangfleet.Torus(16, 16, 4), gangfleet.Racks(20), gangfleet.FatTree(32, 16)
 	const rack = "n.labels['example.com/rack']"
-	// Half of the hosts are in use: those in every other block of 2x2x2, or in racks every other tray. The only free sets are around
-	// an edge, or at the end.
+	// Half of the hosts are in use: every other block of 2x2x2 in the torus, or every other tray in racks. The only free sets
+	// wrap around an edge of the torus, or come last in the order of the search.
 	inBlocks := func(at []int) bool { return (at[0]/2+at[1]/2+at[2]/2)%2 == 0 }
 	for _, bench := range []struct {
 		name  string
@@ -71,7 +71,7 @@ func BenchmarkChoose(b *testing.B) {
 			}
 		}
 		run := func(b *testing.B, cold bool) {
-			// Compiled expressions are kept, as in a scheduler.
+			// start returns a search with compiled expressions, which a scheduler also keeps, and with an empty cache.
 			start := func() *nodeset.Search {
 				chooser, err := nodeset.NewChooser(nil)
 				require.NoError(b, err)
@@ -102,8 +102,8 @@ func BenchmarkChoose(b *testing.B) {
 	}
 }
 
-// BenchmarkSameRails chooses nodes for pods that must have the same rails, including the listing of their sets of devices. Every
-// other node of 200 has a third of its network interfaces in use.
+// BenchmarkSameRails chooses nodes for pods that must have the same rails. It includes listing the sets of devices on each
+// node. Of 200 nodes, every other node has a third of its network interfaces in use.
 func BenchmarkSameRails(b *testing.B) {
 	constraint, err := gangfleet.Constraint(examples, "same_rails")
 	require.NoError(b, err)

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Assignments of pods that all differ end. The first two kinds exclude each other on every node, so very many assignments fail.
+// The search ends within its limit even if all pods differ. Two kinds exclude each other on every node.
 func TestManyKinds(t *testing.T) {
 	const kinds, nodes = 40, 12
 	p := &problem{group: nodeset.Group{
@@ -28,7 +28,7 @@ func TestManyKinds(t *testing.T) {
 		for range kinds {
 			n.Takes = append(n.Takes, true)
 		}
-		// The node takes one pod less than permitted. The bounds miss that, because they examine each kind by itself.
+		// The node takes one pod less than permitted. The bounds don't show this, because they treat each kind separately.
 		p.nodes, p.has, p.apart = append(p.nodes, n), append(p.has, 19), append(p.apart, true)
 	}
 	chooser, err := nodeset.NewChooser(nil)
@@ -38,7 +38,7 @@ func TestManyKinds(t *testing.T) {
 	require.ErrorContains(t, err, "use fewer kinds of pods, or a smaller podsPerNode")
 }
 
-// The message names nodes that would fit if they had room for the pods, or if no pod of the group ran elsewhere.
+// The message names nodes that would satisfy the constraint if they could take the pods, or if the group had no running pods.
 func TestNearestMisses(t *testing.T) {
 	rack := func(name, rack string, free int, placed bool) nodeset.Node {
 		return nodeset.Node{Name: name, Labels: map[string]string{"rack": rack}, Free: free, Takes: []bool{true}, Placed: placed}
@@ -72,7 +72,7 @@ func TestNearestMisses(t *testing.T) {
 	}
 }
 
-// The expression can't be read, so all sets are tried.
+// The expression can't be analyzed for bounds, so the search tries all sets and exhausts its budget.
 func TestBudgetOfNodes(t *testing.T) {
 	p := &problem{needs: []int{1}, group: nodeset.Group{
 		Namespace: "default", Name: "g", Kinds: []int{4}, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.map(n, n.labels.rack).join(',') == 'b'"},
@@ -90,7 +90,7 @@ func TestBudgetOfNodes(t *testing.T) {
 		"write simple conditions joined by &&, or narrow the nodes with a nodeSelector")
 }
 
-// There are very many ways to leave out some of 64 pods, and only some are tried.
+// There are very many ways to choose 60 of 64 different pods. The search tries only a limited number of them.
 func TestSomeOfManyKinds(t *testing.T) {
 	p := &problem{group: nodeset.Group{
 		Namespace: "default", Name: "g", Least: 60, ReadsDevices: true, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: "nodes.all(n, n.devices.size() == 1)"},

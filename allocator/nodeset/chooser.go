@@ -18,17 +18,17 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Chooser holds the compiled expressions and the cache that choices share. It is safe for concurrent use.
+// Chooser holds compiled expressions and a cache, which all searches share. It is safe for concurrent use.
 type Chooser struct {
 	*allocator.Preparer
 	environment *device.Environment
 	cache       *allocator.Cache
 }
 
-// cacheBytes limits the cache of a Chooser.
+// cacheBytes is the size of a Chooser's cache.
 const cacheBytes = 64 << 20
 
-// NewChooser returns a Chooser. The observer is called for compilations and evaluations.
+// NewChooser returns a Chooser. It reports compilations and evaluations to the observer.
 func NewChooser(observer cel.Observer) (*Chooser, error) {
 	environment, err := device.NewNodeEnvironment(cel.Config{Observer: observer})
 	if err != nil {
@@ -38,20 +38,20 @@ func NewChooser(observer cel.Observer) (*Chooser, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Later compilations find it in the cache.
+	// Compile the expression now, so that later compilations find it in the cache.
 	if _, err := environment.CompileInt(context.Background(), mostAble); err != nil {
 		return nil, err
 	}
 	return &Chooser{preparer, environment, allocator.NewCache(allocator.CacheBytes(cacheBytes))}, nil
 }
 
-// Environment returns the environment that compiles the expressions.
+// Environment returns the environment that compiles the expressions over nodes.
 func (c *Chooser) Environment() *device.Environment { return c.environment }
 
-// Classes is a lister with only the class of nodes.
+// Classes is a class lister whose Get returns the class of nodes for any name.
 type Classes struct{}
 
-// Get returns a class that selects everything.
+// Get returns a class without selectors.
 func (Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	class := &resourceapi.DeviceClass{}
 	class.Name = name
@@ -61,14 +61,14 @@ func (Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 // List implements [structured.DeviceClassLister].
 func (Classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// chosen is a set of nodes in the order of the search.
+// chosen is a set of nodes that a search found, in the order of the search.
 type chosen struct {
 	members []member
 	allocator.Details
 }
 
-// choose returns the first set of nodes that satisfies the expression and the condition, or the best set if there is a preference.
-// It returns nil if no set does. The condition may be nil. The error names the group or the object with the constraint.
+// choose returns the first set of nodes that satisfies the expression and the condition only. With a preference it returns the
+// best such set. It returns nil if there is no such set. only may be nil. The error names the group or the constraint's object.
 func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.PreparedClaim, nodes []Node, only *condition, opts ...allocator.Option) (*chosen, error) {
 	if size := p.Size(); size > v1alpha1.MaxNodeSetSize {
 		return nil, p.failed(nil, fmt.Sprintf("the group needs %d nodes, the limit is %d: use fewer pods, or a larger podsPerNode", size, v1alpha1.MaxNodeSetSize))
@@ -104,7 +104,7 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 	return set, nil
 }
 
-// Error is an error of the search over devices, with a text about nodes.
+// Error wraps an error of package allocator, with a text about nodes instead of devices.
 type Error struct {
 	text string
 	err  error
@@ -112,10 +112,10 @@ type Error struct {
 
 func (e *Error) Error() string { return e.text }
 
-// Unwrap returns the error of the search.
+// Unwrap returns the error of package allocator.
 func (e *Error) Unwrap() error { return e.err }
 
-// failed returns an error that names the group and its constraint.
+// failed returns an error with the given text that names the group and its constraint.
 func (g *Group) failed(err error, text string) error {
 	return &Error{fmt.Sprintf("PodGroup %s/%s, constraint %s/%s: %s", g.Namespace, g.Name, v1alpha1.AttributeDomain, g.Constraint.Name, text), err}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// condition is an [allocator.Acceptance] for sets of nodes.
+// condition is a condition on sets of nodes, the counterpart of [allocator.Acceptance] for sets of devices.
 type condition struct {
 	totals []total
 	// accept reports whether a set that satisfies the totals is accepted. If it is nil, every set is accepted.
@@ -19,13 +19,13 @@ type condition struct {
 	eachNodeOnce bool
 }
 
-// total is an inequality: the weights of the nodes add up to the value of the field least or more.
+// total is an inequality: the sum of the nodes' weights must be at least the value of least.
 type total struct {
 	weight func(node int) int
 	least  int
 }
 
-// over returns the condition for sets of these members.
+// over returns the condition for a search whose candidates are the given members.
 func (c *condition) over(all []member) allocator.Acceptance {
 	result := allocator.Acceptance{}
 	for _, t := range c.totals {
@@ -46,14 +46,15 @@ func (c *condition) over(all []member) allocator.Acceptance {
 	return result
 }
 
-// maxTotals limits the number of inequalities of a search.
+// maxTotals limits the number of inequalities in a condition.
 const maxTotals = 16
 
-// condition returns the condition for sets that count pods can be assigned to, or nil if every set of the size satisfies it.
+// condition returns the condition that count pods can be assigned to the nodes of a set. It returns nil if every set of the
+// given size satisfies the condition.
 //
-// For a subset of the kinds, the nodes must have room for the pods that can't be of other kinds. With up to three kinds there is
-// an inequality for each subset. By Hall's theorem the inequalities suffice if each node takes one pod. In other cases some sets
-// satisfy them although the pods can't be assigned.
+// For a subset of the kinds, some pods can't be left out or be of other kinds. The nodes must have slots for these pods, which
+// is an inequality. With up to three kinds there is an inequality for each subset. By Hall's theorem the inequalities suffice
+// if each node takes one pod. Otherwise a set may satisfy the inequalities although the pods can't be assigned.
 func (s *Search) condition(ctx context.Context, count, size int) *condition {
 	if count == 0 {
 		return nil
@@ -72,7 +73,7 @@ func (s *Search) condition(ctx context.Context, count, size int) *condition {
 		c.accept = func(chosen []member) bool {
 			members, err := s.assign(ctx, nodesOf(chosen), count)
 			if err != nil {
-				// The error ends the search.
+				// Accept the set, so that the search ends and returns s.err.
 				s.err = err
 			}
 			return members != nil || s.err != nil
@@ -107,7 +108,7 @@ func (s *Search) isTrivial(kinds []int, least, size int) bool {
 	return sum+size*smallest >= least
 }
 
-// subsets returns the subsets of the kinds that get inequalities.
+// subsets returns the subsets of the kinds that get an inequality in a condition.
 func subsets(kinds int) (all [][]int) {
 	if kinds > 3 {
 		all = append(all, kindsBelow(kinds))

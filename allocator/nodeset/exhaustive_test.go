@@ -26,13 +26,16 @@ import (
 
 const hosts = "tpu.example.com"
 
-// expressions read labels and attributes of nodes. x and y may be absent.
+// expressions read labels and attributes of nodes. The attributes x and y may be missing.
 var expressions = []string{
 	"nodes.all(n, n.labels.rack == nodes[0].labels.rack)",
 	"nodes.map(n, n.labels.rack).distinct().size() <= 2",
 	"nodes.map(n, n.labels.rack).distinct().size() == nodes.size()",
 	"nodes.all(n, nodes.filter(o, o.labels.rack == n.labels.rack).size() == 2)",
 	"nodes.all(n, has(n.labels.leaf)) && nodes.map(n, n.labels.leaf).distinct().size() == 1",
+	"nodes.segments(2, n, n.labels.rack)",
+	"nodes.segments(3, n, [n.attributes['tpu.example.com'].x / 2, n.attributes['tpu.example.com'].y / 2])",
+	"nodes.filter(n, has(n.labels.leaf)).segments(2, n, n.labels.leaf)",
 	"nodes.box(n, [n.attributes['tpu.example.com'].x, n.attributes['tpu.example.com'].y], [2, 2], [4, 4])",
 	"nodes.path(a, b, a.attributes['tpu.example.com'].x - b.attributes['tpu.example.com'].x in [1, -1])",
 	"nodes.all(n, nodes.exists(o, o != n && o.attributes['tpu.example.com'].y == n.attributes['tpu.example.com'].y))",
@@ -51,16 +54,17 @@ var preferences = []string{
 	"0 - nodes.map(n, n.labels.rack).distinct().size()",
 	"nodes.map(n, n.attributes['tpu.example.com'].x).sum()",
 	"nodes.filter(n, has(n.labels.leaf)).size()",
+	"(nodes.segments(2, n, n.labels.rack) ? 2 : 0) + nodes.map(n, n.labels.rack).distinct().size()",
 }
 
-// problem is a group of pods with nodes. It implements nodeset.Hosts: pods of a kind need an amount of a node's resource, and a
-// node may exclude two kinds together.
+// problem is a random group of pods with nodes. It implements nodeset.Hosts: a pod of each kind needs some amount of the node's
+// only resource, and a node may refuse pods of the first two kinds together.
 type problem struct {
 	group nodeset.Group
 	nodes []nodeset.Node
-	// needs and has hold the amounts that pods of each kind need and nodes have.
+	// needs holds the amount that a pod of each kind needs. has holds the amount that each node has.
 	needs, has []int
-	// apart reports, for each node, whether it excludes the first two kinds together.
+	// apart is indexed by node. An entry is true if the node refuses pods of the first two kinds together.
 	apart []bool
 }
 
@@ -94,7 +98,7 @@ func draw(t *rapid.T, maxNodes, maxPerNode int, prefers bool) *problem {
 	for range kinds {
 		p.needs = append(p.needs, rapid.IntRange(1, 3).Draw(t, "needs"))
 	}
-	// A preference may fail on a set that another search does not try.
+	// With a preference, give nodes all attributes. Otherwise it may fail on a set that only one search tries.
 	all := prefers || rapid.Bool().Draw(t, "all attributes")
 	for i := range n {
 		node := nodeset.Node{Name: fmt.Sprintf("n%02d", i), Labels: map[string]string{"rack": rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "rack")}}
@@ -147,7 +151,7 @@ func slice(driver string, devices int, attributes map[resourceapi.QualifiedName]
 	return s
 }
 
-// brute tries all sets in order, with all assignments of the pods.
+// brute tries all sets in order with all assignments of the pods. It returns the first set or, with a preference, the best.
 func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, pods int, failed bool) {
 	devices := make([]*device.Device, len(p.nodes))
 	for i, n := range p.nodes {
@@ -212,7 +216,7 @@ func (p *problem) brute(t require.TestingT, e *device.Environment) (best []int, 
 	return nil, 0, false
 }
 
-// sets yields the sets that may take count pods: all nodes where pods run, with up to count others. Smaller sets come first.
+// sets yields sets for count pods, smaller ones first: all nodes that run pods of the group, plus up to count others.
 func (p *problem) sets(count int) iter.Seq[[]int] {
 	var placed, others []int
 	for i, n := range p.nodes {
@@ -243,7 +247,7 @@ func (p *problem) sets(count int) iter.Seq[[]int] {
 	}
 }
 
-// isAssignable tries each pod on each node.
+// isAssignable reports whether count pods can be assigned to the set. It tries each pod on each node.
 func (p *problem) isAssignable(set []int, count int) bool {
 	loads := make([]nodeset.Load, len(p.nodes))
 	for i := range loads {
@@ -277,7 +281,7 @@ func (p *problem) isAssignable(set []int, count int) bool {
 	return place(0, count)
 }
 
-// isComplete reports whether each node gets a pod and takes its load.
+// isComplete reports whether each node of the set has a pod and can take its load.
 func (p *problem) isComplete(set []int, loads []nodeset.Load) bool {
 	for _, i := range set {
 		if loads[i].Pods() == 0 && !p.nodes[i].Placed {
@@ -358,16 +362,16 @@ func requireSame(t *testing.T, maxNodes, maxPerNode int, prefers bool) {
 	require.Positive(t, none)
 }
 
-// TestSameAsExhaustive compares the search with trying all sets, one pod on each node.
+// TestSameAsExhaustive compares the search with an enumeration of all sets, with one pod on each node.
 func TestSameAsExhaustive(t *testing.T) { requireSame(t, 12, 1, false) }
 
-// TestAssignments compares the search with trying all sets and all assignments of up to three pods to a node.
+// TestAssignments compares the search with an enumeration of all sets and all assignments of up to three pods to a node.
 func TestAssignments(t *testing.T) { requireSame(t, 7, 3, false) }
 
-// TestBestOfAll compares the best set with the best of all sets.
+// TestBestOfAll compares the best set of the search with the best set of an enumeration.
 func TestBestOfAll(t *testing.T) { requireSame(t, 7, 3, true) }
 
-// For any box in a torus, the search finds it without backtracking. The test counts steps.
+// The search finds each box in a torus without backtracking. The test checks the number of steps.
 func TestBoxesOfManyNodes(t *testing.T) {
 	for _, of := range []struct{ width, one, other int }{{32, 2, 4}, {32, 4, 2}, {32, 4, 4}, {32, 1, 8}, {32, 4, 8}, {70, 4, 4}, {70, 2, 8}} {
 		t.Run(fmt.Sprintf("%dx%d of %dx%d", of.one, of.other, of.width, of.width), func(t *testing.T) {

@@ -22,15 +22,15 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Group is a group of pods that gets a set of nodes.
+// Group is a group of pods with a constraint on their set of nodes.
 type Group struct {
 	Namespace, Name string
 	Constraint      *v1alpha1.NodeSetConstraint
-	// Kinds holds the number of pods of each kind that wait for a node.
+	// Kinds holds the number of waiting pods of each kind. Pods are of the same kind if [KindOf] returns the same key.
 	Kinds []int
-	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all.
+	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all pods.
 	Least int
-	// ReadsDevices reports whether expressions read the devices of pods ([Reading.Devices], [Node.Sets]). A node then takes one pod.
+	// ReadsDevices is true if expressions read the devices of pods ([Reading.Devices], [Node.Sets]). Each node then takes one pod.
 	ReadsDevices bool
 	// ReadsPods reports whether expressions read the pods that nodes are for ([Reading.Pods]). Pods then holds, for each kind, a pod as
 	// expressions read it ([Reading.OfPod]).
@@ -51,10 +51,10 @@ func (g *Group) Read(r *Reading) error {
 	return nil
 }
 
-// podsPerNode returns the maximum number of pods on a node, at least 1.
+// podsPerNode returns the maximum number of pods of the group on a node, at least 1.
 func (g *Group) podsPerNode() int { return max(1, g.Constraint.PodsPerNode) }
 
-// pods returns the number of waiting pods.
+// pods returns the number of pods that wait for a node.
 func (g *Group) pods() (count int) {
 	for _, n := range g.Kinds {
 		count += n
@@ -62,14 +62,14 @@ func (g *Group) pods() (count int) {
 	return count
 }
 
-// ableLabel is a key that no label can have.
+// ableLabel marks nodes that can take a pod. No real label can have this key.
 const (
 	ableLabel = device.AbleLabel
 	mostAble  = "nodes.filter(n, '" + ableLabel + "' in n.labels).size()"
 )
 
-// able returns nodes for the nearest miss: every node where the pods may run is a candidate. The expression [mostAble] counts the
-// nodes that can take a pod.
+// able returns the nodes for [Search.NearestMiss]. Every node that the specification of the pods permits is a candidate. Nodes
+// that can take a pod get the label ableLabel, which the expression mostAble counts.
 func able(nodes []Node) []Node {
 	result := slices.Clone(nodes)
 	for i := range result {
@@ -86,14 +86,14 @@ func able(nodes []Node) []Node {
 	return result
 }
 
-// takes is an attribute of a member. It holds the node and the devices that no other pod of the group may get. If expressions
-// read devices, a node has a member for each set of devices that a pod may get there.
+// takes is an attribute of a member. Its values are the node and those devices that no other pod of the group may get. If
+// expressions read devices, a node has a member for each set of devices that a pod may get there.
 const takes = "takes"
 
 // definitionName is the name of the constraint and of the preference in the claim of a group.
 const definitionName = "nodes"
 
-// Requests select nodes by attributes of [device.NodeDriver]. A request has the name of its attribute.
+// Requests select nodes by boolean attributes of [device.NodeDriver]. The name of the request is the name of the attribute.
 const (
 	placedPrefix = "placed"
 	otherPrefix  = "kind"
@@ -112,14 +112,14 @@ type request struct {
 	load Load
 }
 
-// selects returns a selector of nodes with the attribute.
+// selects returns a selector for nodes whose boolean attribute is true.
 func selects(attribute string) []resourceapi.DeviceSelector {
 	return []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{
 		Expression: fmt.Sprintf("device.attributes[%q].%s", device.NodeDriver, attribute),
 	}}}
 }
 
-// Problem is a search for sets of a certain size, expressed as a claim for package allocator.
+// Problem is the search for sets of a given size, expressed as a claim for package allocator.
 type Problem struct {
 	*Group
 	// requests holds one request for the nodes where pods of the group run, and one for the other nodes. If expressions read devices
@@ -132,9 +132,9 @@ type Problem struct {
 	isAble func(node int, load Load) bool
 	// nearest replaces the preference by the number of nodes that can take a pod.
 	nearest bool
-	// sharesDevices permits several pods to get the same device, if expressions read devices.
+	// sharesDevices permits that several pods get the same device. It matters only if expressions read devices.
 	sharesDevices bool
-	// Claim represents the group. Groups with equal claims share compiled expressions.
+	// Claim is the claim that represents the group. Groups with equal claims share compiled expressions.
 	Claim *resourceapi.ResourceClaim
 }
 
@@ -174,7 +174,7 @@ func (p *Problem) isPlain() bool {
 	return len(p.requests) == 1 && !p.requests[0].placed && (!p.ReadsDevices || len(p.Kinds) < 2)
 }
 
-// claim returns the claim of the group. Its UID is a hash of its content.
+// claim returns the claim that represents the group. Its UID is a hash of its content.
 func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 	c := p.Constraint
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name}}
@@ -192,7 +192,7 @@ func (p *Problem) claim() (*resourceapi.ResourceClaim, error) {
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + definitionName)),
 	}}
 	if p.ReadsDevices {
-		// It comes first, so that the expression is not evaluated if two pods get the same device.
+		// This constraint comes first, so that the expression is not evaluated if two pods get the same device.
 		claim.Spec.Devices.Constraints = slices.Insert(claim.Spec.Devices.Constraints, 0, resourceapi.DeviceConstraint{
 			DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(device.NodeDriver + "/" + takes)),
 		})

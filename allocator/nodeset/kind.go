@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// ofOnePod holds labels that differ between the pods of a group and don't affect the choice of nodes.
+// ofOnePod lists labels that differ between the pods of a group but don't affect the choice of nodes.
 var ofOnePod = []string{
 	"batch.kubernetes.io/job-completion-index", "apps.kubernetes.io/pod-index", "statefulset.kubernetes.io/pod-name",
 	"leaderworkerset.sigs.k8s.io/worker-index", "jobset.sigs.k8s.io/job-index", "jobset.sigs.k8s.io/job-key", "jobset.sigs.k8s.io/job-global-index",
@@ -42,7 +42,7 @@ func (r *Reading) KindOf(pod *v1.Pod, claims []string) (key [sha256.Size]byte, e
 	return sha256.Sum256(raw), err
 }
 
-// volumesThatMatter returns the volumes that affect the choice of nodes.
+// volumesThatMatter returns the volumes that may affect the choice of nodes.
 func volumesThatMatter(volumes []v1.Volume) []v1.Volume {
 	return slices.DeleteFunc(slices.Clone(volumes), func(v v1.Volume) bool {
 		return v.ConfigMap != nil || v.Secret != nil || v.EmptyDir != nil || v.Projected != nil || v.DownwardAPI != nil || v.HostPath != nil

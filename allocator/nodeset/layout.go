@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// LayoutOf returns the layout of nodes: for each node, the coordinates and the group that the prepared expressions read.
+// LayoutOf returns the coordinates and the group of each node, as far as the prepared expressions read them.
 func LayoutOf(ctx context.Context, prepared *allocator.PreparedClaim, nodes []Node) *device.Layout {
 	layout := &device.Layout{At: make([][]int64, len(nodes)), Groups: make([]string, len(nodes))}
 	nodes = slices.Clone(nodes)

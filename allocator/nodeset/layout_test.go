@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// The last of three nodes lacks the labels.
+// The third node lacks the labels.
 func TestLayout(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)

@@ -18,13 +18,13 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Refusals holds, for each kind of pods, the number of nodes for each reason why they can't take a pod.
+// Refusals is indexed by the kind of pods. An entry maps a reason why nodes can't take such a pod to the number of nodes.
 type Refusals []map[string]int
 
-// MaxReasons is the number of reasons, nodes or pods that a message names.
+// MaxReasons limits the number of reasons, nodes and pods that a message lists.
 const MaxReasons = 4
 
-// Reason explains why Choose found no nodes, and why nodes can't take pods.
+// Reason returns a message why Choose found no nodes. why adds the reasons why nodes can't take pods.
 func (s *Search) Reason(why Refusals) string {
 	able := 0
 	for _, n := range s.Nodes {
@@ -60,7 +60,7 @@ func (s *Search) Reason(why Refusals) string {
 	return text
 }
 
-// alreadyPlaced returns a relative clause with the number of nodes that run pods of the group, or "".
+// alreadyPlaced returns a clause with the number of nodes that already run pods of the group, or "" if there are no such nodes.
 func (s *Search) alreadyPlaced() string {
 	if s.placed() == 0 {
 		return ""
@@ -68,9 +68,9 @@ func (s *Search) alreadyPlaced() string {
 	return fmt.Sprintf(", of which %d already run pods of the group,", s.placed())
 }
 
-// NearestMiss describes the smallest change that would permit a set, or returns "". It first tries more room on nodes that satisfy
-// the expression, then sets with nodes that can't take a pod, and last sets without the nodes where pods of the group run. For
-// each node, why and standing explain why the node can't take a pod.
+// NearestMiss describes the smallest change that would allow a set, or returns "". It first tries nodes that satisfy the
+// expression but have too few slots, then sets with nodes that can't take a pod, and last sets without the nodes that already
+// run pods of the group. why holds the reason why each node can't take a pod. standing returns an addition to this reason.
 func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(node int) string, opts ...allocator.Option) string {
 	if s.ReadsDevices {
 		return s.withDevicesForSeveral(ctx, opts)
@@ -81,7 +81,7 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
 }
 
-// withoutRefusals names the nodes that can't take a pod, in the set with the fewest such nodes.
+// withoutRefusals finds the set with the fewest nodes that can't take a pod, and returns a message with nodes and reasons.
 func (s *Search) withoutRefusals(ctx context.Context, why []string, standing func(node int) string, opts []allocator.Option) string {
 	size := s.tried.sizes[0] - s.placed()
 	if size == 0 {
@@ -179,7 +179,8 @@ func (s *Search) withoutRoom(ctx context.Context, opts []allocator.Option) strin
 	return text
 }
 
-// lacks describes the first kind of pods that fits on a node only in part: how many of its pods fit, and why not more.
+// lacks returns a message about the first kind of pods that the node can take some but not all of, with the reason. It returns
+// "" if there is no such kind.
 func (s *Search) lacks(ctx context.Context, node int) string {
 	for kind, count := range s.Kinds {
 		most := s.slots.most[node][kind]
@@ -195,7 +196,7 @@ func (s *Search) lacks(ctx context.Context, node int) string {
 	return ""
 }
 
-// withDevicesForSeveral returns a text if a set exists when pods on several nodes may get the same device.
+// withDevicesForSeveral returns a message if a set exists when pods on several nodes are allowed to get the same device.
 func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Option) string {
 	problem, err := newProblem(&Problem{Group: s.Group, requests: requestsFor(s.placed(), kindCounts(s.Kinds, s.tried.count, 1)[0]), sharesDevices: true})
 	if err != nil {
@@ -211,7 +212,7 @@ func (s *Search) withDevicesForSeveral(ctx context.Context, opts []allocator.Opt
 	return "; some nodes satisfy the constraint, but pods on several nodes would get the same device or use the same counters of a pool that the nodes share"
 }
 
-// listed joins at most [MaxReasons] names.
+// listed joins the first [MaxReasons] names.
 func listed(names []string) string {
 	if len(names) > MaxReasons {
 		return strings.Join(names[:MaxReasons], ", ") + " and others"
@@ -219,7 +220,7 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// withoutPlaced names the nodes where pods of the group run, if a set exists without them.
+// withoutPlaced returns a message with the nodes that already run pods of the group, if a set exists without some of them.
 func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) string {
 	placed := s.placed()
 	if placed == 0 {
@@ -247,7 +248,7 @@ func (s *Search) withoutPlaced(ctx context.Context, opts []allocator.Option) str
 	return fmt.Sprintf("; a set of %d nodes satisfies the constraint and can take pods, but it does not contain all nodes where pods of the group already run: %s", s.tried.sizes[0], listed(names))
 }
 
-// Standing names the pods of a namespace, and counts the pods of other namespaces.
+// Standing returns a text with the names of pods in a namespace and the number of pods in other namespaces.
 func Standing(pods iter.Seq[*v1.Pod], namespace string) (text string) {
 	own, others := 0, 0
 	for pod := range pods {

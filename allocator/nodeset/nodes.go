@@ -16,18 +16,18 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Node is a node that may be in a set.
+// Node is a candidate for a set of nodes.
 type Node struct {
 	Name   string
 	Labels map[string]string
 	// Slices holds the ResourceSlices of the node.
 	Slices []*resourceapi.ResourceSlice
-	// Placed is true if pods of the group run on the node.
+	// Placed is true if the node already runs pods of the group.
 	Placed bool
-	// Elsewhere is true if the specification of the pods excludes the node.
+	// Elsewhere is true if the specification of the pods excludes the node, for example by a node selector.
 	Elsewhere bool
-	// Takes reports, for each kind of pods, whether the node can take one. Free is the number of further pods of the group that may
-	// run there; 0 means one.
+	// Takes is indexed by the kind of pods. An entry is true if the node can take a pod of this kind. Free is the number of
+	// further pods of the group that may run on the node. It is used only if a node may run several pods of the group.
 	Takes []bool
 	Free  int
 	// Running holds the pods of the group on the node, if expressions read pods ([Reading.OfPod]).
@@ -38,12 +38,12 @@ type Node struct {
 	Has  Set
 }
 
-// reading holds the properties of nodes that expressions read.
+// reading describes the properties of nodes that expressions read.
 type reading struct {
 	labels, attributes map[string]bool
-	// all is true if expressions may read any property, because the names in them can't be determined.
+	// all is true if the names of the properties can't be determined, so that expressions may read any property.
 	all, capacity bool
-	// devices is true if expressions read the devices that pods get.
+	// devices is true if expressions read the devices of pods.
 	devices bool
 }
 
@@ -73,8 +73,8 @@ func readingOf(expressions []*device.Expression) reading {
 // a member for each kind of pods and each set of devices, if expressions read devices. It has a member for each load that it can
 // take, if expressions read pods.
 type member struct {
-	// node is the index of the node. kind is the kind of the pod, and set is an index in Node.Sets; both are 0 if expressions read no
-	// devices.
+	// node is the index of the node. kind is the kind of the pod, and set is the index in Node.Sets. kind and set are 0 if
+	// expressions read no devices.
 	node, kind, set int
 	// load holds the pods for the node. It is nil if expressions read neither devices nor pods.
 	load Load
@@ -86,8 +86,8 @@ func (m member) Properties() (map[resourceapi.QualifiedName]resourceapi.DeviceAt
 	return m.attributes, m.capacity
 }
 
-// members returns the candidates for a set. If all labels may be read, it leaves out nodes with more labels than the cost limit of
-// expressions allows.
+// members returns the candidates for a set. If expressions may read all labels, it leaves out nodes with more labels than the
+// cost limit of expressions allows.
 func (p *Problem) members(nodes []Node, r reading) []member {
 	all := make([]member, 0, len(nodes))
 	for i := range nodes {
@@ -184,7 +184,7 @@ func (r *reading) ofNode(n *Node) properties {
 	return result
 }
 
-// mark adds an attribute of type bool, for the selectors of requests.
+// mark adds a boolean attribute, which the selectors of requests read.
 func (m *member) mark(name string, is bool) {
 	m.attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
 }
@@ -210,14 +210,14 @@ func (p *Problem) with(m member, n *Node, set *Set) member {
 	return m
 }
 
-// properties holds the attributes and capacities of a device, or the ones that several devices share.
+// properties holds the attributes and capacities of one device, or the common properties of several devices.
 type properties struct {
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 	capacity   map[resourceapi.QualifiedName]resourceapi.DeviceCapacity
 }
 
-// inCommon returns the properties that all devices of a driver share in the current slices of their pools. It leaves out a
-// property if drivers have different values.
+// inCommon returns the properties that all devices of a driver have in common, in the latest slices of their pools. If two
+// drivers have different values for a property, it leaves out the property.
 func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	type pool struct{ driver, name string }
 	generations := map[pool]int64{}
@@ -262,7 +262,7 @@ func inCommon(slicesOfNode []*resourceapi.ResourceSlice, r reading) properties {
 	return result
 }
 
-// of returns the properties that expressions read from a device. Names without a domain get the driver as their domain.
+// of returns those properties of a device that expressions read. A name without a domain gets the driver as its domain.
 func (r reading) of(driver string, d *resourceapi.Device) properties {
 	full := func(name resourceapi.QualifiedName) resourceapi.QualifiedName {
 		if strings.Contains(string(name), "/") {
@@ -285,7 +285,7 @@ func (r reading) of(driver string, d *resourceapi.Device) properties {
 	return p
 }
 
-// keepCommon removes properties that another device lacks or has with different values.
+// keepCommon removes the properties that other lacks or has with different values.
 func (p *properties) keepCommon(other properties) {
 	for name, value := range p.attributes {
 		if o, has := other.attributes[name]; !has || !view.IsSameValue(&value, &o) {

@@ -12,28 +12,29 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Search chooses nodes for the pods of a group and assigns the pods to them.
+// Search chooses nodes for the pods of a group and assigns the pods to the nodes.
 //
-//  1. It chooses nodes for all waiting pods. If that fails, it chooses nodes for any Least of them.
-//  2. If a node may take several pods, a set may have fewer nodes than pods. Sizes are tried in ascending order. Without a
-//     preference the first set is chosen, otherwise the best set of all sizes, and the smallest of equally good sets.
-//  3. For each size, package allocator enumerates the sets of nodes in order of their names. The search is
-//     pruned by the expression and by the number of pods that the nodes take together (slots.go, condition.go).
-//  4. A complete set is accepted if the pods can be assigned such that each node gets at least one and takes its pods together
-//     (assign.go). Only then the expression is evaluated.
+//  1. It chooses nodes for all waiting pods. If no set exists, it chooses nodes for Least of the pods.
+//  2. If a node may take several pods, a set may have fewer nodes than pods. The search tries the sizes of sets in ascending
+//     order. Without a preference it chooses the first set. With a preference it chooses the best set of all sizes, and of
+//     equally good sets the smallest.
+//  3. For each size, package allocator enumerates the sets of nodes in the order of their names. The expression and the number
+//     of pods that the nodes can take together prune the search (slots.go, condition.go).
+//  4. A complete set is accepted if the pods can be assigned so that each node gets at least one pod and can take all its pods
+//     together (assign.go). The expression is evaluated only for accepted sets.
 //
-// So the expression holds for exactly the nodes where the pods run. A Search is for one goroutine.
+// So the expression is true for exactly the nodes where the pods will run. Only one goroutine may use a Search.
 type Search struct {
 	*Chooser
 	*Group
-	// Nodes are sorted by name.
+	// Nodes lists the candidates, sorted by name.
 	Nodes []Node
-	// Hosts says what a node can take. It may be nil if each node takes one pod and pods on different nodes don't compete.
+	// Hosts reports which pods a node can take. It may be nil if each node takes one pod and pods don't compete.
 	Hosts Hosts
-	// Compiled returns the prepared claim of a problem.
+	// Compiled returns the prepared claim for a problem.
 	Compiled Compiler
 	Options  []allocator.Option
-	// OnlyLeast skips step 1 and chooses nodes for Least pods only.
+	// OnlyLeast makes the search choose nodes for Least pods only, without trying all pods first.
 	OnlyLeast bool
 
 	slots slots
@@ -43,9 +44,9 @@ type Search struct {
 	err   error
 }
 
-// tried describes the last sets searched.
+// tried describes the sets that the last search examined.
 type tried struct {
-	// sizes holds the smallest and the largest size of these sets.
+	// sizes holds the smallest and the largest number of nodes in a set.
 	sizes [2]int
 	// isPartial is set if more sets exist that were not searched, because there are too many divisions of the pods.
 	isPartial bool
@@ -53,44 +54,44 @@ type tried struct {
 	count, most int
 }
 
-// Compiler returns the prepared claim of a problem.
+// Compiler returns the prepared claim for a problem.
 type Compiler func(ctx context.Context, problem *Problem) (*allocator.PreparedClaim, error)
 
-// Choice is a set of nodes with the pods for each of them.
+// Choice is a set of nodes with the pods assigned to each node.
 type Choice struct {
-	// Members is sorted by name.
+	// Members lists the nodes of the set, sorted by name.
 	Members []Member
-	// Pods is the number of pods that the nodes are for.
+	// Pods is the number of pods that were assigned.
 	Pods int
-	// Kinds holds the number of these pods by kind.
+	// Kinds holds the number of assigned pods of each kind.
 	Kinds []int
 	allocator.Details
 }
 
-// Member is a node of a set.
+// Member is a node of a set with the pods assigned to the node.
 type Member struct {
-	// Node is the index of the node.
+	// Node is the index in Search.Nodes.
 	Node int
-	// Load holds the number of pods of each kind for the node. It may be empty for a node where pods of the group already run.
+	// Load holds the number of pods of each kind assigned to the node. It may be empty if the node already runs pods of the group.
 	Load Load
-	// Set is the index in Node.Sets of the devices of the pod, if expressions read devices.
+	// Set is the index in Node.Sets of the devices that the pod gets. It is 0 if expressions read no devices.
 	Set int
 }
 
-// These limits of cost and steps hold for the nodes of one group, and separately for the search for better nodes.
+// These are the limits for choosing the nodes of one group. The same limits apply separately to the search for better nodes.
 const (
 	searchCost  uint64 = 10_000_000
 	searchSteps int64  = 100_000
 )
 
-// Limits returns the options that limit the search for one group, and their budget. The scheduler and kubectl use the same.
+// Limits returns options that limit the search for one group, and their budget. The scheduler and kubectl use them.
 func Limits() ([]allocator.Option, *allocator.AttemptBudget) {
 	limits := allocator.Budget{Cost: searchCost, Steps: searchSteps}
 	budget := allocator.NewSeparateBudgets(limits, limits)
 	return []allocator.Option{allocator.WithCostBudget(searchCost), allocator.WithStepBudget(searchSteps), allocator.WithAttemptBudget(budget)}, budget
 }
 
-// Choose returns nodes for the pods, or nil if no set is found. The error names the group or the object with the constraint.
+// Choose returns nodes for the pods, or nil if there is no set. The error names the group or the object with the constraint.
 func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if err := s.measure(ctx); err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	if s.Least == 0 || s.Least >= all {
 		return s.chooseFor(ctx, all)
 	}
-	// Pods beyond the largest possible set are placed later.
+	// Choose nodes for Least pods only, also if no set could take all pods. The other pods are placed later.
 	if most := v1alpha1.MaxNodeSetSize * s.podsPerNode(); s.OnlyLeast || all > most && s.Least <= most {
 		return s.chooseFor(ctx, s.Least)
 	}
@@ -110,13 +111,13 @@ func (s *Search) Choose(ctx context.Context) (*Choice, error) {
 	}
 	forAll := s.tried
 	if choice, err = s.chooseFor(ctx, s.Least); choice == nil {
-		// Reason explains the search for all pods.
+		// The method Reason then reports the search for all pods.
 		s.tried = forAll
 	}
 	return choice, err
 }
 
-// Holds reports whether the nodes where pods of the group run satisfy the expression on their own.
+// Holds reports whether the nodes that already run pods of the group satisfy the expression without further nodes.
 func (s *Search) Holds(ctx context.Context) (bool, error) {
 	if s.ReadsPods && !s.ReadsDevices {
 		set, err := s.ofDivision(ctx, unitLoads(make([]int, len(s.Kinds)), s.placed()))
@@ -126,7 +127,7 @@ func (s *Search) Holds(ctx context.Context) (bool, error) {
 	return set != nil, err
 }
 
-// chooseFor chooses nodes for count pods.
+// chooseFor chooses nodes for count of the waiting pods.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
 	s.tried.count, s.tried.isPartial = count, false
 	switch {
@@ -143,7 +144,7 @@ func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
 		return nil, nil
 	}
 	if least > most {
-		// ofSize returns the error.
+		// Call ofSize only to return the error about the size.
 		_, err := s.ofSize(ctx, count, least)
 		return nil, err
 	}
@@ -174,7 +175,7 @@ func value(c *Choice) int64 {
 	return c.Preferences[0].Value
 }
 
-// placed returns the number of nodes where pods of the group run.
+// placed returns the number of nodes that already run pods of the group.
 func (s *Search) placed() (count int) {
 	for i := range s.Nodes {
 		if s.Nodes[i].Placed {
@@ -184,7 +185,7 @@ func (s *Search) placed() (count int) {
 	return count
 }
 
-// ofSize chooses a set: all nodes where pods of the group run, and size other nodes.
+// ofSize chooses a set for count pods: all nodes that already run pods of the group, and size other nodes.
 func (s *Search) ofSize(ctx context.Context, count, size int) (*Choice, error) {
 	wanted := []int{size}
 	if size == 0 {
@@ -230,10 +231,10 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 	return c
 }
 
-// maxKindCounts limits the tried combinations of kinds for a part of the pods, if expressions read devices.
+// maxKindCounts limits how many ways to choose count pods by kind are tried if expressions read devices.
 const maxKindCounts = 64
 
-// chooseByKinds chooses nodes if expressions read devices. Pods of each kind get different devices, so each kind has a request.
+// chooseByKinds chooses nodes if expressions read devices. Each kind of pods has a request, because it gets different devices.
 func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
 	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
@@ -252,9 +253,10 @@ func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) 
 	return nil, nil
 }
 
-// kindCounts returns at most limit ways to divide count pods among the kinds. Ways with more pods of earlier kinds come first.
+// kindCounts returns at most limit ways to choose count pods from the kinds. of holds the number of pods of each kind. Ways
+// with more pods of earlier kinds come first.
 func kindCounts(of []int, count, limit int) (all [][]int) {
-	// after holds the number of pods of each kind and all later kinds.
+	// after holds, for each kind, the number of pods of this kind and all later kinds.
 	after := make([]int, len(of)+1)
 	for kind := len(of) - 1; kind >= 0; kind-- {
 		after[kind] = after[kind+1] + of[kind]

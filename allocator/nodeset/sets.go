@@ -19,16 +19,16 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// MaxSets is the maximum number of sets of devices for a pod on a node that expressions can distinguish.
+// MaxSets is the maximum number of sets of devices for a pod on a node. Sets that expressions can't distinguish count as one.
 const MaxSets = 256
 
-// MaxAllocations is the maximum number of allocations examined to list the sets.
+// MaxAllocations is the maximum number of allocations that are examined to list the sets of a pod on a node.
 const MaxAllocations = 16384
 
-// MaxSetBytes is the approximate limit of memory for the sets on all nodes of a group, including the search among them.
+// MaxSetBytes approximately limits the memory for the sets on all nodes of a group and for the search among them.
 const MaxSetBytes = 32 << 20
 
-// Reading holds the properties that the expressions of a constraint read.
+// Reading describes the properties of nodes and devices that the expressions of a constraint read.
 type Reading struct {
 	reading
 	set  device.ReadSet
@@ -47,23 +47,23 @@ func ReadingOf(prepared *allocator.PreparedClaim) *Reading {
 	return r
 }
 
-// Devices reports whether the expressions read the devices that pods get. Each node must then take one pod.
+// Devices reports whether the expressions read the devices of pods. Each node then takes one pod.
 func (r *Reading) Devices() bool { return r.devices }
 
-// Slices reports whether the expressions read properties shared by all devices of a driver on a node ([Node.Slices]).
+// Slices reports whether the expressions read properties that all devices of a driver on a node have in common ([Node.Slices]).
 func (r *Reading) Slices() bool { return r.all || r.capacity || len(r.attributes) > 0 }
 
-// Set is a set of devices that a pod may get on a node.
+// Set is a set of devices that a pod can get on a node.
 type Set struct {
-	// Results has one entry for each claim.
+	// Results holds one allocation result for each claim.
 	Results []resourceapi.AllocationResult
-	// devices holds the devices as expressions see them.
+	// devices holds the devices as an attribute value that expressions read.
 	devices resourceapi.DeviceAttribute
-	// shared holds the devices that pods on other nodes may get as well, and their counters.
+	// shared lists those devices of the set that pods on other nodes can get, too, and the counters that they consume.
 	shared []string
 }
 
-// Bytes returns the approximate memory for the set, including the search.
+// Bytes returns the approximate memory for the set and for its part of the search.
 func (s *Set) Bytes() int {
 	bytes := 1024 + len(*s.devices.StringValue)
 	for i := range s.Results {
@@ -72,9 +72,10 @@ func (s *Set) Bytes() int {
 	return bytes
 }
 
-// SetsOn returns the sets of devices that the claims of a pod may get on a node, in the order of the search. has holds the devices
-// that the pod already has by other claims. If expressions can't distinguish several sets, only the first is returned, unless pods
-// on other nodes may get some of the devices. An error that wraps [structured.ErrFailedAllocationOnNode] concerns the node.
+// SetsOn returns the sets of devices that the claims of a pod can get on a node, in the order of the search. has holds the
+// devices that the pod already has by other claims. If expressions can't distinguish several sets, SetsOn returns only the
+// first of them, unless pods on other nodes can get some of the devices. An error that wraps
+// [structured.ErrFailedAllocationOnNode] concerns only the node.
 func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []allocator.AllocatedDevice) ([]Set, error) {
 	var sets []Set
 	var failure error
@@ -109,8 +110,8 @@ func (r *Reading) SetsOn(ctx context.Context, a *allocator.Allocator, node *v1.N
 	return sets, nil
 }
 
-// SetOf returns the devices that a pod has and gets as the set that expressions see. A device in gets is marked as shared if pods
-// on other nodes may get it, too.
+// SetOf returns the set that consists of the devices in has and gets. The pod already has the devices in has. A device in gets
+// is listed as shared if pods on other nodes can get it, too.
 func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error) {
 	seen := make([]device.OfDriver, 0, len(has)+len(gets))
 	for _, d := range slices.Concat(has, gets) {
@@ -127,7 +128,7 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 		if !ptr.Deref(spec.PerDeviceNodeSelection, false) || d.NodeName == nil {
 			s.shared = append(s.shared, fmt.Sprintf("%s/%s/%s", spec.Driver, spec.Pool.Name, d.Name))
 		}
-		// Counters belong to the pool.
+		// Counters belong to the pool, so all nodes that can reach the pool share them.
 		for _, consumed := range d.ConsumesCounters {
 			s.shared = append(s.shared, fmt.Sprintf("%s/%s#%s", spec.Driver, spec.Pool.Name, consumed.CounterSet))
 		}
@@ -136,7 +137,7 @@ func (r *Reading) SetOf(has, gets []allocator.AllocatedDevice) (s Set, err error
 	return s, err
 }
 
-// Published returns a device from the latest slice. A device that is no longer published has no properties.
+// Published returns the device with its latest slice. If the device is no longer published, the result has no properties.
 func Published(result *resourceapi.DeviceRequestAllocationResult, all []*resourceapi.ResourceSlice) allocator.AllocatedDevice {
 	none := &resourceapi.ResourceSlice{}
 	none.Spec.Driver, none.Spec.Pool.Name = result.Driver, result.Pool

@@ -30,7 +30,7 @@ const rails = "n.devices.filter(d, d.driver == 'nic.example.com').map(d, d.attri
 
 const railsOfFirst = "nodes[0].devices.filter(d, d.driver == 'nic.example.com').map(d, d.attributes['nic.example.com'].rail)"
 
-// ofDevices holds expressions over the devices that pods get.
+// ofDevices lists expressions that read the devices of pods.
 var ofDevices = []string{
 	"nodes.all(n, " + rails + " == " + railsOfFirst + ")",
 	"nodes.map(n, " + rails + ".map(r, string(r)).join(',')).distinct().size() == 1",
@@ -67,7 +67,7 @@ func (classes) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (classes) List() ([]*resourceapi.DeviceClass, error) { return nil, nil }
 
-// pod holds the requests of a pod of a kind.
+// pod describes the requests of the pods of one kind.
 type pod struct {
 	gpus, nics int
 	matches    bool
@@ -91,7 +91,7 @@ func (p pod) claim() *resourceapi.ResourceClaim {
 	return claim
 }
 
-// host is a node with its GPUs, its network interfaces, and the interfaces that all nodes can reach.
+// host is a node with its GPUs and its network interfaces. It also has the interfaces that all nodes can reach.
 type host struct {
 	node *v1.Node
 	gpus []resourceapi.Device
@@ -112,13 +112,13 @@ func drawDevices(t *rapid.T, kind string, count int, prefix string) (devices []r
 	return devices
 }
 
-// devicesCase is a random case.
+// devicesCase is a random problem with expressions that read devices.
 type devicesCase struct {
 	group  nodeset.Group
 	pods   []pod
 	hosts  []host
 	remote []resourceapi.Device
-	// placed is true if a pod of the group runs on the first node with the first device of each driver.
+	// placed is true if a pod of the group already runs on the first node and has the first device of each driver there.
 	placed bool
 }
 
@@ -179,13 +179,13 @@ func (c devicesCase) slices() (all []*resourceapi.ResourceSlice) {
 	return all
 }
 
-// got holds the devices of a pod, by node and names of devices.
+// got is the node of a pod and the names of its devices.
 type got struct {
 	node    int
 	devices string
 }
 
-// choose lists the sets of each node by the allocator, and returns the choice.
+// choose lists the sets of each node with the allocator, and returns the choice of the search.
 func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chosen []got, failed bool) {
 	problem, err := nodeset.NewProblem(&c.group, 0, 1)
 	require.NoError(t, err)
@@ -240,7 +240,7 @@ func (c devicesCase) choose(t require.TestingT, chooser *nodeset.Chooser) (chose
 	return chosen, false
 }
 
-// sets returns the sets of a pod on a node, in the order of the search: a request takes devices in ascending order.
+// sets returns the sets that a pod can get on a node, in the order of the search. A request takes devices in ascending order.
 func (c devicesCase) sets(h host, p pod) (sets [][]allocator.AllocatedDevice) {
 	nics := slices.Clone(h.nics)
 	local := len(nics)
@@ -273,7 +273,7 @@ func (c devicesCase) sets(h host, p pod) (sets [][]allocator.AllocatedDevice) {
 	return sets
 }
 
-// brute tries all nodes and all sets of devices on them.
+// brute tries all sets of nodes and all sets of devices on them. It returns the first set or, with a preference, the best set.
 func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []got, failed bool) {
 	expression, err := e.Compile(context.Background(), c.group.Constraint.Expression)
 	require.NoError(t, err)
@@ -374,7 +374,7 @@ func (c devicesCase) brute(t require.TestingT, e *device.Environment) (best []go
 	return best, failed
 }
 
-// TestDevicesSameAsExhaustive compares the search with trying all sets of nodes with all sets of devices.
+// TestDevicesSameAsExhaustive compares the search with an enumeration of all sets of nodes and all sets of devices on them.
 func TestDevicesSameAsExhaustive(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -383,7 +383,7 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 		c := drawDevicesCase(t)
 		want, wantFailed := c.brute(t, chooser.Environment())
 		if wantFailed && c.group.Constraint.Preference != "" {
-			// An expression may fail on a set that can't be better, so another search skips the set.
+			// The expression fails on a set that brute tries and the search may skip, because the set can't be better.
 			return
 		}
 		chosen, failed := c.choose(t, chooser)
@@ -405,7 +405,7 @@ func TestDevicesSameAsExhaustive(t *testing.T) {
 	require.Positive(t, none)
 }
 
-// Devices on two nodes consume the same counter of their pool, which suffices for only one of them.
+// Devices on two nodes consume the same counter of their pool. The counter suffices for only one device.
 func TestCountersOfSeveralNodes(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -443,7 +443,7 @@ func TestCountersOfSeveralNodes(t *testing.T) {
 	}
 }
 
-// The sets of devices of a pod on a node are listed up to limits. A node with more sets can't take the pod.
+// The number of sets that are listed for a pod on a node is limited. A node with more sets can't take the pod.
 func TestSetsAreLimited(t *testing.T) {
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
@@ -453,7 +453,7 @@ func TestSetsAreLimited(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string
 		nics       int
-		// differ is true if each device has a different rail. tainted is true if the search must not treat devices as symmetric.
+		// differ is true if each device has a different rail. tainted devices are not symmetric.
 		differ, tainted bool
 		claims          []pod
 		want            string

@@ -10,10 +10,10 @@ import (
 	"sync"
 )
 
-// Load is the number of pods of each kind that go to a node together.
+// Load holds the number of pods of each kind that are assigned to a node together.
 type Load []int
 
-// Pods returns the total number of pods.
+// Pods returns the number of pods of all kinds.
 func (l Load) Pods() (count int) {
 	for _, n := range l {
 		count += n
@@ -21,31 +21,31 @@ func (l Load) Pods() (count int) {
 	return count
 }
 
-// Hosts says what nodes can take. The scheduler implements it by its filters, a simulation by the objects that it has read.
+// Hosts reports which pods nodes can take. The scheduler implements it with its filters, and a simulation with objects.
 type Hosts interface {
-	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if it can. A
-	// load has at least two pods, and the node can take each of them alone. A load that contains a refused load must be refused,
-	// too. Several goroutines call Refusal.
+	// Refusal returns the reason why a node can't take the pods of a load in addition to its running pods, or "" if the node
+	// can take them. A load has at least two pods, and the node can take each of them alone. If Refusal refuses a load, it must
+	// also refuse each larger load that contains it. Several goroutines call Refusal.
 	Refusal(ctx context.Context, node int, load Load) (string, error)
-	// Each calls do for the numbers below n, from several goroutines if possible.
+	// Each calls do with each number below n, from several goroutines if possible.
 	Each(ctx context.Context, n int, do func(i int))
 	// Compete reports whether pods on different nodes may need the same resource, such as a network-attached device.
 	Compete() bool
-	// Together reports whether the pods of all members fit at the same time. It is called if Compete is true.
+	// Together reports whether the pods of all members fit at the same time. It is called only if Compete returns true.
 	Together(ctx context.Context, members []Member) (bool, error)
 }
 
-// slots holds the numbers of pods that nodes can take together.
+// slots holds the number of pods that each node can take.
 type slots struct {
-	// most holds, for each node and kind, the number of pods that the node takes if all are of this kind. all holds an upper bound
-	// for each node of the pods of all kinds together.
+	// most is indexed by node and kind. It holds the number of pods that the node can take if all pods are of this kind. all is
+	// indexed by node. It holds an upper bound of the number of pods of all kinds together.
 	most [][]int
 	all  []int
-	// verdicts caches the answers for loads of several kinds.
+	// verdicts caches whether a node takes a load with several kinds of pods. The key is keyOf.
 	verdicts map[string]bool
 }
 
-// measure determines the number of pods of each kind that each node takes.
+// measure determines how many pods of each kind each node can take.
 func (s *Search) measure(ctx context.Context) error {
 	r := &s.slots
 	if r.verdicts == nil {
@@ -100,7 +100,7 @@ func (s *Search) measure(ctx context.Context) error {
 	return failure
 }
 
-// addUp fills slots.all.
+// addUp fills slots.all from slots.most.
 func (s *Search) addUp() {
 	s.slots.all = make([]int, len(s.Nodes))
 	for i, most := range s.slots.most {
@@ -112,13 +112,13 @@ func (s *Search) addUp() {
 	}
 }
 
-// takesOne reports whether a node takes a pod of a kind.
+// takesOne reports whether a node can take at least one pod of a kind.
 func (s *Search) takesOne(node, kind int) bool {
 	n := &s.Nodes[node]
 	return kind < len(n.Takes) && n.Takes[kind] && s.free(node) > 0
 }
 
-// free returns the number of pods of the group that may go to a node.
+// free returns the maximum number of further pods of the group on a node.
 func (s *Search) free(node int) int {
 	n := &s.Nodes[node]
 	switch {
@@ -131,8 +131,7 @@ func (s *Search) free(node int) int {
 	}
 }
 
-// mostOf returns the greatest number of pods of a kind that a node takes, by bisection. The maximum is tried first, and usually
-// fits.
+// mostOf returns how many pods of a kind a node can take, by bisection. It first tries the maximum, which usually fits.
 func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 	takes, refused := 1, min(s.Kinds[kind], s.free(node))+1
 	for next := refused - 1; takes+1 < refused; next = (takes + refused) / 2 {
@@ -151,7 +150,7 @@ func (s *Search) mostOf(ctx context.Context, node, kind int) (int, error) {
 	return takes, nil
 }
 
-// takes reports whether a node takes a load.
+// takes reports whether a node can take a load.
 func (s *Search) takes(ctx context.Context, node int, load Load) bool {
 	kinds := 0
 	for kind, n := range load {
@@ -186,7 +185,7 @@ func keyOf(node int, load Load) string {
 	return key
 }
 
-// Forbid records that a node does not take a load, because a pod did not fit there in the end. The next choice avoids the load.
+// Forbid records that a node can't take a load, because one of the pods did not fit there. The next choice avoids this load.
 func (s *Search) Forbid(node int, load Load) {
 	s.slots.verdicts[keyOf(node, load)] = false
 	for kind, n := range load {
@@ -199,7 +198,7 @@ func (s *Search) Forbid(node int, load Load) {
 	}
 }
 
-// slotsFor returns an upper bound of the number of pods of these kinds that a node takes together.
+// slotsFor returns an upper bound of the number of pods of the given kinds together that a node can take.
 func (s *Search) slotsFor(node int, kinds []int) int {
 	if len(kinds) == len(s.Kinds) {
 		return s.slots.all[node]
@@ -211,8 +210,8 @@ func (s *Search) slotsFor(node int, kinds []int) int {
 	return min(sum, s.free(node))
 }
 
-// sizes returns the smallest and largest number of nodes without pods of the group that are needed for count pods. ok is false if
-// all nodes together can't take them.
+// sizes returns the smallest and largest number of nodes that count pods need in addition to the nodes that already run pods of
+// the group. ok is false if all nodes together can't take the pods.
 func (r *slots) sizes(s *Search, count int) (least, most int, ok bool) {
 	all := kindsBelow(len(s.Kinds))
 	var others []int

@@ -14,10 +14,10 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Attached returns an error if the scheduler has given up waiting for the devices of an allocated claim. Either a device reports
-// a failure, or the time is over. pod is the UID of the pod that wants to use the claim.
+// Attached returns an error if the scheduler has given up waiting until the devices of an allocated claim are attached: a
+// device reports a failure, or the time limit has passed. pod is the UID of the pod that wants to use the claim.
 //
-// The devices are checked in order. A device without a report hides failures of later devices, as in kube-scheduler.
+// Attached checks the devices in order. A device that has not reported hides failures of later devices, as in kube-scheduler.
 func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now time.Time) error {
 	if !c.BindingConditions || claim.Status.Allocation == nil {
 		return nil
@@ -53,7 +53,7 @@ func (c *Checker) Attached(claim *resourceapi.ResourceClaim, pod types.UID, now 
 	return nil
 }
 
-// remedy describes, in an error message, when the claim loses its allocation.
+// remedy returns the part of an error message that says when the claim loses its allocation.
 func remedy(claim *resourceapi.ResourceClaim, pod types.UID) string {
 	if onlyConsumer(claim, pod) {
 		return "the scheduler releases the devices and searches again"
@@ -65,7 +65,7 @@ func deviceOf(result *resourceapi.DeviceRequestAllocationResult) string {
 	return fmt.Sprintf("device %s/%s/%s", result.Driver, result.Pool, result.Device)
 }
 
-// statusOf returns the driver's status of a device of the claim, or nil.
+// statusOf returns the status that the driver reports for an allocated device, or nil.
 func statusOf(claim *resourceapi.ResourceClaim, result *resourceapi.DeviceRequestAllocationResult) *resourceapi.AllocatedDeviceStatus {
 	for i := range claim.Status.Devices {
 		status := &claim.Status.Devices[i]

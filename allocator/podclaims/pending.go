@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Bounded returns an error if unallocated claims of a pod exceed the limits of expressions and quantities.
+// Bounded returns an error if the unallocated claims of a pod exceed the limits for expressions and quantities.
 func Bounded(claims []*resourceapi.ResourceClaim) error {
 	if err := v1alpha1.CheckPod(claims); err != nil {
 		return err
@@ -31,8 +31,8 @@ func Bounded(claims []*resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// Classes returns an error if a DeviceClass of a request is missing, or if a request has alternatives and the scheduler does not
-// support them. The claims must be unallocated.
+// Classes returns an error if the DeviceClass of a request does not exist, or if a request has alternatives and the feature for
+// prioritized lists is off. The claims must be unallocated.
 func (c *Checker) Classes(claims []*resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	for _, claim := range claims {
 		for i := range claim.Spec.Devices.Requests {
@@ -60,7 +60,7 @@ func (c *Checker) request(claim *resourceapi.ResourceClaim, request *resourceapi
 	return nil
 }
 
-// exists returns an error if a DeviceClass does not exist. Other errors of Get are left to the allocator.
+// exists returns an error if a DeviceClass does not exist. It ignores other errors of Get, because the allocator reports them.
 func exists(claim *resourceapi.ResourceClaim, request, class string, classes structured.DeviceClassLister) error {
 	if _, err := classes.Get(class); !apierrors.IsNotFound(err) {
 		return nil

@@ -34,7 +34,7 @@ func consumers(n int) (all []resourceapi.ResourceClaimConsumerReference) {
 	return all
 }
 
-// TestFind has claims that a pod p can or can't use.
+// TestFind checks which claims the pod p can use.
 func TestFind(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -137,7 +137,7 @@ func TestClasses(t *testing.T) {
 	require.EqualError(t, on.Classes(claims, classes{"gpus.example.com"}), `claim ns/c, request a: device class gpu.example.com does not exist; did you mean "gpus.example.com"?`)
 }
 
-// Devices must be attached in time, or the scheduler gives up.
+// Attached returns an error if a device is not attached in time or reports a failure.
 func TestAttached(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	result := func(device string, conditions ...string) resourceapi.DeviceRequestAllocationResult {

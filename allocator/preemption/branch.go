@@ -10,29 +10,30 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// This file has the exact search, a branch and bound over sets of victims:
+// This file implements the exact search, a branch and bound over sets of victims:
 //
-//   1. The victims are decided one by one, the most important first. "Stays" is tried before "is removed".
-//   2. A branch ends if its lower bound is not below the cost of the incumbent. The bound is the cost of the removed victims plus
-//      the lowest cost of the further victims that must be removed.
-//   3. If Fits returns false with all undecided victims removed, the last victim that stays must be removed.
+//  1. The search decides on one victim after the other, the most important first. It first tries to keep the victim, then to
+//     remove it.
+//  2. A branch ends if its lower bound is not below the cost of the incumbent. The bound is the cost of the removed victims
+//     plus the lowest possible cost of the further victims that must be removed.
+//  3. If Fits returns false even with all undecided victims removed, the last victim that was kept must be removed.
 
 // latest is later than the start of any pod.
 var latest = time.Unix(1<<40, 0)
 
-// branches is the state of one search.
+// branches is the state of one exact search.
 type branches struct {
 	*search
-	// positions are the victims to decide on, in order.
+	// positions lists the victims to decide on, in order.
 	positions []int
-	// removed is the current set of removed victims. Victims outside positions are in it from the beginning, or never.
+	// removed holds the victims that are currently removed. The search does not change it for victims that are not in positions.
 	removed bitset.Set
-	// endAt is the value of questions at which the search ends. A question is a call of Fits.
+	// endAt is the number of calls of Fits (questions) at which the search ends.
 	endAt int
 }
 
 // from decides on the victims in b.positions[next:]. The caller must have checked that removing all of them is sufficient. all
-// reports whether every branch was searched.
+// is true if every branch was searched.
 func (b *branches) from(next int) (all bool, err error) {
 	if b.Over != nil {
 		if err := b.Over(); err != nil {
@@ -66,7 +67,7 @@ func (b *branches) from(next int) (all bool, err error) {
 	return all && rest, err
 }
 
-// withRest returns the removed victims plus all undecided ones.
+// withRest returns the removed victims plus all undecided victims.
 func (b *branches) withRest(next int) bitset.Set {
 	removed := slices.Clone(b.removed)
 	for _, i := range b.positions[next:] {
@@ -75,7 +76,7 @@ func (b *branches) withRest(next int) bitset.Set {
 	return removed
 }
 
-// bound returns a lower bound of the costs in this branch.
+// bound returns a lower bound of the cost of all sets in this branch.
 func (b *branches) bound(next int) Cost {
 	cost := b.cost(b.removed)
 	if !b.monotonic {
@@ -85,7 +86,7 @@ func (b *branches) bound(next int) Cost {
 	if more == 0 {
 		return cost
 	}
-	// Each component of the cost is bounded by the remaining victims that are cheapest in this component.
+	// For each component of the cost, add the smallest values among the remaining victims.
 	rest := b.positions[next:]
 	sums, highest, pods := make([]int64, len(rest)), make([]int32, len(rest)), make([]int, len(rest))
 	for i, position := range rest {
@@ -101,13 +102,13 @@ func (b *branches) bound(next int) Cost {
 		cost.Pods += pods[i]
 	}
 	if top := highest[more-1]; top > cost.Highest || b.removed.IsEmpty() {
-		// The start times of these victims are not considered.
+		// The bound ignores the start times of these victims, and latest is the best possible start.
 		cost.Highest, cost.Earliest = top, latest
 	}
 	return cost
 }
 
-// stillMissing returns the least number of further victims, from next on, that must be removed.
+// stillMissing returns a lower bound of the number of victims in positions[next:] that must be removed.
 func (b *branches) stillMissing(next int) int {
 	most := 0
 	for _, need := range b.Needs {

@@ -16,10 +16,10 @@ type budget struct {
 	selector labels.Selector
 }
 
-// Budgets are disruption budgets that select some pods.
+// Budgets is a list of disruption budgets that select pods.
 type Budgets []budget
 
-// NewBudgets parses selectors. A budget with an invalid or empty selector selects no pod.
+// NewBudgets returns the budgets with parsed selectors. It leaves out a budget with an invalid or empty selector.
 func NewBudgets(all []*policy.PodDisruptionBudget) Budgets {
 	var result Budgets
 	for _, pdb := range all {
@@ -31,7 +31,7 @@ func NewBudgets(all []*policy.PodDisruptionBudget) Budgets {
 	return result
 }
 
-// Allowed returns the number of pods that each budget allows to remove, as in [Problem.Allowed].
+// Allowed returns, for each budget, the number of pods that may be removed, for [Problem.Allowed].
 func (b Budgets) Allowed() []int32 {
 	var allowed []int32
 	for _, budget := range b {
@@ -40,7 +40,8 @@ func (b Budgets) Allowed() []int32 {
 	return allowed
 }
 
-// Of returns the positions of the budgets that count a pod. A budget that lists the pod as disrupted has counted it already.
+// Of returns the positions of the budgets that removing the pod counts against. It leaves out a budget that lists the pod as
+// disrupted, because this budget has counted the pod already.
 func (b Budgets) Of(pod *v1.Pod) []int {
 	var positions []int
 	if len(pod.Labels) == 0 {

@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Needs returns the number of devices that each request lacks on a node, and the number that each victim has. It returns nil for
-// requests without an exact count. It also returns nil if devices may be in use in part, because the effect of freeing them is
-// uncertain.
+// Needs returns an entry for each request that lacks devices on a node: the number of missing devices, and the number of
+// suitable devices that each victim has. It returns nil if a request has alternatives, admin access or allocationMode All. It
+// also returns nil if devices may be in use in part, because the effect of freeing such devices is uncertain.
 func Needs(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim, has []sets.Set[structured.DeviceID]) []Need {
 	for _, claim := range claims {
 		if slices.ContainsFunc(claim.Spec.Devices.Requests, func(request resourceapi.DeviceRequest) bool {

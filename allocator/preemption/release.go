@@ -16,25 +16,26 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Release computes which claims give back their devices when pods are gone.
+// Release determines which claims give back their devices when pods are deleted.
 type Release struct {
-	// Claim returns a claim, or nil if it does not exist.
+	// Claim returns the claim with this name, or nil if it does not exist.
 	Claim func(namespace, name string) *resourceapi.ResourceClaim
-	// Pending returns the allocation in progress for a claim, or nil. It is optional.
+	// Pending returns the allocation of a claim that the scheduler has decided but not yet written, or nil. Pending may be nil.
 	Pending func(claim types.UID) *resourceapi.AllocationResult
-	// Own are the claims of the preempting pod. They keep their devices.
+	// Own holds the claims of the preempting pod. They keep their devices.
 	Own sets.Set[types.UID]
-	// Held are the devices reserved for other pods. The preempting pod does not get them, even if their owners are removed.
+	// Held holds devices reserved for other pods. The preempting pod does not get them, even if their owners are removed.
 	Held sets.Set[structured.DeviceID]
-	// Users maps the claims of the pods on a node to the UIDs of their users. It includes pods during their binding, which the
-	// reservations of a claim do not list yet. Users may be nil.
+	// Users returns the users of the claims on a node: it maps the UID of a claim to the UIDs of pods. It includes pods during
+	// their binding, which a claim's reservedFor does not list yet. Users may be nil.
 	Users func(node string) map[types.UID][]types.UID
-	// Exists reports whether the user of a claim exists. The claim controller soon removes the reservations of other users. If it is
-	// nil, all users exist.
+	// Exists reports whether the user of a claim exists. The claim controller soon removes users that don't exist from
+	// reservedFor. If Exists is nil, all users count as existing.
 	Exists func(namespace string, user resourceapi.ResourceClaimConsumerReference) bool
 }
 
-// Claims returns the claims that give back devices when the pods in gone are deleted, with only the devices given back.
+// Claims returns the claims that give back devices when the pods in gone are deleted. Each claim contains only the devices that
+// it gives back and that the preempting pod can get.
 func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClaim {
 	var released []*resourceapi.ResourceClaim
 	seen := sets.New[types.UID]()
@@ -52,14 +53,14 @@ func (r *Release) Claims(gone map[types.UID]*v1.Pod) []*resourceapi.ResourceClai
 	return released
 }
 
-// givenBack returns the claim with the devices that it gives back, or nil.
+// givenBack returns the claim with the devices that it gives back when the pods in gone are deleted, or nil.
 //
-// The claim controller deallocates a claim when the last pod in its reservations is gone. It removes a reservation for a PodGroup
-// only with the PodGroup, which evictions don't delete, and never removes other reservations (syncClaim in
+// The claim controller deallocates a claim when the last pod in its reservedFor is gone. It removes a PodGroup from reservedFor
+// only when the PodGroup is deleted, which evictions don't do. It never removes other kinds of users (syncClaim in
 // k8s.io/kubernetes/pkg/controller/resourceclaim). A claim without users keeps its devices.
 func (r *Release) givenBack(claim *resourceapi.ResourceClaim, pod *v1.Pod, gone map[types.UID]*v1.Pod) *resourceapi.ResourceClaim {
 	if claim.Status.Allocation == nil {
-		// Evicting a pod during its binding cancels the allocation in progress for its own claim.
+		// If a pod is evicted during its binding, the scheduler drops the unwritten allocation of the pod's own claim.
 		pending := r.pending(claim)
 		if pending == nil || pod.Spec.SchedulingGroup != nil || !metav1.IsControlledBy(claim, pod) {
 			return nil
@@ -97,7 +98,7 @@ func (r *Release) pending(claim *resourceapi.ResourceClaim) *resourceapi.Allocat
 	return r.Pending(claim.UID)
 }
 
-// withoutHeld returns the claim without devices reserved for other pods.
+// withoutHeld returns the claim without the devices that are reserved for other pods.
 func (r *Release) withoutHeld(claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	if !r.Held.HasAny(DevicesOf(claim.Status.Allocation.Devices.Results)...) {
 		return claim
@@ -110,7 +111,7 @@ func (r *Release) withoutHeld(claim *resourceapi.ResourceClaim) *resourceapi.Res
 	return claim
 }
 
-// Has returns the devices that a pod reserves through its claims.
+// Has returns the devices that are allocated to the claims of a pod, without devices that other claims can have as well.
 func (r *Release) Has(pod *v1.Pod) []structured.DeviceID {
 	var ids []structured.DeviceID
 	for _, claim := range ClaimsOf(pod, r.Claim) {
@@ -125,17 +126,17 @@ func (r *Release) Has(pod *v1.Pod) []structured.DeviceID {
 	return ids
 }
 
-// IsPod reports whether a claim is reserved for a pod.
+// IsPod reports whether the user of a claim is a pod.
 func IsPod(user resourceapi.ResourceClaimConsumerReference) bool {
 	return user.APIGroup == "" && user.Resource == "pods"
 }
 
-// UsesDevices reports whether a pod may have devices of claims.
+// UsesDevices reports whether a pod may have claims with devices.
 func UsesDevices(pod *v1.Pod) bool {
 	return len(pod.Spec.ResourceClaims) > 0 || pod.Status.ExtendedResourceClaimStatus != nil
 }
 
-// ClaimsOf returns the claims of a pod that exist.
+// ClaimsOf returns those claims of a pod that exist.
 func ClaimsOf(pod *v1.Pod, find func(namespace, name string) *resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	add := func(name string) {
@@ -154,7 +155,7 @@ func ClaimsOf(pod *v1.Pod, find func(namespace, name string) *resourceapi.Resour
 	return claims
 }
 
-// DevicesOf returns the devices in results that no other claim can have.
+// DevicesOf returns the devices in results that no other claim can have at the same time.
 func DevicesOf(results []resourceapi.DeviceRequestAllocationResult) []structured.DeviceID {
 	var ids []structured.DeviceID
 	for i := range results {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// user returns a pod with a claim of each name. Its UID is its name.
+// user returns a pod that uses claims with the given names. The UID of the pod is its name.
 func user(name string, claims ...string) *v1.Pod {
 	pod := podOf(name, 1, 1)
 	pod.UID = types.UID(name)
@@ -29,7 +29,7 @@ func user(name string, claims ...string) *v1.Pod {
 	return pod
 }
 
-// having returns a claim with devices that is reserved for pods. Its UID is its name.
+// having returns a claim that has devices and is reserved for pods. The UID of the claim is its name.
 func having(name string, devices []string, pods ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}
 	if len(devices) > 0 {
@@ -49,7 +49,7 @@ func allocation(devices ...string) *resourceapi.AllocationResult {
 	return result
 }
 
-// releaseOf returns a Release for the claims.
+// releaseOf returns a Release that finds the given claims.
 func releaseOf(claims ...*resourceapi.ResourceClaim) *Release {
 	return &Release{Claim: func(namespace, name string) *resourceapi.ResourceClaim {
 		for _, claim := range claims {
@@ -61,7 +61,7 @@ func releaseOf(claims ...*resourceapi.ResourceClaim) *Release {
 	}}
 }
 
-// given returns the devices that each claim gives back.
+// given returns the names of the devices that each claim gives back when the pods in gone are deleted.
 func given(r *Release, gone ...*v1.Pod) map[string][]string {
 	pods := map[types.UID]*v1.Pod{}
 	for _, pod := range gone {
@@ -101,7 +101,7 @@ func TestWhatKeepsItsDevices(t *testing.T) {
 	require.Empty(t, given(r, user("a", "c")))
 }
 
-// TestAllocationInProgress checks that the pod's own claim gives back an allocation in progress.
+// TestAllocationInProgress checks that a pod's own claim gives back an allocation that has not been written yet.
 func TestAllocationInProgress(t *testing.T) {
 	claim := having("c", nil)
 	pod := user("a", "c")
@@ -136,7 +136,7 @@ func TestDevicesThatOthersCanHaveToo(t *testing.T) {
 	require.Equal(t, []structured.DeviceID{structured.MakeDeviceID("d", "p", "0")}, DevicesOf(results))
 }
 
-// TestClaimsOfExtendedResources checks claims that the status of the pod names.
+// TestClaimsOfExtendedResources checks that ClaimsOf returns the claim for extended resources that the pod's status names.
 func TestClaimsOfExtendedResources(t *testing.T) {
 	pod := podOf("a", 1, 1)
 	require.False(t, UsesDevices(pod))
@@ -146,7 +146,7 @@ func TestClaimsOfExtendedResources(t *testing.T) {
 	require.True(t, UsesDevices(user("b", "c")))
 }
 
-// podOf returns a pod with a priority and a start time in seconds; 0 means not started.
+// podOf returns a pod with a priority and a start time in seconds. The start time 0 means that the pod has not started.
 func podOf(name string, priority int32, start int64) *v1.Pod {
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name}, Spec: v1.PodSpec{Priority: ptr.To(priority)}}
 	if start != 0 {

@@ -13,64 +13,64 @@ import (
 // ExactVictims is the largest number of victims whose sets are all searched.
 const ExactVictims = 16
 
-// UsualMaxQuestions is celset-scheduler's limit of questions for a node. A question is a call of Problem.Fits.
+// UsualMaxQuestions is celset-scheduler's limit for the calls of Problem.Fits (questions) on a node.
 const UsualMaxQuestions = 5_000
 
-// Problem is the input of a search.
+// Problem holds the inputs of a search.
 type Problem struct {
-	// Victims are all removable victims, the most important first. Among sets of equal cost, the search prefers kube-scheduler's
-	// set, then a set that keeps earlier victims.
+	// Victims lists all removable victims, the most important first. Among sets of equal cost, the search prefers the set that
+	// kube-scheduler would choose, then a set that keeps earlier victims.
 	Victims []Victim
-	// Allowed is the number of pods that each disruption budget allows to remove.
+	// Allowed holds, for each disruption budget, the number of pods that may be removed.
 	Allowed []int32
-	// Fits reports whether everything fits if exactly these victims are removed, by position. It must be monotonic: if a set of
-	// victims is sufficient, so is every superset.
+	// Fits reports whether the preempting pod fits if exactly the victims at the positions in removed are removed. It must be
+	// monotonic: if a set of victims is sufficient, every larger set that contains it is sufficient, too.
 	Fits func(ctx context.Context, removed bitset.Set) (bool, error)
-	// Needs are necessary conditions for Fits. They are optional and save the search most of its questions.
+	// Needs holds necessary conditions for Fits. They are optional, and save most calls of Fits.
 	Needs []Need
-	// Decisive are the positions of victims whose combinations may matter, sorted. If there are more than ExactVictims victims but
-	// not more decisive ones, all sets of decisive victims are searched.
+	// Decisive lists the victims whose combinations may matter, as sorted positions. If there are more than ExactVictims
+	// victims but at most ExactVictims decisive victims, the search covers all sets of decisive victims.
 	Decisive []int
-	// MaxQuestions limits the calls of Fits by the exact search. At the limit, the search returns the best set so far.
+	// MaxQuestions limits the calls of Fits by the exact search. At the limit, the search returns the best set found so far.
 	MaxQuestions int
-	// Over, if not nil, ends the search with its error. It is called often, because the exact search may run long without calling
-	// Fits.
+	// Over ends the search if it returns an error. The search returns this error. Over is called often, because the exact
+	// search may run long without calling Fits. Over may be nil.
 	Over func() error
 }
 
-// Need is a resource with a shortage.
+// Need describes a shortage of a resource.
 type Need struct {
-	// Missing is the least amount that must be freed.
+	// Missing is the least amount of the resource that must be freed.
 	Missing int
-	// Gives is the largest amount that each victim gives back.
+	// Gives holds, for each victim, the largest amount that removing the victim can free.
 	Gives []int
 }
 
 // Found is the result of a search.
 type Found struct {
-	// Removed are the positions of victims to remove. It is empty if no victim must be removed.
+	// Removed lists the positions of the victims to remove. It is empty if no victim must be removed.
 	Removed []int
 	Cost    Cost
-	// Questions counts the calls of Fits.
+	// Questions is the number of calls of Fits.
 	Questions int
-	// Exact is true if no other set of the searched victims costs less. Up to ExactVictims victims, all are searched.
+	// Exact is true if no set that the search covers costs less. It covers all sets for at most ExactVictims victims.
 	Exact bool
 }
 
-// search is the state of one search. Positions are indexes of victims.
+// search is the state of one search. A position is an index in Victims.
 type search struct {
 	Problem
 	ctx context.Context
-	// monotonic is true if removing one more victim never reduces the violations.
+	// monotonic is true if removing a further victim never reduces the violations of disruption budgets.
 	monotonic bool
 	found     *Found
-	// fitting and lacking hold the sets of earlier calls of Fits that returned true and false, respectively.
+	// Fits returned true for the sets in fitting, and false for the sets in lacking.
 	fitting, lacking []bitset.Set
 	questions        int
 }
 
 // Search returns a set of victims to remove so that Fits returns true. It returns nil if Fits returns false even with all
-// victims removed. The error comes from Fits, Over or the context.
+// victims removed. An error comes from Fits, Over or the context.
 func Search(ctx context.Context, problem Problem) (*Found, error) {
 	s := &search{Problem: problem, ctx: ctx, monotonic: true}
 	for _, victim := range problem.Victims {
@@ -99,7 +99,7 @@ func Search(ctx context.Context, problem Problem) (*Found, error) {
 	return s.found, nil
 }
 
-// searchSets searches the sets of all victims, or of the decisive ones.
+// searchSets runs the exact search over the sets of all victims, or of the decisive victims.
 func (s *search) searchSets(all bitset.Set) error {
 	positions := s.Decisive
 	if len(s.Victims) <= ExactVictims {
@@ -108,7 +108,7 @@ func (s *search) searchSets(all bitset.Set) error {
 	if len(positions) > ExactVictims || len(s.Victims) > ExactVictims && len(positions) == 0 {
 		return nil
 	}
-	// Victims outside positions are decided as in kube-scheduler, while all victims in positions count as removed.
+	// Decide on the victims outside positions as kube-scheduler does, as if all victims in positions were removed.
 	others := slices.DeleteFunc(s.inOrderOfReprieve(), func(i int) bool { return slices.Contains(positions, i) })
 	removed, err := s.reprieve(all, others)
 	if err != nil {
@@ -119,12 +119,12 @@ func (s *search) searchSets(all bitset.Set) error {
 	}
 	b := &branches{search: s, positions: positions, removed: removed, endAt: s.questions + s.MaxQuestions}
 	exact, err := b.from(0)
-	// The search may replace found, so Exact must be set after the search.
+	// from may replace s.found, so set Exact afterwards.
 	s.found.Exact = exact
 	return err
 }
 
-// fits calls Fits unless earlier answers imply the result.
+// fits returns the result of Fits. It calls Fits only if the results of earlier calls don't imply the result.
 func (s *search) fits(removed bitset.Set) (bool, error) {
 	if err := s.ctx.Err(); err != nil {
 		return false, err
@@ -152,8 +152,9 @@ func (s *search) fits(removed bitset.Set) (bool, error) {
 	return fits, nil
 }
 
-// reprieve adds victims back one by one as long as Fits returns true, as kube-scheduler does. Victims whose removal violates a
-// budget come first, then the others, each by importance.
+// reprieve keeps victims in order as long as Fits returns true, like kube-scheduler. It returns the removed victims.
+// inOrderOfReprieve begins with victims whose removal violates a budget. The others follow. Both parts are sorted by
+// importance.
 func (s *search) reprieve(removed bitset.Set, order []int) (bitset.Set, error) {
 	removed = slices.Clone(removed)
 	for _, i := range order {
@@ -182,7 +183,7 @@ func (s *search) inOrderOfReprieve() []int {
 	return append(violating, others...)
 }
 
-// cost returns the cost of removing victims.
+// cost returns the cost of removing the given victims.
 func (s *search) cost(removed bitset.Set) Cost {
 	cost := none
 	for i, victim := range s.Victims {
@@ -194,7 +195,7 @@ func (s *search) cost(removed bitset.Set) Cost {
 	return cost
 }
 
-// keep stores a sufficient set of victims if it costs less than the incumbent.
+// keep makes a sufficient set of victims the incumbent if it costs less than the current incumbent.
 func (s *search) keep(removed bitset.Set) {
 	cost := s.cost(removed)
 	if s.found != nil && cost.Compare(s.found.Cost) >= 0 {

@@ -20,7 +20,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// single returns victims of one pod each, with these priorities.
+// single returns a victim with one pod for each priority.
 func single(priorities ...int32) []Victim {
 	var victims []Victim
 	for i, priority := range priorities {
@@ -29,7 +29,7 @@ func single(priorities ...int32) []Victim {
 	return victims
 }
 
-// anyOf returns a Fits that is true if all victims of one of the sets are removed.
+// anyOf returns a function for Fits. It returns true if all victims of one of the sets are removed.
 func anyOf(sets ...[]int) func(context.Context, bitset.Set) (bool, error) {
 	return func(_ context.Context, removed bitset.Set) (bool, error) {
 		for _, set := range sets {
@@ -64,7 +64,7 @@ func TestWhoIsRemoved(t *testing.T) {
 		sets    [][]int
 		want    []int
 	}{
-		// Removing the most important victim costs one pod. Keeping it costs three.
+		// Removing the most important victim removes one pod. Keeping this victim requires removing three pods.
 		"not who comes first":          {single(5, 5, 5, 5), nil, [][]int{{0}, {1, 2, 3}}, []int{0}},
 		"low priorities go in numbers": {single(9, 1, 1, 1), nil, [][]int{{0}, {1, 2, 3}}, []int{1, 2, 3}},
 		"budgets count most":           {counting, []int32{1}, [][]int{{0}, {1, 2}}, []int{0}},
@@ -91,13 +91,13 @@ func TestErrorsEndIt(t *testing.T) {
 	cancel()
 	_, err = Search(ctx, Problem{Victims: single(1), Fits: anyOf(nil)})
 	require.ErrorIs(t, err, context.Canceled)
-	// Over ends the search even without further questions.
+	// Over ends the search even if the search no longer calls Fits.
 	over := errors.New("over")
 	_, err = Search(t.Context(), Problem{Victims: single(1, 1), Fits: anyOf([]int{0}), MaxQuestions: 10, Over: func() error { return over }})
 	require.ErrorIs(t, err, over)
 }
 
-// TestMaxQuestions checks the limit of questions. kube-scheduler's set needs one question for each victim.
+// TestMaxQuestions checks the limit on calls of Fits. kube-scheduler's set needs one call for each victim.
 func TestMaxQuestions(t *testing.T) {
 	problem := Problem{Victims: single(5, 5, 5, 5), Fits: anyOf([]int{0}, []int{1, 2, 3}), MaxQuestions: 1}
 	found := searched(t, problem)
@@ -106,7 +106,7 @@ func TestMaxQuestions(t *testing.T) {
 	require.LessOrEqual(t, found.Questions, 1+4+4+1)
 }
 
-// TestNeedsSpareQuestions has sixteen equal victims. Any eight are sufficient, which are 12,870 sets.
+// TestNeedsSpareQuestions checks that Needs saves calls of Fits. Any eight of sixteen equal victims suffice: 12,870 sets.
 func TestNeedsSpareQuestions(t *testing.T) {
 	problem := Problem{Victims: single(make([]int32, 16)...), Fits: func(_ context.Context, removed bitset.Set) (bool, error) { return removed.Count() >= 8, nil }}
 	for i := range problem.Victims {
@@ -135,7 +135,7 @@ func TestOfManyTheDecisiveAreSearched(t *testing.T) {
 	require.Equal(t, []int{10, 39}, found.Removed)
 }
 
-// TestSameAsAllSets compares the result with a search of every set.
+// TestSameAsAllSets compares the result of the search with an enumeration of all sets.
 func TestSameAsAllSets(t *testing.T) {
 	better, several := 0, 0
 	check := func(rt *rapid.T) {

@@ -3,13 +3,13 @@
 
 //go:build !kubernetes1.36
 
-// Package compat has the fields and types of the Kubernetes API that are newer than version 1.36. With this package the libraries
-// also build with that version:
+// Package compat accesses the fields and types of the Kubernetes API that version 1.36 lacks. Through this package, the
+// libraries build with version 1.36, too:
 //
 //	for _, attribute := range compat.DerivedAttributes(request) {
 //
-// With the build tag kubernetes1.36 the fields are empty, because an API server of that version sends none. Package
-// [github.com/celset/celset/cel/compat] does the same for functions.
+// With the build tag kubernetes1.36 the fields are always empty, because an API server of that version never sends them.
+// Package [github.com/celset/celset/cel/compat] does the same for functions.
 package compat
 
 import (
@@ -50,10 +50,10 @@ func CompatibilityGroups(consumption *v1.DeviceCounterConsumption) []string {
 	return consumption.CompatibilityGroups
 }
 
-// SkipsNodeOperations reports whether the kubelet skips calls of the driver for the devices of a slice.
+// SkipsNodeOperations reports whether the kubelet skips some calls of the driver for the devices of a slice.
 func SkipsNodeOperations(slice *v1.ResourceSliceSpec) bool { return len(slice.SkipNodeOperations) > 0 }
 
-// SkipNoNodeOperations makes the kubelet call the driver for all operations.
+// SkipNoNodeOperations changes a slice so that the kubelet calls the driver for all operations.
 func SkipNoNodeOperations(slice *v1.ResourceSliceSpec) { slice.SkipNodeOperations = nil }
 
 // CopySkippedNodeOperations copies the skipped operations of the slice to the allocated device.
@@ -61,7 +61,7 @@ func CopySkippedNodeOperations(to *v1.DeviceRequestAllocationResult, from *v1.Re
 	to.SkipNodeOperations = from.SkipNodeOperations
 }
 
-// NodeAllocatable returns the quantities that define how much of a node's resources a device takes. Some are nil.
+// NodeAllocatable returns the quantities that say how much of a node's resources the device takes. Some quantities are nil.
 func NodeAllocatable(device *v1.Device) []*resource.Quantity {
 	var quantities []*resource.Quantity
 	for _, r := range device.NodeAllocatableResources {

@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// PodGroup is a group of pods that are scheduled together, with its scheduling constraints. In Kubernetes 1.36 this type is in a
-// package that later versions removed. Importing that package would fail in "go mod tidy", which resolves all build tags.
+// PodGroup is a group of pods that are scheduled together, with its scheduling constraints. It is defined here, because later
+// versions removed the package with this type. An import of that package would fail in "go mod tidy", which resolves all build
+// tags.
 type PodGroup struct {
 	metav1.ObjectMeta
 	Spec struct{ SchedulingConstraints *SchedulingConstraints }
@@ -46,7 +47,7 @@ func DerivedAttributesOf(*v1.DeviceSubRequest) []DerivedAttribute { return nil }
 // SetDerivedAttributes does nothing, because requests of this version have no derived attributes.
 func SetDerivedAttributes(*v1.ExactDeviceRequest, []DerivedAttribute) {}
 
-// CompatibilityGroups returns nothing, because all devices can use a counter set at the same time in this version.
+// CompatibilityGroups returns nil, because in this version all devices can use a counter set at the same time.
 func CompatibilityGroups(*v1.DeviceCounterConsumption) []string { return nil }
 
 // SkipsNodeOperations returns false, because the kubelet of this version skips no calls of the driver.
@@ -58,7 +59,7 @@ func SkipNoNodeOperations(*v1.ResourceSliceSpec) {}
 // CopySkippedNodeOperations does nothing, because the kubelet of this version skips no calls of the driver.
 func CopySkippedNodeOperations(*v1.DeviceRequestAllocationResult, *v1.ResourceSliceSpec) {}
 
-// NodeAllocatable returns the quantities that define how much of a node's resources a device takes. Some are nil.
+// NodeAllocatable returns the quantities that say how much of a node's resources the device takes. Some quantities are nil.
 func NodeAllocatable(device *v1.Device) []*resource.Quantity {
 	var quantities []*resource.Quantity
 	for _, r := range device.NodeAllocatableResourceMappings {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nearest finds the intended name for a misspelt name.
+// Package nearest finds the name that the author of a misspelt name probably meant.
 package nearest
 
 import (
@@ -10,15 +10,15 @@ import (
 	"strings"
 )
 
-// Tenants write the names, so the work is bounded: longer names and further candidates are ignored.
+// Tenants write the names, so the work is bounded. Longer names and further candidates are ignored.
 const (
 	maxLength     = 128
 	maxCandidates = 2000
 )
 
-// Name returns the candidate that differs from the name in the fewest characters, and the first of several such candidates. It
-// allows a difference of one character, or two if the name has eight characters or more. If no candidate is that close, Name
-// returns "".
+// Name returns the candidate that differs from the name in the fewest characters. If there are several, it returns the first. A
+// difference of one character is allowed, or of two if the name has at least eight characters. If no candidate is that similar,
+// Name returns "".
 func Name(name string, candidates iter.Seq[string]) string {
 	best, least, seen := "", max(1, min(2, len(name)/4))+1, 0
 	for candidate := range candidates {
@@ -35,8 +35,8 @@ func Name(name string, candidates iter.Seq[string]) string {
 	return best
 }
 
-// DidYouMean returns the question "did you mean", for the end of a message, or "" if no candidate is close. prefix is prepended
-// to the suggested name.
+// DidYouMean returns the question "did you mean", which callers append to a message, or "" if no candidate is similar. prefix
+// is put before the suggested name.
 func DidYouMean(prefix, name string, candidates iter.Seq[string]) string {
 	near := Name(name, candidates)
 	if near == "" {
@@ -45,7 +45,8 @@ func DidYouMean(prefix, name string, candidates iter.Seq[string]) string {
 	return fmt.Sprintf("; did you mean %q?", prefix+near)
 }
 
-// distance returns the number of characters to insert, remove, replace, or exchange with the next character.
+// distance returns the smallest number of edits that turn a into b. An edit inserts, removes or replaces a character, or
+// exchanges it with the next one.
 func distance(a, b string) int {
 	var before []int
 	row := make([]int, len(b)+1)

@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wellknown defines the names that programs of celset write into objects of Kubernetes. The names are annotations,
-// labels, types of conditions, reasons of conditions and events, actions of events, Leases and field managers. Each program has
-// its own file. docs/labels.md explains each name. A test compares the page with this package.
+// Package wellknown defines the names that programs of celset write into Kubernetes objects: annotations, labels, types and
+// reasons of conditions, reasons and actions of events, Leases and field managers. Each program has its own file.
+// docs/labels.md explains each name. A test compares that page with this package.
 //
 //	meta.IsStatusConditionTrue(group.Status.Conditions, wellknown.ConditionMisconfigured)
 //

@@ -5,19 +5,19 @@ package wellknown
 
 // Names that celset-placement reads and writes.
 const (
-	// AnnotationPlacement, with the value "true", assigns a Placement to celset on a hub where another controller handles the other
-	// Placements.
+	// AnnotationPlacement, with the value "true", assigns a Placement to celset. It is needed on a hub where another controller
+	// handles all other Placements.
 	AnnotationPlacement = "celset.dev/placement"
 
-	// AnnotationTieBreak of a Placement specifies the order of candidates with the same total: "name" or "random". A "random" order
-	// is always the same for one Placement.
+	// AnnotationTieBreak of a Placement specifies the order of candidates with the same total score: "name" or "random". The
+	// "random" order of one Placement never changes.
 	AnnotationTieBreak = "celset.dev/tie-break"
 
-	// AnnotationConfirmed is on a PlacementDecision that a starting placement controller wrote although nothing had changed. The
-	// value is the previous resource version of the PlacementDecision.
+	// AnnotationConfirmed is on a PlacementDecision that a placement controller wrote again at its start, without other
+	// changes. The value is the previous resource version of the PlacementDecision.
 	AnnotationConfirmed = "celset.dev/confirmed"
 
-	// LeasePlacement is the Lease that replicas use to elect a leader.
+	// LeasePlacement is the name of the Lease that replicas of celset-placement use to elect a leader.
 	LeasePlacement = "celset-placement"
 
 	// FieldManagerKueue is Kueue's field manager for the admission of Workloads. celset-placement applies the nominated clusters of
@@ -52,8 +52,8 @@ const (
 	ReasonNotEvaluated         = "NotEvaluated"
 )
 
-// Reasons and actions of events about decisions. They are the same as in Open Cluster Management, because consumers rely on them.
-// There the reason is a verb and the action is in the past tense.
+// Reasons and actions of events about decisions. They are the same as in Open Cluster Management, because consumers rely on
+// them. In these events the reason is a verb and the action is in the past tense.
 const (
 	ReasonDecisionCreate  = "DecisionCreate"
 	ReasonDecisionUpdate  = "DecisionUpdate"
@@ -87,7 +87,7 @@ const (
 	ReasonNoWorkerDecided = "NoWorkerDecided"
 )
 
-// Actions of warnings.
+// Actions of events that warn about Placements and Workloads.
 const (
 	ActionDeciding   = "Deciding"
 	ActionNominating = "Nominating"

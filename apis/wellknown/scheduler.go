@@ -8,21 +8,21 @@ const (
 	// AnnotationServes is on the Lease of a scheduler. It lists the profiles that the scheduler serves, as JSON.
 	AnnotationServes = "celset.dev/serves"
 
-	// LeaseScheduler is the Lease of a scheduler that elects no leader and has no configured Lease name.
+	// LeaseScheduler is the name of the Lease of a scheduler that elects no leader and has no configured Lease name.
 	LeaseScheduler = "celset-scheduler"
 
-	// FieldManagerScheduler applies the AddOnPlacementScore of the cluster on a hub.
+	// FieldManagerScheduler is the field manager that the scheduler uses to apply the cluster's AddOnPlacementScore on a hub.
 	FieldManagerScheduler = "celset-scheduler"
 )
 
 // Conditions that celset-scheduler writes.
 const (
-	// ConditionDevicesHeld is True on a pod while devices are held for it and other pods are evicted. Its message is JSON for
-	// schedulers.
+	// ConditionDevicesHeld is True on a pod while devices are held for the pod and other pods are evicted. Its message is JSON
+	// that other schedulers read.
 	ConditionDevicesHeld = "celset.dev/DevicesHeld"
 
-	// ConditionMisconfigured is True on a PodGroup whose node set constraint can't be used. Then kube-scheduler's condition
-	// PodGroupInitiallyScheduled has the reason Unschedulable, as for any waiting group.
+	// ConditionMisconfigured is True on a PodGroup whose node set constraint can't be used. It is needed because
+	// kube-scheduler's condition PodGroupInitiallyScheduled has the reason Unschedulable for any waiting group.
 	ConditionMisconfigured = "celset.dev/Misconfigured"
 )
 
@@ -41,14 +41,14 @@ const (
 	ReasonNotRecorded = "NotRecorded"
 )
 
-// Reasons of the condition [ConditionMisconfigured]. [ReasonEvaluationFailed] is another one. The reasons for the status True are
-// also reasons of events.
+// Reasons of the condition [ConditionMisconfigured], together with [ReasonEvaluationFailed]. The reasons for the status True
+// are also reasons of events.
 const (
 	// ReasonInvalidConstraint means that the constraint is not defined, or that its definition is invalid.
 	ReasonInvalidConstraint = "InvalidConstraint"
 	// ReasonInvalidExpression means that an expression of the constraint does not compile.
 	ReasonInvalidExpression = "InvalidExpression"
-	// ReasonConstraintAccepted is the reason of the status False, after the mistake was corrected.
+	// ReasonConstraintAccepted is the reason for the status False: the mistake was corrected.
 	ReasonConstraintAccepted = "ConstraintAccepted"
 )
 

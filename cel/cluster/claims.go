@@ -11,7 +11,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 )
 
-// claim shows a claim of a ManagedCluster to expressions. It uses no reflection, because expressions often iterate over all
+// claim is the CEL value of one claim of a ManagedCluster. It uses no reflection, because expressions often iterate over all
 // claims of a cluster.
 type claim struct {
 	*clusterv1.ManagedClusterClaim
@@ -25,7 +25,7 @@ func (c claim) find(key string) (ref.Val, bool) {
 	case "value":
 		text = c.Value
 	}
-	// The JSON omits empty fields.
+	// The JSON omits an empty field, so it does not exist for expressions.
 	if text == "" {
 		return nil, false
 	}
@@ -45,7 +45,8 @@ func (c claim) keys() []string {
 
 func (c claim) count() int { return len(c.keys()) }
 
-// showClaims allocates all elements at once. It converts no field of an element before an expression reads the field.
+// showClaims returns the CEL list of a slice of claims. It allocates all elements at once, and converts a field of an element
+// only when an expression reads it.
 func showClaims(v reflect.Value) ref.Val {
 	var claims []clusterv1.ManagedClusterClaim
 	if v.CanAddr() {

@@ -25,7 +25,7 @@ type Cluster struct {
 	name   string
 	labels labels.Labels
 	claims labels.Labels
-	// object is a pointer to a struct or an *unstructured.Unstructured. It is nil if there is no cluster.
+	// object is a pointer to a struct or an *unstructured.Unstructured. It is nil for the zero Cluster.
 	object any
 }
 
@@ -42,8 +42,8 @@ func New(cluster *clusterv1.ManagedCluster) Cluster {
 	}
 }
 
-// Of returns the Cluster of an object with metadata, such as a ManagedCluster, a ClusterProfile or an unstructured object. The
-// claims are the entries of status.clusterClaims or status.properties, by name and value.
+// Of returns the Cluster of an object with metadata, such as a ManagedCluster, a ClusterProfile or an unstructured object. Its
+// claims are the names and values in status.clusterClaims or status.properties.
 func Of(of metav1.Object) (Cluster, error) {
 	switch of := of.(type) {
 	case *clusterv1.ManagedCluster:
@@ -62,17 +62,17 @@ func Of(of metav1.Object) (Cluster, error) {
 	return Cluster{}, fmt.Errorf("a cluster must be a pointer to an object that is not nil, it is a %T", of)
 }
 
-// Labels returns the labels of the cluster, or nil if there is no cluster.
+// Labels returns the labels of the cluster, or nil for the zero Cluster.
 func (c Cluster) Labels() labels.Labels { return c.labels }
 
-// Claims returns the claims of the cluster by name, or nil if there is no cluster. The last of several claims with the same name
-// counts.
+// Claims returns the claims of the cluster by name, or nil for the zero Cluster. If several claims have the same name, the last
+// one counts.
 func (c Cluster) Claims() labels.Labels { return c.claims }
 
-// managedClusterClaims are the claims of a ManagedCluster. The last of several claims with the same name counts.
+// managedClusterClaims are the claims of a ManagedCluster. If several claims have the same name, the last one counts.
 type managedClusterClaims clusterv1.ManagedCluster
 
-// Lookup returns the value of a claim.
+// Lookup returns the value of a claim. found is false if the claim does not exist.
 func (m *managedClusterClaims) Lookup(name string) (string, bool) {
 	for i := len(m.Status.ClusterClaims) - 1; i >= 0; i-- {
 		if claim := &m.Status.ClusterClaims[i]; claim.Name == name {
@@ -88,12 +88,12 @@ func (m *managedClusterClaims) Has(name string) bool { _, found := m.Lookup(name
 // Get returns the value of a claim, or "".
 func (m *managedClusterClaims) Get(name string) string { value, _ := m.Lookup(name); return value }
 
-// namedLabels are the labels of an unstructured object. GetLabels would copy the labels.
+// namedLabels are the labels of an unstructured object, read without the copy that GetLabels makes.
 type namedLabels struct {
 	object traits.Mapper
 }
 
-// Lookup returns the value of a label.
+// Lookup returns the value of a label, and false if the label does not exist.
 func (l namedLabels) Lookup(name string) (string, bool) {
 	return text(follow(l.object, "metadata", "labels", name))
 }
@@ -109,7 +109,7 @@ type namedClaims struct {
 	object traits.Mapper
 }
 
-// Lookup returns the value of a claim.
+// Lookup returns the value of a claim. found is false if the claim does not exist.
 func (c namedClaims) Lookup(name string) (value string, found bool) {
 	for _, list := range []string{"properties", "clusterClaims"} {
 		claims, ok := follow(c.object, "status", list).(traits.Lister)
@@ -132,7 +132,7 @@ func (c namedClaims) Has(name string) bool { _, found := c.Lookup(name); return 
 // Get returns the value of a claim, or "".
 func (c namedClaims) Get(name string) string { value, _ := c.Lookup(name); return value }
 
-// follow returns the value at a path, or nil.
+// follow returns the value at a path of keys in a CEL value, or nil if there is no such value.
 func follow(value ref.Val, path ...string) ref.Val {
 	for _, key := range path {
 		m, ok := value.(traits.Mapper)
@@ -151,23 +151,25 @@ func text(value ref.Val) (string, bool) {
 	return string(result), ok
 }
 
-// input is the variable of one evaluation and also its activation.
+// input is the cluster as a CEL value, and also the activation of one evaluation.
 type input struct {
 	traits.Mapper
 	name   string
 	scores ScoreFinder
-	// now and clock are the times of the hub in seconds since 1970, nanos the nanoseconds of now. There is an input for each
-	// evaluation, and a time.Time takes as much memory as both.
+	// now and clock are the fields Now and Clock of the Hub, in seconds since 1970. nanos has the nanoseconds of now. They are
+	// not of type time.Time, because each evaluation allocates an input, and one time.Time takes as much memory as two ints and
+	// more.
 	now, nanos, clock int64
-	// managed is the Mapper if the cluster is a ManagedCluster.
+	// managed is the map of fields if the cluster is a ManagedCluster.
 	managed mapping[object]
-	// seen is nil until an expression reads the time or scores, which most expressions don't.
+	// seen is allocated when an expression first reads the time or scores. Most expressions read neither.
 	seen *readData
 }
 
-// readData holds the data that expressions have read besides the cluster, so that all expressions read the same data.
+// readData stores data other than the cluster that expressions have read, so that all expressions on the cluster read the same
+// data.
 type readData struct {
-	// now is true if now() was read.
+	// now is true if an expression has read now().
 	now    bool
 	scores scoresSeen
 }
@@ -203,7 +205,7 @@ func managedCluster(of *clusterv1.ManagedCluster) mapping[object] {
 	return mapping[object]{object{reflect.ValueOf(of).Elem(), managedClusterPlan()}}
 }
 
-// root shows a whole object as a map.
+// root returns the CEL map of a whole object.
 func root(of any) traits.Mapper {
 	switch of := of.(type) {
 	case *clusterv1.ManagedCluster:
@@ -217,7 +219,7 @@ func root(of any) traits.Mapper {
 	}
 }
 
-// ResolveName returns the cluster or the time.
+// ResolveName returns the value of the cluster variable or of now().
 func (i *input) ResolveName(name string) (any, bool) {
 	switch name {
 	case clusterVariable:
@@ -230,7 +232,7 @@ func (i *input) ResolveName(name string) (any, bool) {
 	}
 }
 
-// hub returns the hub that the input was made from, without the clock.
+// hub returns the Scores and the time of the Hub that the input was made from, without Clock.
 func (i *input) hub() Hub { return Hub{Scores: i.scores, Now: time.Unix(i.now, i.nanos).UTC()} }
 
 // timed reports whether an expression has read now().

@@ -16,14 +16,14 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// assumedSize is the size of a list, a map or a text of a cluster in estimates of costs. The API limits few of them. So an
-// estimate is the cost on a large cluster, not on the largest one.
+// assumedSize is the assumed number of elements of a list, map or text of a cluster in estimates of costs. The API limits few
+// of these sizes. So an estimate is the cost on a typical large cluster, not an upper bound.
 const assumedSize = 32
 
-// costPerScore is the cost of making a map and reading it.
+// costPerScore is the cost of making the map of one score and reading it.
 const costPerScore = common.MapCreateBaseCost + 1
 
-// costs are the costs of Kubernetes' functions and of the functions declared in this package.
+// costs has the costs of Kubernetes' functions and of the functions that this package declares.
 type costs struct {
 	library.CostEstimator
 }
@@ -32,7 +32,7 @@ func newCosts() *costs {
 	return &costs{library.CostEstimator{SizeEstimator: assumedSizes{}}}
 }
 
-// CallCost returns the cost of a call that was made.
+// CallCost returns the cost of a call after it was made.
 func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
 	switch function {
 	case scoresFunction:
@@ -50,8 +50,8 @@ func (c *costs) CallCost(function, overload string, args []ref.Val, result ref.V
 	}
 }
 
-// CallLoad returns the load of a call. Each call parses the annotation and makes all scores again, and sets() searches all of
-// them.
+// CallLoad returns the time and memory of a call. Each call of scores() and sets() parses the annotation and makes all scores
+// again, and sets() also searches all scores.
 func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 	switch function {
 	case scoresFunction, setsFunction:
@@ -60,7 +60,7 @@ func (c *costs) CallLoad(function string, args []ref.Val) (meter.Load, bool) {
 	case parseJSONFunction:
 		text, _ := args[0].(types.String)
 		size := float64(len(text))
-		// Empty maps need the most memory per byte of text: {} and a comma have only three bytes.
+		// The worst texts have empty maps: {} and a comma make a map from only three bytes.
 		return meter.Load{Nanoseconds: 200 + 20*size, Bytes: 24 * size}, true
 	default:
 		return meter.Load{}, false
@@ -87,7 +87,7 @@ func (c *costs) EstimateCallCost(function, overload string, target *checker.AstN
 	}
 }
 
-// textSize returns the size of the only argument, before or after the dot.
+// textSize returns the size of the only argument of a function, in either style of call: text.f() or f(text).
 func textSize(target *checker.AstNode, args []checker.AstNode) checker.SizeEstimate {
 	if target != nil {
 		args = []checker.AstNode{*target}
@@ -100,11 +100,11 @@ func textSize(target *checker.AstNode, args []checker.AstNode) checker.SizeEstim
 	return checker.SizeEstimate{Min: 0, Max: assumedSize}
 }
 
-// assumedSizes estimates the sizes that CEL does not know.
+// assumedSizes estimates the sizes that the CEL checker can't derive.
 type assumedSizes struct{}
 
-// EstimateSize returns nil for scalars, whose size CEL knows. All other sizes are bounded, because CEL would estimate infinite
-// costs for comparing unbounded values.
+// EstimateSize returns nil for scalars, because CEL has their sizes. All other sizes get a bound, because CEL would estimate
+// infinite costs for comparing values of unknown size.
 func (assumedSizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	switch element.Type().Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind:
@@ -133,7 +133,7 @@ func size(value ref.Val) uint64 {
 	return 0
 }
 
-// construction returns the cost of all maps and lists in a parsed text.
+// construction returns the cost of creating all maps and lists in a parsed text.
 func construction(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case *mapping[parsedObject]:

@@ -10,17 +10,17 @@
 //
 // # Variables and functions
 //
-// managedCluster is a map that looks like the JSON of the object: with its names, omitted fields, and quantities and times as
-// strings. Nothing is converted in advance, so reading one field has the cost of one field. [Of] also accepts ClusterProfiles and
-// other objects.
+// managedCluster is a map that looks like the JSON of the object: fields have their JSON names, empty fields are omitted, and
+// quantities and times are strings. Fields are converted only when an expression reads them, so an expression pays only for the
+// fields that it reads. [Of] also accepts ClusterProfiles and other objects.
 //
 //	managedCluster.status.version.kubernetes == "v1.30.0"
 //	managedCluster.metadata.?labels["version"].orValue("").matches('^1\\.(30|31)\\.\\d+$')
 //
-// managedCluster.scores(name) returns the scores of the AddOnPlacementScore with the name in the cluster's namespace, as maps
-// with the keys name, value and quantity. quantity is read from the annotation celset.dev/quantities (a JSON object from score
-// name to quantity), and is the value by default. It is an int for plain whole numbers and a string otherwise. A missing object
-// is an error, and so is an object past its validUntil.
+// managedCluster.scores(name) returns the scores of the AddOnPlacementScore with the name in the cluster's namespace. Each
+// score is a map with the keys name, value and quantity. The annotation celset.dev/quantities (a JSON object from score name to
+// quantity) provides the quantity. Without an entry, quantity is the value. The quantity is an int for a plain whole number and
+// a string otherwise. It is an error if the object is missing or past its validUntil.
 //
 //	managedCluster.scores("default").exists(s, s.name == "cpuAvailable" && s.quantity > 4)
 //	managedCluster.scores("default").exists(s, s.name == "memAvailable" &&
@@ -38,8 +38,8 @@
 //
 //	'{"H100": [{"count": 2}]}'.parseJSON().H100[0].count == 2
 //
-// now() returns the time in steps of ten seconds ([Moment]). A verdict reports whether it depends on the time. The [Hub] provides
-// the time, so that the same input has the same result.
+// now() returns the time in steps of ten seconds ([Moment]). The [Hub] provides the time, so that the same input has the same
+// result. A [Verdict] reports whether it depends on the time.
 //
 //	now() - timestamp(managedCluster.metadata.creationTimestamp) > duration("24h")
 //	now().getDayOfWeek("Europe/Berlin") in [0, 6]
@@ -49,9 +49,9 @@
 //
 // # Limits
 //
-// Expressions are ANDed and evaluated in order until one is not true. One evaluation may cost [cel.DefaultCostLimit], and all
-// evaluations on one cluster [ClusterCostLimit]. [Environment.Expensive] reports expressions that may exceed the limit of
-// one evaluation on a cluster whose lists, maps and texts have 32 elements each.
+// A selector is true if all its expressions are true. They are evaluated in order until one is not true. One evaluation may
+// cost [cel.DefaultCostLimit], and all evaluations on one cluster together [ClusterCostLimit]. [Environment.Expensive] reports
+// expressions that may exceed the limit of one evaluation on a cluster whose lists, maps and texts have 32 elements each.
 //
 // [setscores]: https://pkg.go.dev/github.com/celset/celset/apis/setscores
 package cluster

@@ -23,7 +23,8 @@ const (
 	// ClusterCostLimit is the maximum cost, in CEL cost units, of all expressions of one selector on one cluster.
 	ClusterCostLimit = 10_000_000
 
-	// maxCharacters is the limit of CEL's parser, in code points. Open Cluster Management has no lower limit.
+	// maxCharacters is the maximum length of an expression in code points. It is the limit of CEL's parser, because Open
+	// Cluster Management sets no lower one.
 	maxCharacters = 100_000
 )
 
@@ -72,8 +73,8 @@ func NewEnvironment(config cel.Config) (*Environment, error) {
 // Functions returns the declarations of all functions and operators, by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
-// libraries returns the libraries of Open Cluster Management, so that its expressions compile, and more. Kubernetes' environment
-// differs: it rejects lists of mixed types and has an older strings library.
+// libraries returns Open Cluster Management's CEL libraries and more, so that its expressions compile. Kubernetes' environment
+// can't be used, because it rejects lists of mixed types and has an older strings library.
 func libraries() []celgo.EnvOption {
 	return []celgo.EnvOption{
 		celgo.OptionalTypes(),

@@ -8,9 +8,9 @@ import (
 	"math"
 )
 
-// Expensive returns an error for each expression of a selector that may exceed the cost limit on a large cluster. Lists, maps and
-// texts are assumed to have up to 32 elements. Such expressions are not rejected, because they may work on smaller clusters. On a
-// cluster where an expression is too expensive, its evaluation fails.
+// Expensive returns an error for each expression of a selector that may exceed the cost limit on a large cluster, whose lists,
+// maps and texts have 32 elements each. The errors are warnings: the expression may work on smaller clusters. On a cluster
+// where it is too expensive, its evaluation fails.
 func (e *Environment) Expensive(s *Selector) []*Error {
 	var all []*Error
 	for _, part := range s.expressions {

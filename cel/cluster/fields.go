@@ -20,15 +20,16 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// managedCluster is a map for CEL, so that a misspelt field compiles. Then reading the field fails on each cluster, and has()
-// returns false. This file finds misspelt fields. It derives the fields of a ManagedCluster from the Go type, and has lists of
-// the fields of scores() and sets().
+// managedCluster is a map for CEL, so an expression with a misspelt field compiles. Reading this field fails on each cluster,
+// and has() returns false. This file finds misspelt fields. It derives the fields of a ManagedCluster from the Go type, and
+// lists the fields of the results of scores() and sets().
 
-// mostUnknown is the maximum number of unknown fields reported per expression, and of known fields listed in a report.
+// mostUnknown is the maximum number of unknown fields that are reported per expression, and of known fields in one report.
 const mostUnknown = 8
 
-// UnknownFields returns the fields that expressions read although no ManagedCluster has them, with the nearest name. A field
-// guarded by has() or ? may belong to another kind of cluster, so it is reported only if there is a near name.
+// UnknownFields returns an error for each field that an expression reads although no ManagedCluster has the field. The error
+// names the most similar field. A field guarded by has() or ? may belong to another kind of cluster, so it is reported only if
+// a similar field exists.
 func (s *Selector) UnknownFields() []*Error {
 	var all []*Error
 	for _, e := range s.expressions {
@@ -41,11 +42,11 @@ func (s *Selector) UnknownFields() []*Error {
 	return all
 }
 
-// form describes the fields or elements of an expression's value. The zero form means that they are unknown.
+// form describes an expression's value: its fields, or its elements. The zero form means that nothing is known about the value.
 type form struct {
-	// object is a struct type of the API, or a type that contains one.
+	// object is a struct type of the API, or a pointer, list or map type that contains one.
 	object reflect.Type
-	// names are the fields of a value without a struct type.
+	// names are the fields of a value that has no struct type.
 	names []string
 	// element is the form of the elements, or nil if object determines it.
 	element *form
@@ -57,7 +58,8 @@ var (
 	setsForm    = form{names: []string{string(setscores.Idle), string(setscores.Now), string(setscores.Packed)}}
 )
 
-// inside removes pointers. It returns the zero form for types that are converted to other values, such as quantities.
+// inside removes pointers from the type. It returns the zero form for types that CEL does not see as structs, such as
+// quantities.
 func (f form) inside() form {
 	for f.object != nil && f.object.Kind() == reflect.Pointer {
 		f.object = f.object.Elem()
@@ -98,7 +100,7 @@ func (f form) elements() form {
 	}
 }
 
-// fieldFinder finds unknown fields in an expression. scope maps the variables of macros to their forms.
+// fieldFinder finds unknown fields in an expression. scope maps the variables of macros to the forms of their values.
 type fieldFinder struct {
 	scope   tree.Scope[form]
 	unknown []string
@@ -124,7 +126,7 @@ func (f *fieldFinder) walk(expr ast.Expr) form {
 	case tree.IsCall(expr, setsFunction):
 		return setsForm
 	case tree.IsCall(expr, "orValue", "value", operators.Conditional) && len(parts) > 0:
-		// The form of an optional value is the form of its content.
+		// The form of an optional value is the form of the value inside it.
 		if tree.IsCall(expr, operators.Conditional) {
 			return parts[1]
 		}

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/fleet"
 )
 
-// environment is shared because making one takes many milliseconds.
+// environment is shared by all tests, because creating an environment takes many milliseconds.
 var environment = func() *cluster.Environment {
 	result, err := cluster.NewEnvironment(cel.Config{})
 	if err != nil {
@@ -31,7 +31,7 @@ var environment = func() *cluster.Environment {
 	return result
 }()
 
-// expressions returns a selector with only these expressions.
+// expressions returns a selector that consists of CEL expressions only.
 func expressions(texts ...string) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: texts}}
 }
@@ -43,7 +43,7 @@ func compile(t testing.TB, selector clusterv1beta1.ClusterSelector) *cluster.Sel
 	return result
 }
 
-// matches evaluates one expression on one cluster.
+// matches reports whether a cluster satisfies a single expression.
 func matches(t testing.TB, expression string, of cluster.Cluster, hub cluster.Hub) (bool, error) {
 	t.Helper()
 	verdict, err := compile(t, expressions(expression)).Match(context.Background(), of, hub)
@@ -98,7 +98,7 @@ func score(name string, items ...clusterv1alpha1.AddOnPlacementScoreItem) *clust
 
 var errBroken = errors.New("the cache is broken")
 
-// hub returns a hub with the scores. Finding the name "broken" fails.
+// hub returns a hub with the scores. Looking up the name "broken" fails.
 func hub(scores ...*clusterv1alpha1.AddOnPlacementScore) cluster.Hub {
 	find := func(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 		if name == "broken" {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// drawJSON draws the value of a JSON text.
+// drawJSON draws a value that a JSON text can have.
 func drawJSON(t *rapid.T, depth int) any {
 	kind := rapid.IntRange(0, 7).Draw(t, "kind")
 	if depth == 0 {
@@ -54,7 +54,7 @@ func drawJSON(t *rapid.T, depth int) any {
 	}
 }
 
-// plainParse returns the result of parseJSON without the cache, and its cost.
+// plainParse parses without the cache. It returns the value that parseJSON should return, and the cost of the call.
 func plainParse(text string) (ref.Val, uint64) {
 	var value any
 	if err := utiljson.Unmarshal([]byte(text), &value); err != nil {
@@ -63,7 +63,7 @@ func plainParse(text string) (ref.Val, uint64) {
 	return untypedValue(value), traversal(uint64(len([]rune(text)))) + containers(value)
 }
 
-// TestCachedTextsHaveEqualResults tests that values, errors and costs of parseJSON are the same with and without a cached text.
+// TestCachedTextsHaveEqualResults tests that parseJSON has the same values, errors and costs for cached and for new texts.
 func TestCachedTextsHaveEqualResults(t *testing.T) {
 	seen := map[string]int{}
 	c := newCosts()
@@ -113,7 +113,7 @@ func TestCachedTextsHaveEqualResults(t *testing.T) {
 	require.Positive(t, seen["failed kept"])
 }
 
-// TestCachedTextsAreBounded tests the limit of the cache, with concurrent callers.
+// TestCachedTextsAreBounded tests that concurrent callers don't make the cache exceed its limit.
 func TestCachedTextsAreBounded(t *testing.T) {
 	var wait sync.WaitGroup
 	for i := range 4 {
@@ -135,7 +135,7 @@ func TestCachedTextsAreBounded(t *testing.T) {
 	require.LessOrEqual(t, parsedMemory.Used(), int64(parsedBytes), "a text that is larger than all that may be kept")
 }
 
-// plainScores returns a complete map for each item.
+// plainScores returns the scores as CEL maps that are built in advance.
 func plainScores(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
 	items := make([]ref.Val, len(object.Status.Scores))
@@ -154,7 +154,7 @@ func plainScores(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	return celtypes.NewRefValList(celtypes.DefaultTypeAdapter, items)
 }
 
-// TestScoresAreMaps tests that items, which read fields lazily, equal complete maps.
+// TestScoresAreMaps tests that scores with lazily converted fields equal maps that are built in advance.
 func TestScoresAreMaps(t *testing.T) {
 	seen := map[string]int{}
 	c := newCosts()

@@ -28,8 +28,8 @@ func costOf(t *testing.T, expression string, on cluster.Hub) uint64 {
 	return verdict.Cost
 }
 
-// TestCostsOfFunctions compares costs by their differences. scores() costs 10 plus 31 per item. parseJSON() costs a tenth of the
-// length, plus 30 per map and 10 per list.
+// TestCostsOfFunctions checks costs by subtracting the costs of two expressions. scores() costs 10 plus 31 per item.
+// parseJSON() costs a tenth of the length of the text, plus 30 per map and 10 per list.
 func TestCostsOfFunctions(t *testing.T) {
 	items := make([]clusterv1alpha1.AddOnPlacementScoreItem, 7)
 	on := hub(score("none"), score("seven", items...))
@@ -38,7 +38,7 @@ func TestCostsOfFunctions(t *testing.T) {
 	}
 	require.Equal(t, uint64(7*31), scores("seven")-scores("none"))
 
-	// sets() reads all items, even if few match.
+	// sets() reads all published items, even if only a few have the class and the constraint.
 	published := func(items int) uint64 {
 		named := score(setscores.Name, slices.Repeat([]clusterv1alpha1.AddOnPlacementScoreItem{item("a/b/8/now", 1)}, items)...)
 		named.Annotations = map[string]string{cluster.QuantitiesAnnotation: `{"a/b/8/now": "1"}`}
@@ -64,7 +64,7 @@ func TestCostsOfFunctions(t *testing.T) {
 	require.Equal(t, uint64(100), parse("1"+strings.Repeat(" ", 1009))-parse("1"+strings.Repeat(" ", 9)))
 }
 
-// TestCostsOfLibraries tests that functions of the libraries have the same cost as in Kubernetes.
+// TestCostsOfLibraries tests that library functions have the same cost as in Kubernetes.
 func TestCostsOfLibraries(t *testing.T) {
 	long := strings.Repeat("1", 1000)
 	require.Equal(t, uint64(99), costOf(t, `isQuantity("`+long+`")`, cluster.Hub{})-costOf(t, `isQuantity("1111111111")`, cluster.Hub{}))
@@ -83,7 +83,7 @@ func TestEstimates(t *testing.T) {
 		_, err := environment.Compile(t.Context(), expressions(claims(levels)), nil)
 		require.NoError(t, err)
 	}
-	// Expressions are not rejected because of assumed sizes.
+	// These expressions are expensive only for assumed sizes, so they must compile.
 	for _, expensive := range []string{
 		claims(4), `"".substring(1) == ""`,
 		`managedCluster.status.clusterClaims.exists(c, c.value.split(";").exists(a, a.split(",").exists(b, b.split("=").exists(d, d.matches("[a-z]+-[0-9]+")))))`,
@@ -115,15 +115,15 @@ func TestEstimates(t *testing.T) {
 	require.Len(t, cheap.Expensive(selector), 1)
 }
 
-// named returns cluster1 with a name of the given length.
+// named returns cluster1 with a name of the given length instead.
 func named(length int) cluster.Cluster {
 	object := cluster1()
 	object.Name = strings.Repeat("a", length)
 	return cluster.New(object)
 }
 
-// TestCostLimits tests that evaluations end at the limits, whatever the estimate was. Matching a pattern costs a tenth of the
-// text's length times a quarter of the pattern's length.
+// TestCostLimits tests that evaluations end at the limits, even if the estimate was lower. Matching a pattern costs a tenth of
+// the text's length, times a quarter of the pattern's length.
 func TestCostLimits(t *testing.T) {
 	match := `!managedCluster.metadata.name.matches("` + strings.Repeat("b", 4000) + `")`
 	four := strings.Join(slices.Repeat([]string{match}, 4), " && ")
@@ -134,7 +134,7 @@ func TestCostLimits(t *testing.T) {
 	require.ErrorContains(t, err, "exceeds the cost limit of 1000000")
 	require.ErrorContains(t, err, "nest fewer macros")
 
-	// Each expression stays below its limit, but all together exceed the budget.
+	// Each expression stays below its own limit, but all expressions together exceed the budget of the cluster.
 	selector := compile(t, expressions(slices.Repeat([]string{four}, 13)...))
 	verdict, err = selector.Match(t.Context(), named(2000), cluster.Hub{})
 	_ = requireError(t, err, cel.ReasonBudget)
@@ -149,7 +149,7 @@ func TestCostLimits(t *testing.T) {
 	}
 }
 
-// TestLargeExpressionsDoNotCompile has expressions that compile in Open Cluster Management, but not here.
+// TestLargeExpressionsDoNotCompile has expressions that Open Cluster Management accepts, but this package rejects.
 func TestLargeExpressionsDoNotCompile(t *testing.T) {
 	for text, message := range map[string]string{
 		strings.Repeat("1 < 2 || ", 2000) + "true":                                                      "more than 6000 parts after its macros are expanded",

@@ -11,17 +11,17 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// fields are the contents of a map with string keys.
+// fields is a source of keys and values for a CEL map with string keys.
 type fields interface {
-	// find returns the value of a key, or false.
+	// find returns the value of a key, and false if the key does not exist.
 	find(key string) (ref.Val, bool)
-	// keys returns all keys of find in sorted order, so that every evaluation has the same result.
+	// keys returns all keys in sorted order, so that iterating has the same result in every evaluation.
 	keys() []string
 	// count is the number of keys.
 	count() int
 }
 
-// mapping implements a CEL map with these fields. It caches no values.
+// mapping is a CEL map over a fields value. It caches no values.
 type mapping[F fields] struct {
 	fields F
 }
@@ -31,7 +31,7 @@ var (
 	_ traits.Zeroer = &mapping[texts]{}
 )
 
-// Find returns the value of a key.
+// Find returns the value of a key, and false if the key does not exist.
 func (m *mapping[F]) Find(key ref.Val) (ref.Val, bool) {
 	name, ok := key.(types.String)
 	if !ok {
@@ -81,12 +81,12 @@ func (m *mapping[F]) Equal(other ref.Val) ref.Val {
 	return types.True
 }
 
-// ConvertToNative converts the map as CEL converts maps.
+// ConvertToNative converts the map to a Go type, as CEL does for its own maps.
 func (m *mapping[F]) ConvertToNative(t reflect.Type) (any, error) {
 	return m.converted().ConvertToNative(t)
 }
 
-// ConvertToType converts the map as CEL converts maps.
+// ConvertToType converts the map to a CEL type, as CEL does for its own maps.
 func (m *mapping[F]) ConvertToType(t ref.Type) ref.Val {
 	if t == types.MapType {
 		return m

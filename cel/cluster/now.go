@@ -13,7 +13,8 @@ import (
 const (
 	// NowFunction is the name of the function in expressions.
 	NowFunction = "now"
-	// nowVariable is the variable that now() is parsed to. It is not a valid identifier, so that no expression can use it.
+	// nowVariable is the name of the variable that replaces the call now() when an expression is parsed. Expressions can't use
+	// this name, because it is not a valid identifier.
 	nowVariable = "@now"
 
 	// DefaultTick is the default step between two values of now().
@@ -24,9 +25,9 @@ const (
 	lastSecond  = 253402300799
 )
 
-// Moment returns the value of now() for a time: the tick at or before it, in UTC. Results change only between ticks, so no
-// expression needs a more frequent evaluation. Ticks are whole seconds. Times outside of CEL's range become its first or last
-// time.
+// Moment returns the value of now() for a time: the last tick not after t, in UTC. Results change only between ticks, so there
+// is no need to evaluate an expression more often. A tick is a multiple of whole seconds. A time outside of CEL's range becomes
+// the first or the last time of the range.
 func Moment(t time.Time, tick time.Duration) time.Time {
 	seconds, length := min(max(t.Unix(), firstSecond), lastSecond), max(1, int64(tick/time.Second))
 	start := seconds - (seconds%length+length)%length

@@ -24,7 +24,7 @@ func at(clock string) time.Time {
 	return result
 }
 
-// TestNowTicks tests that now() is in CEL's range for every hub, also for one without a time.
+// TestNowTicks tests that now() is in CEL's range for every hub, even if the hub has no time.
 func TestNowTicks(t *testing.T) {
 	requireMatch(t, true, `now() > timestamp("2026-08-01T12:00:00Z")`, cluster.New(cluster1()), cluster.Hub{})
 	for _, far := range []time.Time{time.Unix(-1<<62, 0), time.Unix(1<<62, 0), time.Date(-300, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)} {
@@ -33,7 +33,7 @@ func TestNowTicks(t *testing.T) {
 	}
 }
 
-// TestMoment tests that moments are ticks in whole seconds since 1970, within CEL's range.
+// TestMoment tests that Moment returns multiples of the tick in whole seconds since 1970, within CEL's range.
 func TestMoment(t *testing.T) {
 	for _, tick := range []time.Duration{time.Second, 7 * time.Second, cluster.DefaultTick, time.Minute} {
 		noon := at("12:00:00")
@@ -51,7 +51,7 @@ func TestMoment(t *testing.T) {
 	require.Equal(t, time.Date(9999, 12, 31, 23, 59, 50, 0, time.UTC), cluster.Moment(time.Unix(1<<62, 0), cluster.DefaultTick))
 }
 
-// TestFailuresWithNow tests that a failure is also marked as dependent on the time.
+// TestFailuresWithNow tests that Timed is set even if the evaluation fails.
 func TestFailuresWithNow(t *testing.T) {
 	selector := compile(t, expressions(`now() < timestamp("2026-08-01T13:00:00Z")`, `timestamp(managedCluster.metadata.name) < now()`))
 	verdict, err := selector.Match(t.Context(), cluster.New(cluster1()), cluster.Hub{Now: now})
@@ -59,7 +59,7 @@ func TestFailuresWithNow(t *testing.T) {
 	require.True(t, verdict.Timed)
 }
 
-// TestNowIsTheClockOfTheHub tests that now() is the clock of the hub in seconds, without rounding to a tick again.
+// TestNowIsTheClockOfTheHub tests that now() is the Clock of the hub in whole seconds. A Clock between ticks is not rounded.
 func TestNowIsTheClockOfTheHub(t *testing.T) {
 	requireMatch(t, true, `now() == timestamp("2026-08-01T13:00:07Z")`, cluster.New(cluster1()), cluster.Hub{Now: now, Clock: at("13:00:07")})
 }

@@ -16,16 +16,16 @@ import (
 
 const parseJSONFunction = "parseJSON"
 
-// Parsed texts are cached. The clusters of a fleet have equal texts about their machines, and a cluster has the same text until
-// it changes. A call is charged for parsing even if the text is cached. Otherwise an evaluation that fails could succeed the next
+// Parsed texts are cached, because many clusters of a fleet describe their machines with the same text, which rarely changes. A
+// call is charged for parsing even if the text is cached. Otherwise an evaluation that exceeds its limit could succeed the next
 // time. Invalid texts are not cached, because their errors hold the position of the call.
 
 const (
-	// parsedBytes is the limit for all cached texts and values of a process.
+	// parsedBytes is the maximum memory of all cached texts and values in a process.
 	parsedBytes = 16 << 20
-	// valueBytes is the approximate size of a value with its place in a list or a map.
+	// valueBytes is the approximate memory of a value and its slot in a list or a map.
 	valueBytes = 48
-	// containerBytes is the approximate additional size of a list or a map.
+	// containerBytes is the approximate additional memory of a list or a map.
 	containerBytes = 320
 )
 
@@ -35,22 +35,22 @@ var parsed = memo.In[string, parsedText](parsedMemory, func(text string, value *
 	return memo.Size{Bytes: len(text) + value.bytes}
 })
 
-// parsedText is the value of a text. It is never modified.
+// parsedText is the parsed value of a text. It must not be modified, because evaluations share it.
 type parsedText struct {
 	value ref.Val
-	// construction is the cost of the maps and lists in the value.
+	// construction is the CEL cost of creating the maps and lists in the value.
 	construction uint64
 	bytes        int
 }
 
-// parsedObject holds the fields of a text that is a JSON object.
+// parsedObject has the fields of a parsed JSON object.
 type parsedObject struct {
 	untyped
 	construction uint64
 }
 
-// parseJSON parses JSON as Kubernetes does. A number without fraction and exponent that fits is an int64, other numbers are
-// float64.
+// parseJSON parses a JSON text as Kubernetes does. A number becomes an int64 if it fits and has no fraction or exponent, and a
+// float64 otherwise.
 func parseJSON(argument ref.Val) ref.Val {
 	text, ok := argument.(types.String)
 	if !ok {
@@ -65,7 +65,7 @@ func parseJSON(argument ref.Val) ref.Val {
 	if err != nil {
 		return types.NewErr("parseJSON: the text is not JSON: %v", err)
 	}
-	// Clone the text, because the cache must not keep the object of the hub that contains it.
+	// Clone the text. Otherwise the cache would keep the whole object that contains the text in memory.
 	parsed.Get(strings.Clone(string(text)), func() parsedText { return found })
 	return found.value
 }
@@ -82,7 +82,7 @@ func parseText(text string) (parsedText, error) {
 	return result, nil
 }
 
-// bytesOf returns the approximate size of a value.
+// bytesOf returns the approximate memory of a value.
 func bytesOf(value any) int {
 	result := valueBytes
 	switch value := value.(type) {

@@ -34,7 +34,7 @@ var testEnvironment = func() *Environment {
 	return result
 }()
 
-// paths are all fields of a ManagedCluster, and some that never exist.
+// paths has all fields of a ManagedCluster, and some fields that never exist.
 var paths = strings.Fields(`
 	.kind .apiVersion .metadata .spec .status .nothing
 	.metadata.name .metadata.generateName .metadata.namespace .metadata.uid .metadata.generation .metadata.creationTimestamp
@@ -50,8 +50,8 @@ var paths = strings.Fields(`
 	.status.clusterClaims[9] .status.clusterClaims["a"] .status.managedNamespaces .status.managedNamespaces[0].name
 	.status.managedNamespaces[0].clusterSet .status.managedNamespaces[0].conditions`)
 
-// drawExpression draws an expression whose result does not depend on the order of maps. ordered is true if the cost does not
-// depend on it either.
+// drawExpression draws an expression whose value does not depend on the order of maps. ordered is true if its cost does not
+// depend on this order either.
 func drawExpression(t *rapid.T) (text string, ordered bool) {
 	one := func() string { return "managedCluster" + rapid.SampledFrom(paths).Draw(t, "path") }
 	literal := rapid.SampledFrom([]string{"null", "''", "'a'", "'1.30.4'", "0", "60", "4.0", "true", "[]", "{}", "['a']", "{'a': 'b'}",
@@ -76,7 +76,7 @@ func drawExpression(t *rapid.T) (text string, ordered bool) {
 	return fmt.Sprintf(template+"%.0[1]s%.0[2]s%.0[3]s", one(), one(), literal), ordered
 }
 
-// converted returns the input that CEL makes from the JSON of the cluster.
+// converted returns the input for an evaluation on the JSON of the cluster.
 func converted(t require.TestingT, object *clusterv1.ManagedCluster) *input {
 	data, err := json.Marshal(object)
 	require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestTypedObjectsAreTheirJSON(t *testing.T) {
 	})
 }
 
-// TestBadInputNeverPanics tests that every text results in a verdict or in a [*cel.Error].
+// TestBadInputNeverPanics tests that evaluating any text returns a verdict or a [*cel.Error].
 func TestBadInputNeverPanics(t *testing.T) {
 	tokens := strings.Fields(`managedCluster . ( ) [ ] { } , : ? == != < && || ! + - * / % in "a" 'b' 1 2.5 -1 true null scores parseJSON size has
 		exists all map c , c.name [? .? .orValue( cel.bind( x, semver quantity ip cidr format.named matches \ " ' // \u0000 metadata labels status
@@ -160,7 +160,7 @@ func TestBadInputNeverPanics(t *testing.T) {
 	require.NotZero(t, compiled)
 }
 
-// managedClusters draws clusters. Any field of a cluster may be missing, empty or set.
+// managedClusters draws clusters. Each field of a cluster may be missing, empty or set.
 var managedClusters = rapid.Custom(func(t *rapid.T) *clusterv1.ManagedCluster {
 	return &clusterv1.ManagedCluster{
 		TypeMeta:   metav1.TypeMeta{Kind: text1(t), APIVersion: text1(t)},

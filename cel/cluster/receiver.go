@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// scoresReceiver is a validator that rejects scores() and sets() on expressions that can't be the cluster. If the receiver may be
-// the cluster, such as the variable of a macro, the evaluation decides.
+// scoresReceiver is a CEL validator. It rejects calls of scores() and sets() on an expression that surely is not the cluster.
+// If the expression may be the cluster, such as the variable of a macro, the evaluation checks it.
 type scoresReceiver struct{}
 
 // Name returns the name of the validator.
@@ -49,8 +49,8 @@ func maybeCluster(e ast.Expr, a *ast.AST) bool {
 	}
 }
 
-// partOfCluster reports whether an expression is the cluster or reads a field of it. A macro variable with the same name may be
-// anything.
+// partOfCluster reports whether an expression is the variable of the cluster or reads a field of it. A macro may declare a
+// variable with the same name, which is not the cluster.
 func partOfCluster(e ast.Expr, a *ast.AST) bool {
 	if e.Kind() == ast.SelectKind {
 		return partOfCluster(e.AsSelect().Operand(), a)
@@ -69,11 +69,12 @@ func declaresCluster(a *ast.AST) bool {
 	})) > 0
 }
 
-// ScoreNames are the names of the AddOnPlacementScores that a selector reads. If one of these changes, the verdict may change.
+// ScoreNames are the names of the AddOnPlacementScores that a selector reads. If a score with such a name changes, a verdict
+// may change.
 type ScoreNames struct {
-	// Names are the names that expressions contain as constants.
+	// Names are the names that expressions have as literals.
 	Names sets.Set[string]
-	// Computed is true if the selector also computes names during a match.
+	// Computed is true if an expression computes a name, so that the selector may read any score.
 	Computed bool
 }
 

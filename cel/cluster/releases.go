@@ -15,8 +15,9 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Releases returns the constants without a pre-release, such as 1.31.0, that the selector compares with a cluster's version. It
-// ignores comparisons that may cut off a vendor's suffix. With a suffix, 1.31.0-vendor.1 is a pre-release and less than 1.31.0.
+// Releases returns the versions that the selector compares with a cluster's version, if they are literals without a
+// pre-release, such as 1.31.0. Such a comparison is a trap: for semver, 1.31.0-vendor.1 is a pre-release and less than 1.31.0.
+// Releases ignores comparisons that may cut off a vendor's suffix.
 func (s *Selector) Releases() sets.Set[string] {
 	result := sets.New[string]()
 	for _, e := range s.expressions {
@@ -35,7 +36,7 @@ func (s *Selector) Releases() sets.Set[string] {
 	return result
 }
 
-// releaseOf returns the version of a call such as semver("1.31.0").
+// releaseOf returns the version in a call such as semver("1.31.0").
 func releaseOf(expr ast.Expr) (release string, ok bool) {
 	if !tree.IsCall(expr, "semver") {
 		return "", false
@@ -51,7 +52,7 @@ func releaseOf(expr ast.Expr) (release string, ok bool) {
 // cutting are the functions that an expression may use to remove a suffix.
 var cutting = []string{"split", "substring", "replace", "find", "findAll"}
 
-// isUnchangedVersion reports whether expr is the version of a cluster without a function that may remove the suffix.
+// isUnchangedVersion reports whether expr is the version of a cluster, without a function of cutting applied to it.
 func isUnchangedVersion(expr ast.Expr) bool {
 	isRead, isCut := false, !tree.IsCall(expr, "semver")
 	tree.Visit(expr, func(part ast.Expr, _ tree.Names) {

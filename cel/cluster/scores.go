@@ -20,26 +20,26 @@ import (
 const (
 	scoresFunction = "scores"
 
-	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore with the quantities behind its values. It is a JSON object
+	// QuantitiesAnnotation is the annotation of an AddOnPlacementScore with the quantities behind its values: a JSON object
 	// from score name to quantity.
 	QuantitiesAnnotation = setscores.QuantitiesAnnotation
 
 	wrongReceiver = "%s() can only be called on " + clusterVariable
 )
 
-// Hub is the data that expressions read besides the cluster.
+// Hub is the data that expressions read in addition to the cluster.
 type Hub struct {
-	// Scores finds AddOnPlacementScores. nil finds none.
+	// Scores finds AddOnPlacementScores. If it is nil, no score exists.
 	Scores ScoreFinder
-	// Now is the time to compare with validUntil. Zero means the current time.
+	// Now is the time that is compared with validUntil. Zero means the current time.
 	Now time.Time
-	// Clock is the value of now(), see [Moment]. Zero means Now rounded down to [DefaultTick]. All clusters of one decision have the
-	// same Clock.
+	// Clock is the value of now() (see [Moment]). Zero means Now rounded down to [DefaultTick]. Callers use the same Clock for
+	// all clusters of one decision.
 	Clock time.Time
 }
 
-// ScoreFinder finds an AddOnPlacementScore by namespace, which is the name of a cluster, and name. It returns nil if there is no
-// such object. It is called concurrently, and its results are not modified.
+// ScoreFinder finds an AddOnPlacementScore by namespace, which is the name of the cluster, and by name. It returns nil if there
+// is no such object. It must be safe for concurrent use. Callers don't modify the results.
 type ScoreFinder interface {
 	FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error)
 }
@@ -69,7 +69,8 @@ func scores(receiver, name ref.Val) ref.Val {
 	return scoreItems(found.object)
 }
 
-// scoresRead returns the AddOnPlacementScore that a call of scores() or sets() reads, or nil if no valid one exists.
+// scoresRead returns the AddOnPlacementScore that a call of scores() or sets() reads. It returns nil if the object does not
+// exist or has expired.
 func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacementScore {
 	cluster, ok := args[0].(*input)
 	if !ok || len(args) < 2 {
@@ -82,7 +83,7 @@ func scoresRead(function string, args []ref.Val) *clusterv1alpha1.AddOnPlacement
 	return cluster.find(string(name)).object
 }
 
-// scoresSize returns the number of bytes that such a call reads: the annotation and the items.
+// scoresSize returns the number of bytes that a call of scores() or sets() reads: the annotation and the items.
 func scoresSize(object *clusterv1alpha1.AddOnPlacementScore) float64 {
 	const perItem = 50
 	if object == nil {
@@ -91,13 +92,13 @@ func scoresSize(object *clusterv1alpha1.AddOnPlacementScore) float64 {
 	return float64(len(object.Annotations[QuantitiesAnnotation]) + perItem*len(object.Status.Scores))
 }
 
-// foundScores is the result of a lookup.
+// foundScores is the result of looking up one name: the object or an error.
 type foundScores struct {
 	object *clusterv1alpha1.AddOnPlacementScore
 	err    error
 }
 
-// scoresSeen are the scores that were looked up. Usually there is one, so that only further ones need a map.
+// scoresSeen has the results of the lookups so far. Usually only one name is looked up, so only further names need a map.
 type scoresSeen struct {
 	first  string
 	is     foundScores
@@ -105,7 +106,7 @@ type scoresSeen struct {
 	others map[string]foundScores
 }
 
-// find looks up scores once for all evaluations on the cluster, so that all evaluations read the same scores.
+// find looks up the scores with the name, once per cluster. So all evaluations on the cluster read the same scores.
 func (i *input) find(name string) foundScores {
 	seen := &i.looks().scores
 	if seen.any && seen.first == name {
@@ -127,7 +128,8 @@ func (i *input) find(name string) foundScores {
 	return found
 }
 
-// find returns an error if there are no valid scores. An empty list would satisfy all(), and so select clusters without scores.
+// find returns the valid scores with the name, or an error. An empty list instead of the error would satisfy all(), and so
+// select clusters without scores.
 func (h Hub) find(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	var object *clusterv1alpha1.AddOnPlacementScore
 	if h.Scores != nil {
@@ -153,11 +155,11 @@ func orNow(t time.Time) time.Time {
 	return t
 }
 
-// scored is an item of an AddOnPlacementScore with the quantities of the annotation.
+// scored is the CEL value of one item of an AddOnPlacementScore.
 type scored struct {
 	*clusterv1alpha1.AddOnPlacementScoreItem
 	quantities map[string]string
-	// bad is the error of the annotation, or nil. Only expressions that read quantities fail with it.
+	// bad is the error of a malformed annotation, or nil. Only expressions that read a quantity fail with this error.
 	bad ref.Val
 }
 
@@ -183,7 +185,8 @@ func (s scored) keys() []string { return scoredKeys }
 
 func (s scored) count() int { return len(scoredKeys) }
 
-// scoreItems allocates all items at once. It converts no field of an item before an expression reads the field.
+// scoreItems returns the CEL list of the items. It allocates all items at once, and converts a field of an item only when an
+// expression reads it.
 func scoreItems(object *clusterv1alpha1.AddOnPlacementScore) ref.Val {
 	quantities, err := quantitiesOf(object)
 	items, values := make([]mapping[scored], len(object.Status.Scores)), make([]ref.Val, len(object.Status.Scores))
@@ -212,7 +215,7 @@ func quantitiesOf(object *clusterv1alpha1.AddOnPlacementScore) (map[string]strin
 
 var wholeNumber = regexp.MustCompile(`^[+-]?[0-9]+$`)
 
-// quantityOf returns an int for a plain whole number, and the text of any other quantity.
+// quantityOf returns the quantity of an item: an int if it is a plain whole number, and its text otherwise.
 func quantityOf(score *clusterv1alpha1.AddOnPlacementScoreItem, quantities map[string]string) ref.Val {
 	text, ok := quantities[score.Name]
 	if !ok {

@@ -19,12 +19,13 @@ import (
 // Selector selects the clusters that satisfy a label selector, a claim selector and all CEL expressions of a list. It is safe for
 // concurrent use.
 type Selector struct {
-	// labels and claims are nil if they match everything.
+	// labels and claims are nil if the selector does not limit them.
 	labels      labels.Selector
 	claims      labels.Selector
 	expressions []expression
 	scores      ScoreNames
-	// labelsPath and claimsPath are the paths of these parts. They are nil for a selector that does not come from an object.
+	// labelsPath and claimsPath are the paths of the label and the claim selector. They are nil if the selector comes from no
+	// object.
 	labelsPath *field.Path
 	claimsPath *field.Path
 }
@@ -34,9 +35,9 @@ type expression struct {
 	program *cel.Program
 }
 
-// Error describes a mistake in a part of a selector, or a failed evaluation.
+// Error is a mistake in a part of a selector, or the failed evaluation of an expression.
 type Error struct {
-	// Path is the path of the part.
+	// Path is the path of the part with the error.
 	Path *field.Path
 	// Err is the mistake or the failure. For expressions it is a [*cel.Error] or wraps one.
 	Err error
@@ -48,26 +49,26 @@ func (e *Error) Error() string { return e.Path.String() + ": " + e.Err.Error() }
 // Unwrap returns the error without the path.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Verdict is the result for one cluster.
+// Verdict is the result of matching one cluster.
 type Verdict struct {
 	// Matches is false if there is an error.
 	Matches bool
-	// Cost is the cost of all evaluations in CEL cost units. It is zero without CEL.
+	// Cost is the cost of all evaluations in CEL cost units. It is zero if no CEL expression was evaluated.
 	Cost uint64
-	// Unmatched is the path of the first part that does not match. It is nil if all parts match, if the evaluation failed, or if the
-	// selector does not come from an object.
+	// Unmatched is the path of the first part of the selector that does not match. It is nil if all parts match, if an
+	// evaluation failed, or if the selector comes from no object.
 	Unmatched *field.Path
 	// Timed is true if an expression has read now(). Then the verdict or failure depends on the Clock of the [Hub].
 	Timed bool
 }
 
-// ForLabels returns a selector by labels only. It also supports the operators Gt and Lt.
+// ForLabels returns a selector with only a label selector, which may also use the operators Gt and Lt.
 func ForLabels(selector labels.Selector) *Selector {
 	return &Selector{labels: unlessEmpty(selector)}
 }
 
-// Compile returns the selector of a predicate. path is the path of the predicate in its object, or nil. The error joins an
-// [*Error] for each part with a mistake. If the context ended, the error is the error of the context instead.
+// Compile returns the selector of a predicate. path is the path of the predicate in its object, or nil. The error joins one
+// [*Error] for each part with a mistake. If the context has ended, the error is the error of the context instead.
 func (e *Environment) Compile(ctx context.Context, from clusterv1beta1.ClusterSelector, path *field.Path) (*Selector, error) {
 	result := &Selector{
 		scores:     ScoreNames{Names: sets.New[string]()},
@@ -123,7 +124,7 @@ func (s *Selector) Programs() []*cel.Program {
 func (s *Selector) ScoreNames() ScoreNames { return s.scores }
 
 // Match returns the verdict for one cluster. If an evaluation fails, the error is an [*Error] with the expression and the
-// position. The only other error is that there is no cluster.
+// position. The only other error is for the zero Cluster.
 func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict, error) {
 	switch {
 	case cluster.object == nil:
@@ -139,8 +140,8 @@ func (s *Selector) Match(ctx context.Context, cluster Cluster, hub Hub) (Verdict
 	}
 }
 
-// failure is the error of an evaluation. Its text is made on demand, because an expression may fail on each cluster, and only
-// some failures are shown.
+// failure is the error of an evaluation. Its text is formatted only if it is shown, because an expression may fail on each
+// cluster, and only some failures are shown.
 type failure struct {
 	cluster string
 	err     error
@@ -149,7 +150,7 @@ type failure struct {
 func (f *failure) Error() string { return "cluster " + f.cluster + ": " + f.err.Error() }
 func (f *failure) Unwrap() error { return f.err }
 
-// evaluate stops at the first expression that is not true.
+// evaluate evaluates the expressions in order and stops at the first expression that is not true.
 func (s *Selector) evaluate(ctx context.Context, input *input) (Verdict, error) {
 	budget := cel.NewBudget(ClusterCostLimit)
 	for i := range s.expressions {

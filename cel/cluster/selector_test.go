@@ -32,7 +32,7 @@ func byClaims(requirements ...requirement) clusterv1beta1.ClusterSelector {
 	return clusterv1beta1.ClusterSelector{ClaimSelector: clusterv1beta1.ClusterClaimSelector{MatchExpressions: requirements}}
 }
 
-// TestLongExpressions tests that the limits of CEL's parser apply to expressions, and that exceeding one only causes an error.
+// TestLongExpressions tests that an expression beyond a limit of CEL's parser causes an error and no panic.
 func TestLongExpressions(t *testing.T) {
 	for name, test := range map[string]struct {
 		expression string

@@ -17,7 +17,8 @@ import (
 
 const setsFunction = "sets"
 
-// counts is the result of sets(): the number of sets by state. A state that is not published is absent.
+// counts is the result of sets(): the number of sets for each state. If a cluster does not publish a state, the state is
+// absent.
 type counts map[setscores.State]int64
 
 func (c counts) find(key string) (ref.Val, bool) {
@@ -39,8 +40,8 @@ func (c counts) keys() []string {
 
 func (c counts) count() int { return len(c) }
 
-// publishedSets implements <cluster>.sets(<string>, <string>, <int>). Missing numbers are an error, as in scores(), because they
-// do not mean that the cluster has no set.
+// publishedSets implements <cluster>.sets(<string>, <string>, <int>). If the cluster publishes no numbers, the result is an
+// error, as in scores(), because missing numbers don't mean that the cluster has no set.
 func publishedSets(args ...ref.Val) ref.Val {
 	cluster, ok := args[0].(*input)
 	if !ok {
@@ -63,8 +64,8 @@ func publishedSets(args ...ref.Val) ref.Val {
 	return &mapping[counts]{result}
 }
 
-// publishedIn returns the numbers of sets that a cluster has published for the class, the constraint and the number of devices.
-// Several scores may have one name. Their order makes no difference, because the annotation has one quantity per name.
+// publishedIn returns the numbers of sets that a cluster publishes for the class, the constraint and the number of devices. If
+// several scores have the same name, their order does not matter, because the annotation has one quantity per name.
 func publishedIn(object *clusterv1alpha1.AddOnPlacementScore, class, constraint string, devices int64) (counts, error) {
 	result := counts{}
 	var quantities map[string]string

@@ -15,10 +15,10 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// converter converts a Go value of one type to the CEL value of its JSON.
+// converter converts Go values of one type to CEL values that look like the JSON of the Go value.
 type converter func(reflect.Value) ref.Val
 
-// converters caches the show of each type, by reflect.Type.
+// converters caches the converter of each type, by reflect.Type.
 var converters sync.Map
 
 func showOf(t reflect.Type) converter {
@@ -64,7 +64,7 @@ func newShowNumber(t reflect.Type) converter {
 	}
 }
 
-// showConverted handles types with their own JSON encoding, such as quantities and times.
+// showConverted returns the converter for a type with its own JSON encoding, such as a quantity or a time.
 func showConverted(entry *value.TypeReflectCacheEntry) converter {
 	return func(v reflect.Value) ref.Val {
 		if !v.CanAddr() {
@@ -78,7 +78,7 @@ func showConverted(entry *value.TypeReflectCacheEntry) converter {
 	}
 }
 
-// addressable returns a copy whose pointer methods can be called.
+// addressable returns an addressable copy of a value, so that methods with a pointer receiver can be called.
 func addressable(v reflect.Value) reflect.Value {
 	result := reflect.New(v.Type()).Elem()
 	result.Set(v)
@@ -116,8 +116,8 @@ func newShowList(t reflect.Type) converter {
 	}
 }
 
-// showStructs allocates all elements at once, which is cheaper than one by one. It converts no field of an element before an
-// expression reads the field.
+// showStructs returns the converter for a list of structs. The converter allocates all elements at once, which is cheaper than
+// one by one, and converts a field of an element only when an expression reads it.
 func showStructs(element reflect.Type) converter {
 	plan := sync.OnceValue(func() *plan { return planOf(element) })
 	return func(v reflect.Value) ref.Val {
@@ -143,7 +143,7 @@ func newShowMap(t reflect.Type) converter {
 	}
 }
 
-// orNull shows nil slices and maps as null, as JSON does.
+// orNull wraps the converter of a slice or map so that nil becomes null, as in JSON.
 func orNull(f converter) converter {
 	return func(v reflect.Value) ref.Val {
 		if v.Kind() != reflect.Array && v.IsNil() {
@@ -153,7 +153,7 @@ func orNull(f converter) converter {
 	}
 }
 
-// entries are the fields of a Go map with string keys.
+// entries is the source of a CEL map for a Go map with string keys.
 type entries struct {
 	value reflect.Value
 }

@@ -43,11 +43,11 @@ func TestExponentsAreCut(t *testing.T)                 { selectors(t, "exponents
 func TestLabelsAndClaims(t *testing.T)                 { selectors(t, "labels") }
 func TestCompileErrors(t *testing.T)                   { selectors(t, "compileerrors") }
 
-// TestNow compares results, and whether they depend on the time, with a transcript.
+// TestNow compares the results of expressions, and whether the results depend on the time, with a transcript.
 func TestNow(t *testing.T) { selectors(t, "now") }
 
-// selectors evaluates the inputs of a transcript. An input is an expression, or "select" and a whole selector. Lines before it
-// set up the evaluation: "on" changes [cluster1], "score" adds a score, and "at" sets the time.
+// selectors evaluates the inputs of a transcript. An input is an expression, or "select" and a whole selector. The lines before
+// an input set up the evaluation: "on" changes [cluster1], "score" adds a score, and "at" sets the time.
 func selectors(t *testing.T, name string) {
 	t.Helper()
 	var object metav1.Object = cluster1()
@@ -83,7 +83,7 @@ func selectors(t *testing.T, name string) {
 	})
 }
 
-// selected returns the result of an expression on an object. It requires the same result on the object's JSON.
+// selected returns the result of an expression on an object. It checks that the result on the object's JSON is the same.
 func selected(t *testing.T, expression string, object metav1.Object, on cluster.Hub) string {
 	t.Helper()
 	said := expressions(expression)
@@ -190,7 +190,7 @@ func bravelion() *profilev1alpha1.ClusterProfile {
 			Version: profilev1alpha1.ClusterVersion{Kubernetes: "v1.33.1"},
 			Properties: []profilev1alpha1.Property{
 				{Name: "sku.node.k8s.io", Value: "g6.xlarge,Standard_NC48ads_H100,m3-ultramem-32"},
-				// The proposal's example lacks commas, which are added here.
+				// The example in the proposal lacks commas. They are added here.
 				{Name: "sku.gpu.kubernetes-fleet.io", Value: `{
 					"H100": [{"Standard_NC48ads_H100_v4": 10}, {"Standard_NC96ads_H100_v4": 2}],
 					"A100": [{"Standard_NC48ads_A100_v4": 50}, {"Standard_NC96ads_A100_v4": 20}]

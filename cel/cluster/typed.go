@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/value"
 )
 
-// object holds the fields of a Go struct by their names in JSON.
+// object is the source of a CEL map for a Go struct. The keys are the JSON names of the fields.
 type object struct {
 	value reflect.Value
 	plan  *plan
 }
 
-// plan is the description of a struct type.
+// plan describes how the fields of a struct type are read.
 type plan struct {
 	// fields are sorted by name.
 	fields []*property
@@ -31,8 +31,9 @@ type plan struct {
 type property struct {
 	*value.FieldCacheEntry
 	show converter
-	// text is the index of the field if it is a plain string of the struct itself, or -1. Most fields that are read for each element
-	// of a list are plain strings, and reading them needs no cache. omitsEmpty is true if the JSON omits an empty string.
+	// text is the index of the struct field if the JSON field is a plain string of the struct itself, otherwise -1. Most fields
+	// that are read for each element of a list are plain strings, and reading them needs no cache. omitsEmpty is true if the
+	// JSON omits the field when it is empty.
 	text       int
 	omitsEmpty bool
 }
@@ -40,8 +41,8 @@ type property struct {
 // plans caches the plan of each struct type, by reflect.Type.
 var plans sync.Map
 
-// planOf makes the plan of a type when its first value is read. It does not make it together with the plan of an enclosing
-// struct, because types may be recursive.
+// planOf returns the plan of a struct type, and computes it when the first value of the type is read. It does not compute the
+// plans of nested structs, because types may be recursive.
 func planOf(t reflect.Type) *plan {
 	if found, ok := plans.Load(t); ok {
 		return found.(*plan)
@@ -62,7 +63,7 @@ func newPlan(t reflect.Type) *plan {
 	return result
 }
 
-// textField returns the index of the struct field with a name in JSON, if it is a plain string.
+// textField returns the index of the struct field with a JSON name, if the field is a plain string.
 func textField(t reflect.Type, name string) (index int, omitsEmpty bool) {
 	for i := range t.NumField() {
 		field := t.Field(i)

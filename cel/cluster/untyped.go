@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// untyped holds the fields of a JSON object without a Go type.
+// untyped is the source of a CEL map for a JSON object without a Go type.
 type untyped map[string]any
 
 func (u untyped) find(key string) (ref.Val, bool) {
@@ -26,7 +26,7 @@ func (u untyped) keys() []string { return slices.Sorted(maps.Keys(u)) }
 
 func (u untyped) count() int { return len(u) }
 
-// texts holds the fields of a string map, such as labels.
+// texts is the source of a CEL map for a Go map of strings, such as labels.
 type texts map[string]string
 
 func (t texts) find(key string) (ref.Val, bool) {
@@ -41,7 +41,7 @@ func (t texts) keys() []string { return slices.Sorted(maps.Keys(t)) }
 
 func (t texts) count() int { return len(t) }
 
-// untypedValue converts a value of an unstructured object.
+// untypedValue converts a value inside an unstructured object to a CEL value.
 func untypedValue(value any) ref.Val {
 	switch value := value.(type) {
 	case map[string]any:
@@ -53,7 +53,7 @@ func untypedValue(value any) ref.Val {
 	}
 }
 
-// untypedAdapter converts the elements of lists.
+// untypedAdapter converts the elements of lists in unstructured objects.
 type untypedAdapter struct{}
 
 func (untypedAdapter) NativeToValue(value any) ref.Val { return untypedValue(value) }

@@ -3,9 +3,9 @@
 
 //go:build !kubernetes1.36
 
-// Package compat has the parts of the library for dynamic resource allocation that are newer than Kubernetes 1.36. With this
-// package celset's libraries also build with that version. With the build tag kubernetes1.36 these features are always off.
-// Package [github.com/celset/celset/apis/compat] does the same for fields of the API.
+// Package compat has the parts of the library for dynamic resource allocation that Kubernetes 1.36 lacks. Through this package,
+// celset's libraries build with that version, too. With the build tag kubernetes1.36 these features are always off. Package
+// [github.com/celset/celset/apis/compat] does the same for fields of the API.
 package compat
 
 import (
@@ -18,13 +18,13 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Lists returns the list functions.
+// Lists returns the CEL library of list functions.
 func Lists() cel.EnvOption { return library.Lists(library.ListsVersion(1)) }
 
 // EnhanceRuntimeError adds a hint about optional fields to an error.
 func EnhanceRuntimeError(err error) error { return dracel.EnhanceRuntimeError(err) }
 
-// CompileDerivedAttribute compiles the expression of a derived attribute, unless it is cached.
+// CompileDerivedAttribute compiles the expression of a derived attribute. It returns the cached result if there is one.
 func CompileDerivedAttribute(in *dracel.Cache, expression string) dracel.CompilationResult {
 	return in.GetOrCompileDerivedAttribute(expression)
 }
@@ -35,14 +35,14 @@ func DerivedAttribute(ctx context.Context, compiled dracel.CompilationResult, de
 	return attribute, err
 }
 
-// CompatibilityGroups returns the switch of the feature DRADeviceCompatibilityGroups.
+// CompatibilityGroups returns a pointer to the field that enables the feature DRADeviceCompatibilityGroups.
 func CompatibilityGroups(f *structured.Features) *bool { return &f.CompatibilityGroups }
 
-// DerivedAttributes returns the switch of the feature DRADerivedAttributes.
+// DerivedAttributes returns a pointer to the field that enables the feature DRADerivedAttributes.
 func DerivedAttributes(f *structured.Features) *bool { return &f.DerivedAttributes }
 
-// FractionalCapacityRange returns the switch of the feature DRAFractionalCapacityRange.
+// FractionalCapacityRange returns a pointer to the field that enables the feature DRAFractionalCapacityRange.
 func FractionalCapacityRange(f *structured.Features) *bool { return &f.FractionalCapacityRange }
 
-// OptionalNodeOperations returns the switch of the feature DRAOptionalNodeOperations.
+// OptionalNodeOperations returns a pointer to the field that enables the feature DRAOptionalNodeOperations.
 func OptionalNodeOperations(f *structured.Features) *bool { return &f.OptionalNodeOperations }

@@ -3,7 +3,7 @@
 
 //go:build kubernetes1.36
 
-// Package compat replaces features of later versions that Kubernetes 1.36 lacks.
+// Package compat replaces features of later Kubernetes versions that version 1.36 lacks.
 package compat
 
 import (
@@ -20,7 +20,7 @@ import (
 
 var errNotThere = errors.New("Kubernetes 1.36 has no derived attributes")
 
-// Lists returns the list functions.
+// Lists returns the CEL library of list functions.
 func Lists() cel.EnvOption { return library.Lists() }
 
 // EnhanceRuntimeError returns the error unchanged.
@@ -36,14 +36,14 @@ func DerivedAttribute(context.Context, dracel.CompilationResult, dracel.Device) 
 	return nil, errNotThere
 }
 
-// CompatibilityGroups returns a switch without effect for the feature DRADeviceCompatibilityGroups.
+// CompatibilityGroups returns a pointer without effect, because this version lacks the feature DRADeviceCompatibilityGroups.
 func CompatibilityGroups(*structured.Features) *bool { return new(bool) }
 
-// DerivedAttributes returns a switch without effect for the feature DRADerivedAttributes.
+// DerivedAttributes returns a pointer without effect, because this version lacks the feature DRADerivedAttributes.
 func DerivedAttributes(*structured.Features) *bool { return new(bool) }
 
-// FractionalCapacityRange returns a switch without effect for the feature DRAFractionalCapacityRange.
+// FractionalCapacityRange returns a pointer without effect, because this version lacks the feature DRAFractionalCapacityRange.
 func FractionalCapacityRange(*structured.Features) *bool { return new(bool) }
 
-// OptionalNodeOperations returns a switch without effect for the feature DRAOptionalNodeOperations.
+// OptionalNodeOperations returns a pointer without effect, because this version lacks the feature DRAOptionalNodeOperations.
 func OptionalNodeOperations(*structured.Features) *bool { return new(bool) }

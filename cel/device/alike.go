@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// If all devices agree with the first device in some attribute, they agree with every device. So this comparison does not depend
-// on the order of the devices, although it uses an index:
+// If all devices have the same value of an attribute as the first device, all values are equal. So this expression does not
+// depend on the order of the devices, although it uses an index:
 //
 //	devices.all(d, d.attributes['a'].x == devices[0].attributes['a'].x && ...)
 
@@ -27,7 +27,8 @@ func conjunctsOfAll(c ast.ComprehensionExpr) []ast.Expr {
 	return tree.Conjuncts(holds)
 }
 
-// comparesWithIndexed reports whether an equality compares an expression of the loop's device with the same expression of devices[n].
+// comparesWithIndexed reports whether an equality compares an expression of the loop's device with the same expression of
+// devices[n].
 func comparesWithIndexed(expr ast.Expr, device string) bool {
 	if !tree.IsCall(expr, operators.Equals) {
 		return false

@@ -11,11 +11,11 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// AttributeName is the name of an attribute as expressions write it.
+// AttributeName is the domain and the name of an attribute, as an expression writes them.
 type AttributeName struct{ Domain, ID string }
 
-// IsAttribute reports whether a part of a checked expression reads the value of a device attribute, with literal or computed
-// names. It is false for a presence test and for an optional access, because their types differ.
+// IsAttribute reports whether a part of a checked expression reads the value of a device attribute. The names may be literal or
+// computed. IsAttribute returns false for a presence test and for an optional access, because their types differ.
 func IsAttribute(checked *ast.AST, expr ast.Expr) bool {
 	id, ok := tree.MemberOf(expr)
 	if !ok || !id.Read {
@@ -29,16 +29,16 @@ func IsAttribute(checked *ast.AST, expr ast.Expr) bool {
 	return ok && checked.GetType(of.ID()).Kind() == types.StructKind
 }
 
-// NameOf returns the name of the attribute that a part names in full. isRead reports whether the part reads the attribute's
-// value. It is false for an optional access and for a presence test.
+// NameOf returns the domain and name of the attribute if a part contains both as literals. isRead reports whether the part
+// reads the attribute's value. isRead is false for an optional access and for a presence test.
 func NameOf(expr ast.Expr) (name AttributeName, isRead, ok bool) {
 	name, _, ok = attribute(expr)
 	member, isMember := tree.MemberOf(expr)
 	return name, isMember && member.Read, ok
 }
 
-// attribute returns the attribute that an expression names in full, and the expression of its device. The expression may read the
-// attribute, access it as an optional value, or test it with has or in.
+// attribute returns the attribute that an expression accesses with literal names, and the expression of the attribute's device
+// (of). The expression may read the attribute, access it as an optional value, or test it with has or in.
 func attribute(expr ast.Expr) (name AttributeName, of ast.Expr, ok bool) {
 	id, ok := tree.MemberOf(expr)
 	if !ok {
@@ -75,7 +75,7 @@ func attributesOf(expr ast.Expr) (of ast.Expr, ok bool) {
 	return expr.AsSelect().Operand(), true
 }
 
-// tested returns the member that a test "'name' in container" asks for.
+// tested returns the key and the map of a test "'name' in container".
 func tested(expr ast.Expr) (tree.Member, bool) {
 	if !tree.IsCall(expr, operators.In) {
 		return tree.Member{}, false

@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// byCELGo evaluates expressions over devices with cel-go alone.
+// byCELGo evaluates expressions over devices with cel-go, without package cel.
 type byCELGo struct {
 	env *celgo.Env
 }
@@ -65,7 +65,7 @@ func (b byCELGo) satisfied(t require.TestingT, text string, set []*Device) (valu
 	return value, *details.ActualCost(), true, failure
 }
 
-// requireSame requires that our evaluation and cel-go's agree in verdict, failure and cost.
+// requireSame requires that ours and cel-go return the same verdict, failure and cost.
 func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string, set []*Device) {
 	value, cost, compiles, failure := b.satisfied(t, text, set)
 	expression, err := ours.Compile(context.Background(), text)
@@ -75,7 +75,7 @@ func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string,
 	}
 	require.NoError(t, err, text)
 	if strings.Contains(text, "optMap") || strings.Contains(text, "optFlatMap") {
-		// Our evaluation reads the optional value once.
+		// Package cel reads the optional value once, and cel-go several times, so the costs differ.
 		cost = math.MaxUint64
 	}
 	budget := cel.NewBudget(math.MaxUint64)
@@ -91,7 +91,7 @@ func (b byCELGo) requireSame(t require.TestingT, ours *Environment, text string,
 		switch {
 		case cost == math.MaxUint64:
 		case strings.Contains(text, ".ring(") || strings.Contains(text, ".path("):
-			// cel-go charges per call; our evaluation charges for the work of the call.
+			// cel-go charges a fixed cost per call, and package cel charges for the work of the call.
 			require.GreaterOrEqual(t, budget.Spent(), cost, text)
 		default:
 			require.Equal(t, cost, budget.Spent(), text)

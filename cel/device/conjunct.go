@@ -12,18 +12,18 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Conjunct is one of the conditions that an expression joins with "&&".
+// Conjunct is one operand of the outermost "&&" of an expression.
 type Conjunct struct {
 	// Text is the condition on one line, without comments. It compiles by itself. It is empty if the condition can't be written as
 	// text.
 	Text string
-	// Line and Column are the position of the condition's first character in the expression, counted from 1. They skip opening
-	// brackets.
+	// Line and Column are the position of the condition's first character in the expression, counted from 1. Opening brackets
+	// before the condition don't belong to it.
 	Line, Column int
 }
 
-// Conjuncts splits the expression at the outermost "&&", in the order of the text. An expression without "&&" is its only
-// conjunct.
+// Conjuncts splits the expression at the outermost "&&", in the order of the text. If there is no "&&", the only conjunct is
+// the whole expression.
 func (e *Expression) Conjuncts() []Conjunct {
 	info := e.AST().SourceInfo()
 	var result []Conjunct
@@ -38,13 +38,14 @@ func (e *Expression) Conjuncts() []Conjunct {
 	return result
 }
 
-// maxLine is greater than the length of any expression, so the unparser never breaks a line.
+// maxLine is greater than the length of any expression. The unparser gets it as the line length, so that it never breaks a
+// line.
 const maxLine = 1 << 20
 
 type position struct{ line, column int }
 
-// location returns the position of the leftmost part of an expression. CEL's position of an operator call is the position of
-// the operator's sign, after the left operand.
+// location returns the position where the text of an expression begins. CEL's own position of an operator call is the
+// operator's sign, after the left operand.
 func location(expr ast.Expr, info *ast.SourceInfo) position {
 	first := int32(-1)
 	var look func(ast.Expr)
@@ -68,8 +69,8 @@ func location(expr ast.Expr, info *ast.SourceInfo) position {
 	return position{at.Line(), at.Column() + 1}
 }
 
-// nameBefore returns the length of the function name before the bracket. The position of a call to a global function is its
-// bracket. For operators and member calls nameBefore returns 0.
+// nameBefore returns the length of the function name in a call f(x), because CEL's position of such a call is the bracket after
+// the name. It returns 0 for operators and member calls.
 func nameBefore(expr ast.Expr) int32 {
 	if expr.Kind() != ast.CallKind || expr.AsCall().IsMemberFunction() {
 		return 0

@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Device is a device as a CEL value. All its methods are for CEL. Attributes and capacities are converted on first access, and
-// the results are kept.
+// Device is a device as a CEL value. Its methods are called by CEL. It converts an attribute or capacity when an expression
+// first reads it, and stores the CEL value.
 type Device struct {
 	driver string
 	source *resourceapi.Device
@@ -37,13 +37,13 @@ var (
 	_ traits.FieldTester = &Device{}
 )
 
-// New returns a Device for a device of a driver. The caller must not modify the device afterwards. Two results are never equal,
-// so a device that occurs in a set twice must come from one call of New.
+// New returns the CEL value of a driver's device. The caller must not modify device afterwards. Values of two calls are never
+// equal, so a caller that puts a device into several sets must call New only once.
 func New(driver string, device *resourceapi.Device) *Device {
 	return &Device{driver: driver, source: device}
 }
 
-// Get returns a field, as a CEL selection does.
+// Get returns the value of a field, such as d.driver.
 func (d *Device) Get(name ref.Val) ref.Val {
 	field, ok := name.(types.String)
 	if !ok {
@@ -84,7 +84,7 @@ func (d *Device) IsSet(name ref.Val) ref.Val {
 	return types.Bool(ok && has)
 }
 
-// declared returns the type that the environment declares for the device or node.
+// declared returns the type of the element that the environment declares: device or node.
 func (d *Device) declared() *apiservercel.DeclType {
 	if d.driver == NodeDriver {
 		return nodeType
@@ -92,12 +92,12 @@ func (d *Device) declared() *apiservercel.DeclType {
 	return deviceType
 }
 
-// Equal compares identities.
+// Equal reports whether both values come from the same call of New.
 func (d *Device) Equal(other ref.Val) ref.Val {
 	return types.Bool(ref.Val(d) == other)
 }
 
-// ConvertToNative supports the device itself only. CEL converts only results, and a device is never a result.
+// ConvertToNative converts only to the type *Device. CEL converts only results of evaluations, and a device is never a result.
 func (d *Device) ConvertToNative(t reflect.Type) (any, error) {
 	if reflect.TypeOf(d).AssignableTo(t) {
 		return d, nil
@@ -105,7 +105,7 @@ func (d *Device) ConvertToNative(t reflect.Type) (any, error) {
 	return nil, fmt.Errorf("type conversion error from '%s' to '%v'", d.Type().TypeName(), t)
 }
 
-// ConvertToType supports type(device) only.
+// ConvertToType supports only type(device).
 func (d *Device) ConvertToType(t ref.Type) ref.Val {
 	if t == types.TypeType {
 		return d.declared().CelType()

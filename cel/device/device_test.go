@@ -59,8 +59,8 @@ func TestNoSuchField(t *testing.T) {
 	_ = requireRuntimeError(t, "no such overload: string(kubernetes.DRADevice)", "string(dyn(devices[0])) == ''", ring(1)...)
 }
 
-// TestDefaultDomainIsThatOfEachDevice checks this rule: "An unqualified attribute name belongs to the domain of its own device's
-// driver". The driver of the first device doesn't matter.
+// TestDefaultDomainIsThatOfEachDevice checks that an unqualified attribute name belongs to the domain of its own device's
+// driver, not of the first device's driver.
 func TestDefaultDomainIsThatOfEachDevice(t *testing.T) {
 	gpu := device.New("gpu.example.com", &resourceapi.Device{Attributes: attributes{"index": 1, "nic.example.com/index": 20}.api()})
 	nic := device.New("nic.example.com", &resourceapi.Device{Attributes: attributes{"index": 2}.api()})
@@ -125,8 +125,8 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
-// TestUnreadableAttributes checks that an unreadable attribute fails only the expressions that read it, at the position of the
-// read.
+// TestUnreadableAttributes checks that an unreadable attribute makes only expressions fail that read it. The error has the
+// position of the read.
 func TestUnreadableAttributes(t *testing.T) {
 	for name, test := range map[string]struct {
 		value   any
@@ -140,7 +140,8 @@ func TestUnreadableAttributes(t *testing.T) {
 			d := newDevice(attributes{"value": test.value, "index": 1})
 			requireTrue(t, "devices.all(d, d.attributes['mla.example.com'].index == 1)", d)
 			requireTrue(t, "devices.all(d, 'value' in d.attributes['mla.example.com'])", d)
-			// Evaluate twice: the error must hold the position in this expression, not the position of the first failure.
+			// Evaluate twice: the second error must have the position in the second expression, not the position of the first
+			// failure.
 			first := requireRuntimeError(t, test.message, value+" == 1", d)
 			second := requireRuntimeError(t, test.message, "true &&\ndevices.size() == 1 && "+value+" == 1", d)
 			require.Equal(t, 1, first.Line)
@@ -150,7 +151,7 @@ func TestUnreadableAttributes(t *testing.T) {
 	}
 }
 
-// huge does not fit into 64 bits in any scale.
+// huge is a quantity that does not fit into 64 bits in any scale.
 const huge = "1000000000000000000000000000001"
 
 const memory = "devices[0].capacity['mla.example.com'].memory"
@@ -173,8 +174,8 @@ func TestQuantities(t *testing.T) {
 	requireTrue(t, memory+".add(quantity('1')).compareTo("+memory+") == 1", withCapacity(huge))
 }
 
-// TestQuantitiesAreNotChangedByEvaluations: comparing quantities of different magnitude changes their representation, which other
-// functions depend on. One evaluation must not affect another.
+// TestQuantitiesAreNotChangedByEvaluations checks that one evaluation does not affect another. Comparing two quantities of
+// different magnitude changes their representation, which the results of other functions depend on.
 func TestQuantitiesAreNotChangedByEvaluations(t *testing.T) {
 	d := withCapacity("40Gi")
 	requireTrue(t, memory+".isInteger()", d)
@@ -229,7 +230,7 @@ func TestMissingName(t *testing.T) {
 	require.Equal(t, 45, failure.Column)
 }
 
-// TestIterationIsDeterministic uses expressions whose value depends on the order of the names.
+// TestIterationIsDeterministic uses expressions whose value depends on the order of names in maps.
 func TestIterationIsDeterministic(t *testing.T) {
 	const names = 20
 	many := attributes{}

@@ -18,6 +18,6 @@
 // [NewNodeEnvironment] does the same for "nodes", the variable of a node set constraint. An element has labels, attributes,
 // capacity, and the devices that a pod gets on the node.
 //
-// A [Device] is made once and used in many evaluations, also concurrently. An evaluation copies nothing of its devices except the
-// quantities that it reads.
+// A [Device] is created once and used in many evaluations, also concurrently. An evaluation does not copy its devices, except
+// the quantities that it reads.
 package device

@@ -14,9 +14,9 @@ import (
 // selectorVariable is the name of the device in a device selector.
 const selectorVariable = "device"
 
-// DriverOf returns the only driver whose devices a checked device selector can select, or "" if it can't be derived. The selector
-// must require device.driver == 'example.com', alone or as a conjunct. If that conjunct is false, the selector is false, even if
-// another conjunct fails.
+// DriverOf returns the only driver whose devices a checked device selector can select, or "" if it finds no such driver. The
+// selector must be, or contain as a conjunct, device.driver == 'example.com'. If this conjunct is false, the selector is false,
+// even if another conjunct fails.
 func DriverOf(selector *ast.AST) string {
 	for _, conjunct := range tree.Conjuncts(selector.Expr()) {
 		if !tree.IsCall(conjunct, operators.Equals) {

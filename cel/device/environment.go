@@ -39,16 +39,17 @@ const (
 	labelsDomain = "#labels"
 )
 
-// AbleLabel is the label that the search for the nodes of a group sets on nodes that can take a pod. It is no valid label key.
+// AbleLabel is a label that the search for the nodes of a group sets on nodes that can take a pod. It can't collide with a real
+// label, because it is not a valid label key.
 const AbleLabel = "#able"
 
-// MaxLabels is the maximum number of labels of a node in an expression that reads all labels. Cost bounds rely on it.
+// MaxLabels is the maximum number of labels of a node, if the expression reads all labels. Cost bounds depend on this limit.
 const MaxLabels = 128
 
 const maxLabelKey = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength
 
-// NodeDriver is the driver of the devices that represent nodes, one device per node. It is no valid driver name. Attributes of
-// this domain are for selectors of nodes; expressions over sets don't see them.
+// NodeDriver is the driver of the devices that represent nodes, one device per node. It is not a valid driver name. The
+// attributes of its domain are for selectors of nodes. Expressions over sets can't read them.
 const NodeDriver = "#nodes"
 
 // NodeLabel returns the name of the attribute that holds a label of a node.
@@ -56,23 +57,24 @@ func NodeLabel(key string) resourceapi.QualifiedName {
 	return resourceapi.QualifiedName(labelsDomain + "/" + key)
 }
 
-// IsSet reports whether a variable of the environment is the whole set. All other variables are single members.
+// IsSet reports whether a variable is the whole set, "devices" or "nodes". Each other variable is a single device or node.
 func IsSet(variable string) bool { return variable == devicesVariable || variable == nodesVariable }
 
-// The sizes are the limits of the resource.k8s.io API. CEL uses them to bound the cost of an expression before an evaluation.
+// The sizes in these types are the limits of the resource.k8s.io API. CEL uses them to bound the cost of an expression.
 var (
 	domainType = sized(apiservercel.StringType, resourceapi.DeviceMaxDomainLength)
 	idType     = sized(apiservercel.StringType, resourceapi.DeviceMaxIDLength)
 	driverType = sized(apiservercel.StringType, resourceapi.DriverNameMaxLength)
 	boolType   = sized(apiservercel.BoolType, 1)
-	// The type of an attribute is only available at run time. It is dyn instead of any, so that expressions can iterate over lists.
+	// The type of an attribute is only known at run time. It is dyn instead of any, so that expressions can iterate over an
+	// attribute.
 	attributeType = sized(apiservercel.DynType,
 		max(resourceapi.DeviceAttributeMaxValueLength, resourceapi.ResourceSliceMaxAttributeValuesPerDevice))
 
 	attributesType = byDomain(attributeType)
 	capacityType   = byDomain(apiservercel.QuantityDeclType)
 
-	// deviceType has the name and the fields of the device type in device selectors.
+	// deviceType has the name and the fields of the type of "device" in device selectors.
 	deviceType = apiservercel.NewObjectType("kubernetes.DRADevice", map[string]*apiservercel.DeclField{
 		driverField:                   field(driverField, driverType),
 		attributesField:               field(attributesField, attributesType),
@@ -116,8 +118,8 @@ type Environment struct {
 	set string
 }
 
-// NewEnvironment returns an environment for expressions over "devices". It takes limits and observer from config, and sets name,
-// types and options itself.
+// NewEnvironment returns an environment for expressions over "devices". It uses the limits and the observer of config, and sets
+// name, types and options itself.
 func NewEnvironment(config cel.Config) (*Environment, error) {
 	return newEnvironment(config, devicesVariable, deviceVariable, deviceType)
 }
@@ -134,9 +136,9 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 	config.Element = cel.Element{Name: member, Type: of.CelType(), List: set}
 	config.Options = append(library.Options(),
 		celgo.Variable(set, celgo.ListType(of.CelType())),
-		// Device selectors have cel.bind, too.
+		// cel.bind is available because device selectors have it, too.
 		ext.Bindings(ext.BindingsVersion(0)),
-		// Macro calls are tracked so that conjuncts print as they were written.
+		// Track macro calls, so that conjuncts print macros as the author wrote them.
 		celgo.EnableMacroCallTracking(),
 		celgo.ASTValidators(nameValidator{}),
 	)
@@ -148,8 +150,8 @@ func newEnvironment(config cel.Config, set, member string, of *apiservercel.Decl
 	return &Environment{core, set}, nil
 }
 
-// NewSelectorEnvironment returns an environment that compiles device selectors, so that they are judged before upstream's
-// evaluator runs them. Its expressions must not be evaluated.
+// NewSelectorEnvironment returns an environment that compiles device selectors, so that celset can check a selector before the
+// evaluator of upstream runs it. The compiled expressions must not be evaluated.
 func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 	config.Name = "selectors"
 	config.Types = []*apiservercel.DeclType{deviceType}
@@ -167,8 +169,8 @@ func NewSelectorEnvironment(config cel.Config) (*Environment, error) {
 // Functions returns the declarations of all functions and operators, keyed by name.
 func (e *Environment) Functions() map[string]*decls.FunctionDecl { return e.core.Functions() }
 
-// Compile returns the expression ready for evaluation. The expression reads the variables of a device d as d.variables.<name>. A
-// variable's own text calls the device "device", as a device selector does. The error is a [*cel.Error].
+// Compile returns an expression of type bool. The expression reads the variables of a device d as d.variables.<name>. In the
+// text of a variable, the device is called "device", as in a device selector. The error is a [*cel.Error].
 func (e *Environment) Compile(ctx context.Context, expression string, variables ...v1alpha1.Variable) (*Expression, error) {
 	return e.compiled(e.core.Compile(ctx, expression, ofCore(variables)...))
 }
@@ -178,7 +180,7 @@ func (e *Environment) CompileInt(ctx context.Context, expression string, variabl
 	return e.compiled(e.core.CompileInt(ctx, expression, ofCore(variables)...))
 }
 
-// CompileAny is Compile for an expression of any type. The result must not be evaluated.
+// CompileAny is Compile for an expression of any type. The compiled expression must not be evaluated.
 func (e *Environment) CompileAny(ctx context.Context, expression string) (*Expression, error) {
 	return e.compiled(e.core.CompileAny(ctx, expression))
 }
@@ -199,22 +201,23 @@ func ofCore(variables []v1alpha1.Variable) []cel.Variable {
 }
 
 // Expression is a compiled expression over a set. It is safe for concurrent use. Two Expression values are equal (==) if they
-// come from one compilation: an Environment compiles a text once, as long as its cache holds the text.
+// come from the same compilation. An Environment compiles a text again only if its cache has dropped the text.
 type Expression struct {
 	program *cel.Program
 	// set is the name of the set variable.
 	set string
 }
 
-// Satisfied evaluates the expression on devices, in this order, and charges the budget. A result other than true or false is an
-// error. Every error is a [*cel.Error].
+// Satisfied evaluates the expression on the devices, in the given order, and charges the budget. If the value is not a bool, it
+// returns an error. Every error is a [*cel.Error].
 func (e *Expression) Satisfied(ctx context.Context, devices []*Device, budget *cel.Budget) (bool, error) {
 	input := inputOf(devices)
 	defer input.release()
 	return e.program.Evaluate(ctx, input, budget)
 }
 
-// Value is Satisfied for an expression of [Environment.CompileInt]. A result other than an int is an error.
+// Value evaluates an expression of [Environment.CompileInt], as Satisfied does. If the value is not an int, it returns an
+// error.
 func (e *Expression) Value(ctx context.Context, devices []*Device, budget *cel.Budget) (int64, error) {
 	input := inputOf(devices)
 	defer input.release()

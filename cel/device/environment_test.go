@@ -122,7 +122,7 @@ func TestConfiguration(t *testing.T) {
 	require.Equal(t, []string{"devices", "devices"}, observed.seen)
 }
 
-// names records the environment names that an observer gets.
+// names is an observer that records the names of the environments.
 type names struct {
 	mutex sync.Mutex
 	seen  []string
@@ -137,8 +137,8 @@ func (n *names) add(name string) {
 func (n *names) ObserveCompilation(environment string, _ bool, _ error)  { n.add(environment) }
 func (n *names) ObserveEvaluation(environment string, _ uint64, _ error) { n.add(environment) }
 
-// TestConcurrentUse shares devices and expressions among goroutines; run it with the race detector. The quantities differ in
-// magnitude and the attribute can't be read, because libraries write to both values.
+// TestConcurrentUse shares devices and expressions among goroutines. Run it with the race detector. CEL libraries write to
+// quantities of different magnitude and to error values, so the devices have both.
 func TestConcurrentUse(t *testing.T) {
 	expressions := map[*device.Expression]bool{
 		compile(t, ringExpression): true,

@@ -14,16 +14,16 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// EstimateCost returns an upper estimate of the cost of an evaluation on a set of that many devices, in CEL cost units. It
-// assumes attributes as many and as long as the API allows, and computed values no longer than an attribute. math.MaxUint64 means
-// that there is no bound. The error is a [*cel.Error]; the expression can be evaluated nevertheless.
+// EstimateCost returns an upper estimate of the cost of an evaluation on a set with this number of devices, in CEL cost units.
+// It assumes as many and as long attributes as the API allows, and computed values no longer than an attribute. math.MaxUint64
+// means that there is no bound. The error is a [*cel.Error]. If the estimate fails, the expression can still be evaluated.
 func (e *Expression) EstimateCost(devices int) (uint64, error) {
 	of := sizes{devices: uint64(max(0, devices))}
 	estimate, err := e.program.EstimateCost(estimator{&library.CostEstimator{SizeEstimator: of}, of})
 	return estimate.Max, err
 }
 
-// estimator adds the functions over sets to Kubernetes' estimator. These functions are charged for their run time.
+// estimator adds the functions of package library to Kubernetes' estimator. These functions are charged by their run time.
 type estimator struct {
 	*library.CostEstimator
 	sizes sizes
@@ -32,7 +32,7 @@ type estimator struct {
 // EstimateCallCost implements [checker.CostEstimator].
 func (e estimator) EstimateCallCost(function, overload string, target *checker.AstNode, args []checker.AstNode) *checker.CallEstimate {
 	switch function {
-	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box:
+	case setlib.Connected, setlib.Clique, setlib.Ring, setlib.Path, setlib.Paired, setlib.Box, setlib.Segments:
 		n := float64(e.sizes.devices)
 		list := meter.Operand{Size: n, Deep: 1 + n + n*max(n, float64(attributeSize))}
 		most := meter.LoadOf(function, meter.Call{First: list, Second: list, Third: list})
@@ -41,7 +41,7 @@ func (e estimator) EstimateCallCost(function, overload string, target *checker.A
 	return e.CostEstimator.EstimateCallCost(function, overload, target, args)
 }
 
-// sizes estimates the sizes of values of a set of devices, by the path of the value.
+// sizes estimates the size of a value by its path, such as devices[n].attributes, for a set of devices.
 type sizes struct {
 	devices uint64
 }
@@ -67,7 +67,7 @@ func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	if path[0] == nodesVariable {
 		t = nodeType
 	}
-	// path[1] is the element of the list.
+	// path[1] is the element of the list, so the field names begin at path[2].
 	for _, name := range path[2:] {
 		if t = partType(t, name); t == nil {
 			return s.computed(element.Type())
@@ -76,12 +76,12 @@ func (s sizes) EstimateSize(element checker.AstNode) *checker.SizeEstimate {
 	return upTo(0, uint64(t.MaxElements))
 }
 
-// EstimateCallCost returns nil, which leaves functions to Kubernetes.
+// EstimateCallCost returns nil, so that Kubernetes' estimator estimates functions.
 func (sizes) EstimateCallCost(string, string, *checker.AstNode, []checker.AstNode) *checker.CallEstimate {
 	return nil
 }
 
-// computed returns the size of a value of unknown origin.
+// computed returns the size of a value that is not read directly from a device.
 func (s sizes) computed(t *types.Type) *checker.SizeEstimate {
 	switch t.Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind, types.NullTypeKind, types.TypeKind:
@@ -100,7 +100,7 @@ func upTo(least, most uint64) *checker.SizeEstimate {
 // itemType is the type of the elements of a list attribute.
 var itemType = sized(apiservercel.DynType, resourceapi.DeviceAttributeMaxValueLength)
 
-// partType returns the type of a field, key or element, or nil if t has no such part.
+// partType returns the type of a struct field, map value or list element of t. It returns nil if t has no such part.
 func partType(t *apiservercel.DeclType, name string) *apiservercel.DeclType {
 	switch name {
 	case keysOf:
@@ -114,6 +114,6 @@ func partType(t *apiservercel.DeclType, name string) *apiservercel.DeclType {
 	if field, ok := t.Fields[name]; ok {
 		return field.Type
 	}
-	// t is a map, and name is a key.
+	// t is a map or a list.
 	return t.ElemType
 }

@@ -19,8 +19,8 @@ import (
 
 const driver = "mla.example.com"
 
-// attributes maps names to Go values: int, bool, string, version and slices of them. A resourceapi.DeviceAttribute is used as it
-// is.
+// attributes maps attribute names to Go values: int, bool, string, version and slices of these. A value may also be a
+// resourceapi.DeviceAttribute.
 type attributes map[resourceapi.QualifiedName]any
 
 type version string
@@ -73,7 +73,7 @@ func withCapacity(memory string) *device.Device {
 	}})
 }
 
-// ring returns n devices with the attribute index.
+// ring returns n devices whose attribute index counts from 0.
 func ring(n int) []*device.Device {
 	devices := make([]*device.Device, n)
 	for i := range devices {
@@ -101,7 +101,7 @@ func pick(devices []*device.Device, indices ...int) []*device.Device {
 	return result
 }
 
-// environment is shared because creating one takes many milliseconds.
+// environment is shared by all tests, because creating an environment takes many milliseconds.
 var environment = func() *device.Environment {
 	result, err := device.NewEnvironment(cel.Config{})
 	if err != nil {
@@ -136,7 +136,7 @@ func requireFalse(t testing.TB, expression string, devices ...*device.Device) {
 	require.False(t, verdict, expression)
 }
 
-// requireRuntimeError requires an error with the message and returns it.
+// requireRuntimeError requires that the expression fails with the message on the devices, and returns the error.
 func requireRuntimeError(t testing.TB, message, expression string, devices ...*device.Device) *cel.Error {
 	t.Helper()
 	verdict, err := satisfied(t, expression, devices...)

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// doubled returns an expression with sixty nested bindings. Each bound value contains the previous value twice.
+// doubled returns an expression with sixty nested bindings. Each binding contains the previous one twice.
 func doubled(first, twice, in string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "cel.bind(a0, %s, ", first)
@@ -31,7 +31,7 @@ func doubled(first, twice, in string) string {
 	return text.String() + strings.Repeat(")", 61)
 }
 
-// hostile holds expressions that would exhaust time or memory, although CEL charges little for them.
+// hostile has expressions that would use up time or memory, because CEL charges little for them.
 var hostile = map[string]string{
 	"replace in replace":   `'` + strings.Repeat("a", 4000) + `'.replace('', '` + strings.Repeat("a", 4000) + `').replace('', '` + strings.Repeat("b", 1000) + `').size() > 1`,
 	"a long range":         "lists.range(900000).distinct().size() > 1",
@@ -87,7 +87,8 @@ func TestHostileExpressions(t *testing.T) {
 				runtime.ReadMemStats(&before)
 				_, err = expression.Satisfied(context.Background(), set, cel.NewBudget(10_000_000))
 				runtime.ReadMemStats(&after)
-				// TotalAlloc includes garbage, and the race detector adds more. A unit of cost is some tens of bytes.
+				// TotalAlloc also counts freed memory, and the race detector allocates more. One unit of cost may allocate some
+				// tens of bytes.
 				require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(512<<20))
 			}
 			if failure, isError := errors.AsType[*cel.Error](err); isError {
@@ -97,7 +98,7 @@ func TestHostileExpressions(t *testing.T) {
 	}
 }
 
-// TestContextIsHonoured checks that a context that has ended stops an evaluation even without a loop.
+// TestContextIsHonoured checks that an evaluation stops when its context has ended, even if the expression has no loop.
 func TestContextIsHonoured(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -127,7 +128,7 @@ func estimate(t *testing.T, expression string, devices int) uint64 {
 	return cost
 }
 
-// TestEstimateGrowsWithTheSet pins the degree of growth of the estimate for nested loops.
+// TestEstimateGrowsWithTheSet checks how fast the estimate for nested loops grows with the size of the set.
 func TestEstimateGrowsWithTheSet(t *testing.T) {
 	for expression, degree := range map[string]int{
 		"devices.size() == 4":                                                                0,
@@ -144,7 +145,7 @@ func TestEstimateGrowsWithTheSet(t *testing.T) {
 	}
 }
 
-// TestEstimateKnowsTheLimitsOfTheAPI checks that every part of a device has a size.
+// TestEstimateKnowsTheLimitsOfTheAPI checks that the estimator has a size for every part of a device.
 func TestEstimateKnowsTheLimitsOfTheAPI(t *testing.T) {
 	for _, expression := range []string{
 		"devices.all(d, d.driver.contains('a'))",
@@ -163,7 +164,8 @@ func TestEstimateKnowsTheLimitsOfTheAPI(t *testing.T) {
 	require.Greater(t, estimate(t, "devices.all(a, devices.all(b, devices.all(c, devices.all(d, devices.all(e, a == b || c == d || e == a)))))", 32), cel.DefaultCostLimit)
 }
 
-// TestEstimateIsAnUpperBound evaluates the expressions of the corpus on the sets that they are written for.
+// TestEstimateIsAnUpperBound evaluates the expressions of the corpus on sets of their hardware, and compares costs with
+// estimates.
 func TestEstimateIsAnUpperBound(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -181,7 +183,7 @@ func TestEstimateIsAnUpperBound(t *testing.T) {
 	}
 }
 
-// setsOf returns sets of consecutive devices for each request.
+// setsOf returns sets of consecutive devices, as many devices as each request of the expression asks for.
 func setsOf(e corpus.Expression) [][]*device.Device {
 	devices := map[string][]*device.Device{}
 	for _, d := range e.Hardware.Devices() {

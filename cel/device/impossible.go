@@ -19,18 +19,19 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// An ImpossibleName is a lookup of a name that the API server accepts for no device and no node. The lookup compiles, because
-// names are map keys. For an impossible domain, all devices have equal, empty maps. Comparing them holds for every set.
+// An ImpossibleName is a lookup of a name that no device and no node can have, because the API server rejects the name. The
+// expression compiles, because names are map keys. Such a lookup is a trap: all devices have the same empty map for an
+// impossible domain, so an expression that compares these maps holds for every set.
 type ImpossibleName struct {
-	// ID is the ID of the subexpression.
+	// ID is the ID of the lookup in the syntax tree.
 	ID int64
-	// Message states the problem and the correct text.
+	// Message states the problem and the corrected lookup.
 	Message string
 }
 
-// ImpossibleNames returns the names in an expression that no device and no node can have. These are domains and names of
-// attributes and capacities, and label keys. The expression may be checked or only parsed. A name computed from constants is
-// found, too.
+// ImpossibleNames returns the lookups in an expression with names that no device and no node can have: domains and names of
+// attributes and capacities, and label keys. The expression may be checked or only parsed. Names that are computed from
+// constants are found, too.
 func ImpossibleNames(checked *ast.AST) []ImpossibleName {
 	f := &impossibleNames{checked: checked, texts: tree.Scope[[]string]{}}
 	tree.Visit(checked.Expr(), func(part ast.Expr, _ tree.Names) {
@@ -46,22 +47,24 @@ type nameValidator struct{}
 // Name implements the validator interface.
 func (nameValidator) Name() string { return "celset.validator.names" }
 
-// Untyped: a lookup that returns a map instead of a value is usually a type error.
+// Untyped marks the validator as one that also runs on expressions with type errors. A wrong lookup that returns a map instead
+// of a value is usually a type error.
 func (nameValidator) Untyped() {}
 
-// Validate reports each impossible name at its position.
+// Validate reports each impossible name as an issue at its position.
 func (nameValidator) Validate(_ *celgo.Env, _ celgo.ValidatorConfig, checked *ast.AST, issues *celgo.Issues) {
 	for _, name := range ImpossibleNames(checked) {
 		issues.ReportErrorAtID(name.ID, "%s", name.Message)
 	}
 }
 
-// impossibleNames is the state of one visit of an expression.
+// impossibleNames collects the impossible names during one walk through an expression.
 type impossibleNames struct {
 	checked *ast.AST
 	// texts maps a loop variable, or a variable of cel.bind, to the constant texts that it can hold.
 	texts tree.Scope[[]string]
-	// makesMaps reports whether the expression builds maps. A map of maps need not be a device's attributes then.
+	// makesMaps is true if the expression builds maps. Then a map of maps may be something else than the attributes of a
+	// device.
 	makesMaps bool
 	found     []ImpossibleName
 }
@@ -96,13 +99,13 @@ func (f *impossibleNames) visit(expr ast.Expr) {
 	f.texts.Forget(c.AccuVar())
 }
 
-// Each cel.bind can double the text of a variable. Longer texts and longer lists count as not constant.
+// Each cel.bind can double the text of a variable. So texts and lists beyond these limits count as not constant.
 const (
 	maxConstantText  = 1024
 	maxConstantTexts = 64
 )
 
-// elements returns the constant texts in a list.
+// elements returns the texts in a list of constants.
 func (f *impossibleNames) elements(list ast.Expr) []string {
 	var texts []string
 	if list.Kind() == ast.ListKind {
@@ -115,7 +118,7 @@ func (f *impossibleNames) elements(list ast.Expr) []string {
 	return texts
 }
 
-// constants returns the texts that an expression can evaluate to, or nil if they are not constant.
+// constants returns all texts that an expression may have as value, or nil if the value is not constant.
 func (f *impossibleNames) constants(expr ast.Expr) []string {
 	if text, ok := tree.Literal[types.String](expr); ok {
 		return []string{string(text)}
@@ -134,7 +137,7 @@ func (f *impossibleNames) constants(expr ast.Expr) []string {
 	return []string{left[0] + right[0]}
 }
 
-// lookUp reports an impossible key in a lookup.
+// lookUp records an impossible name if expr looks up a key.
 func (f *impossibleNames) lookUp(expr ast.Expr) {
 	var container, at ast.Expr
 	var keys []string
@@ -162,7 +165,7 @@ func (f *impossibleNames) lookUp(expr ast.Expr) {
 	}
 }
 
-// keyKind is the kind of names that a map has as keys.
+// keyKind says which names are the keys of a map.
 type keyKind int
 
 const (
@@ -172,8 +175,8 @@ const (
 	labelKeys
 )
 
-// keysOf returns the kind of the keys of a map, by its type. Only devices and nodes have such maps, unless the expression builds
-// maps. If the type is dyn, keysOf uses the field name.
+// keysOf returns the kind of the keys of a map, judged by the map's type. Only devices and nodes have maps of these types,
+// unless the expression builds maps. If the type is dyn, keysOf judges by the field name.
 func (f *impossibleNames) keysOf(container ast.Expr) keyKind {
 	t := f.typeOf(container)
 	if t.Kind() == types.DynKind && !f.makesMaps {
@@ -211,7 +214,8 @@ func isField(expr ast.Expr, names ...string) bool {
 	return expr.Kind() == ast.SelectKind && !expr.AsSelect().IsTestOnly() && slices.Contains(names, expr.AsSelect().FieldName())
 }
 
-// isOfMember reports whether an expression is d.attributes, d.capacity or d.labels, or a domain of d.attributes or d.capacity.
+// isOfMember reports whether an expression is d.attributes, d.capacity or d.labels, or is one domain of d.attributes or
+// d.capacity.
 func (f *impossibleNames) isOfMember(expr ast.Expr) bool {
 	member, ok := tree.MemberOf(expr)
 	if !ok {
@@ -224,7 +228,7 @@ func (f *impossibleNames) isOfMember(expr ast.Expr) bool {
 	return ok && f.typeOf(domain.Container).Kind() == types.StructKind
 }
 
-// typeOf returns the type of a subexpression. For an optional value it returns the type of the value.
+// typeOf returns the type of a subexpression. For an optional value it returns the type of the value inside.
 func (f *impossibleNames) typeOf(expr ast.Expr) *types.Type {
 	t := f.checked.GetType(expr.ID())
 	if t.TypeName() == types.OptionalType.TypeName() && len(t.Parameters()) == 1 {
@@ -233,9 +237,9 @@ func (f *impossibleNames) typeOf(expr ast.Expr) *types.Type {
 	return t
 }
 
-// writtenLookUp formats the correct lookup for an error message.
+// writtenLookUp formats the corrected lookup for an error message.
 type writtenLookUp struct {
-	// of is the text of the map of domains, for example d.attributes.
+	// of is the text of the map of domains, such as d.attributes.
 	of     string
 	isTest bool
 }
@@ -245,7 +249,7 @@ func lookUpOf(expr, container ast.Expr) writtenLookUp {
 	if member, ok := tree.MemberOf(container); ok && container.Kind() != ast.SelectKind {
 		of = member.Container
 	}
-	// A variable's definition reads "device", which the compiled expression calls "@element".
+	// In the definition of a variable, "@element" is the compiler's name for "device".
 	text := strings.ReplaceAll(tree.QualifiedName(of), "@element", deviceVariable)
 	if text == "" {
 		text = "d." + cmp.Or(fieldOf(of), attributesField)
@@ -260,7 +264,7 @@ func (w writtenLookUp) attribute(domain, id string) string {
 	return fmt.Sprintf("%s['%s'].%s", w.of, domain, id)
 }
 
-// wrong returns an error message for a key, or "" if the key is possible.
+// wrong returns an error message if the key is impossible, and "" if the key is possible.
 func (k keyKind) wrong(key string, written writtenLookUp) string {
 	domain, id, isQualified := strings.Cut(key, "/")
 	isQualified = isQualified && isDomain(domain) && isID(id)
@@ -280,7 +284,7 @@ func (k keyKind) wrong(key string, written writtenLookUp) string {
 	}
 }
 
-// isDomain checks drivers and domains as the API server does, which accepts upper case.
+// isDomain reports whether a text is a valid driver or domain. It allows upper case, as the API server does.
 func isDomain(text string) bool {
 	return len(text) <= resourceapi.DeviceMaxDomainLength && len(validation.IsDNS1123Subdomain(strings.ToLower(text))) == 0
 }

@@ -45,7 +45,8 @@ func TestImpossibleNames(t *testing.T) {
 	})
 }
 
-// TestSuspicionsOfSelectors checks the reports for device selectors. Kubernetes accepts them, so they compile.
+// TestSuspicionsOfSelectors checks the reports for device selectors. Kubernetes accepts impossible names, so the selectors
+// compile.
 func TestSuspicionsOfSelectors(t *testing.T) {
 	selectors, err := device.NewSelectorEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -11,17 +11,17 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// input resolves the set variable. A search evaluates many sets, most of them of one size, so inputs are pooled. Reuse is safe
-// because the result of an evaluation is a bool, an int or a text, which does not refer to the input.
+// input is an activation with only the set variable. A search evaluates many sets, mostly of one size, so inputs are pooled.
+// Reusing an input is safe, because the value of an evaluation is a bool, an int or a text, and does not refer to the input.
 type input struct {
-	// devices is a CEL list over values.
+	// devices is the set as a CEL list, backed by values.
 	devices ref.Val
 	values  []ref.Val
 }
 
 var inputs = sync.Pool{New: func() any { return &input{} }}
 
-// inputOf returns an input. The caller must release it after the evaluation.
+// inputOf returns an input for the devices. The caller must release the input after the evaluation.
 func inputOf(devices []*Device) *input {
 	i := inputs.Get().(*input)
 	if i.devices == nil || len(i.values) != len(devices) {

@@ -18,17 +18,18 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Layout holds the positions and groups of the members of a set that an expression reads.
+// Layout has the coordinates and groups of a set's members, as far as an expression reads them.
 type Layout struct {
-	// At holds the coordinates that box() reads, per member; nil if they can't be evaluated. Circles holds the lengths of the
+	// At[i] has the coordinates of member i that box() reads, or nil if they can't be evaluated. Circles has the lengths of the
 	// circular coordinates.
 	At      [][]int64
 	Circles []int64
-	// Groups holds the expression under distinct() and its value, per member.
+	// Groups[i] is the text "expression=value" for the expression that distinct() is applied to, evaluated for member i.
 	Groups []string
 }
 
-// Add adds the positions and groups that an expression reads of the members. A member may be nil. Add charges the budget.
+// Add fills the layout for the calls of box() and distinct() in an expression. A member may be nil. The evaluations charge the
+// budget.
 func (l *Layout) Add(ctx context.Context, e *Expression, members []*Device, budget *cel.Budget) {
 	tree.Visit(e.AST().Expr(), func(call ast.Expr, _ tree.Names) {
 		switch {
@@ -50,8 +51,8 @@ func (l *Layout) Add(ctx context.Context, e *Expression, members []*Device, budg
 	})
 }
 
-// each yields the value of nodes.map(n, of) for each member where it can be evaluated. It returns false for any other list, and
-// if the value can't be compiled.
+// each evaluates the element of a list nodes.map(n, of) for each member, and yields the values. It skips members whose
+// evaluation fails. It returns false if list has another form or the element can't be compiled.
 func (e *Expression) each(ctx context.Context, list ast.Expr, members []*Device, budget *cel.Budget, yield func(i int, of ast.Expr, value ref.Val)) bool {
 	if list.Kind() != ast.ComprehensionKind {
 		return false

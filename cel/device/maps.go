@@ -13,7 +13,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// orderedMap iterates in the order of its keys. The order of a Go map is random, and an expression must be deterministic.
+// orderedMap is a map that iterates in the order of its keys. The order of a Go map is random, but expressions must be
+// deterministic.
 type orderedMap struct {
 	traits.Mapper
 	keys []string
@@ -34,9 +35,9 @@ func (m orderedMap) Iterator() traits.Iterator {
 	return types.DefaultTypeAdapter.NativeToValue(m.keys).(traits.Iterable).Iterator()
 }
 
-// onRead copies quantities and errors at each read, because evaluations modify them and devices are shared. Comparing a quantity
-// with a much larger one changes its representation, which functions such as isInteger depend on. CEL stores in an error value
-// the position of its first occurrence.
+// onRead copies quantities and errors at each read, because evaluations modify them and share devices. Comparing a quantity
+// with a much larger one changes its representation, which functions such as isInteger depend on. In an error value, CEL stores
+// the position where it first occurred.
 type onRead struct {
 	types.Adapter
 }
@@ -53,15 +54,15 @@ func (a onRead) NativeToValue(value any) ref.Val {
 	}
 }
 
-// domainMap returns an empty map for a missing domain, as the environment of device selectors does. So expressions can use "has"
-// and "in" on names without testing the domain first.
+// domainMap returns an empty map for a missing domain, as in device selectors. So expressions can use "has" and "in" on names
+// without testing the domain first.
 type domainMap struct {
 	orderedMap
 }
 
 var noEntries = newOrderedMap(nil)
 
-// Find serves selection and indexing.
+// Find returns the map of a domain, for d.attributes.x and d.attributes['x'].
 func (m domainMap) Find(key ref.Val) (ref.Val, bool) {
 	if value, found := m.orderedMap.Find(key); found {
 		return value, true

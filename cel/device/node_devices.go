@@ -14,15 +14,16 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// MaxNodeDevices is the maximum number of devices of a pod on a node in an expression that reads these devices.
+// MaxNodeDevices is the maximum number of devices that a pod gets on a node, if the expression reads these devices.
 const MaxNodeDevices = 64
 
-// The devices of a node are stored as a text attribute, so that fingerprints and views of nodes include them.
+// The devices of a node are encoded as a text attribute, so that code that compares or copies attributes of nodes includes
+// them.
 const (
 	devicesDomain = "#devices"
 	devicesID     = "pod"
 
-	// NodeDevices is the attribute that holds the field devices of a node.
+	// NodeDevices is the name of the attribute that encodes the field "devices" of a node.
 	NodeDevices resourceapi.QualifiedName = devicesDomain + "/" + devicesID
 )
 
@@ -32,8 +33,8 @@ type OfDriver struct {
 	Device resourceapi.Device `json:"device"`
 }
 
-// NodeDevicesOf returns the value of [NodeDevices] for devices. It sorts the devices by content, so that sets of equal devices
-// have equal values.
+// NodeDevicesOf encodes devices as the value of [NodeDevices]. It sorts the devices by content, so that equal devices in
+// another order have the same encoding.
 func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	if len(devices) > MaxNodeDevices {
 		return resourceapi.DeviceAttribute{}, fmt.Errorf("the pod gets %d devices, the limit for n.devices is %d", len(devices), MaxNodeDevices)
@@ -51,7 +52,7 @@ func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	return resourceapi.DeviceAttribute{StringValue: &text}, nil
 }
 
-// nodeDevices holds the devices of a node, also as a CEL list. If they can't be decoded, list is a CEL error.
+// nodeDevices has the decoded devices of a node, and the same devices as a CEL list. If decoding fails, list is a CEL error.
 type nodeDevices struct {
 	devices []*Device
 	list    ref.Val

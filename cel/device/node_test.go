@@ -35,6 +35,9 @@ func TestNodes(t *testing.T) {
 		"nodes.path(a, b, a.attributes['d'].x - b.attributes['d'].x in [1, -1])":                                   true,
 		"nodes.all(n, n == n) && nodes[0] != nodes[1] && has(nodes[0].labels) && type(nodes[0]) == type(nodes[1])": true,
 		"nodes.box(n, [n.attributes['d'].x], [2])":                                                                 true,
+		"nodes.segments(2, n, n.labels['example.com/rack'])":                                                       true,
+		"nodes.segments(2, n, n.attributes['d'].x)":                                                                false,
+		"(nodes.segments(2, n, n.attributes['d'].x) ? 3 : 1) == 1":                                                 true,
 	} {
 		compiled, err := e.Compile(t.Context(), expression)
 		require.NoError(t, err, expression)

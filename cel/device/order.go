@@ -22,8 +22,9 @@ type Position struct{ Line, Column int }
 //  3. a comparison of two lists of devices;
 //  4. an index of an element, except in a comparison with another index.
 //
-// The verdict may depend on the order then, but the search tries a set in one order only. Only the author can know that the
-// order doesn't matter. One use is recognized as harmless: a comparison of every device with the first one (alike.go).
+// In these cases the verdict may depend on the order, but the search tries only one order of a set. Only the author can decide
+// that the order doesn't matter. One use is recognized as harmless: a comparison of every device with the first device
+// (alike.go).
 func (e *Expression) OrderDependence() (Position, bool) {
 	o := orderReader{scope: tree.Scope[orderRole]{devicesVariable: {deviceOrder}, nodesVariable: {deviceOrder}}}
 	o.visit(e.AST().Expr())
@@ -37,7 +38,7 @@ func (e *Expression) OrderDependence() (Position, bool) {
 	return Position{at.Line(), at.Column() + 1}, true
 }
 
-// orderRole classifies a variable or an expression by its relation to the order of the devices.
+// orderRole says how a variable or an expression depends on the order of the devices.
 type orderRole int
 
 const (
@@ -48,9 +49,9 @@ const (
 	deviceIndex
 )
 
-// orderReader finds the first subexpression whose result depends on the order of the devices.
+// orderReader finds the first subexpression whose value depends on the order of the devices.
 type orderReader struct {
-	// scope holds the variables of the expression. A variable of the environment that is not in scope is noOrder.
+	// scope has the roles of the variables in scope. Variables of the environment that are not in scope have the role noOrder.
 	scope tree.Scope[orderRole]
 	found ast.Expr
 }
@@ -61,7 +62,7 @@ func (o *orderReader) report(expr ast.Expr) {
 	}
 }
 
-// visit returns the meaning of an expression.
+// visit returns the role of an expression, and reports order dependence inside it.
 func (o *orderReader) visit(expr ast.Expr) orderRole {
 	switch expr.Kind() {
 	case ast.IdentKind:
@@ -81,7 +82,7 @@ func (o *orderReader) visit(expr ast.Expr) orderRole {
 	return noOrder
 }
 
-// value visits an expression whose result is used as a value. It reports the expression if that value is the index of a device.
+// value visits an expression whose result is used as a value, and reports the expression if the value is the index of a device.
 func (o *orderReader) value(expr ast.Expr) orderRole {
 	is := o.visit(expr)
 	if is == deviceIndex {
@@ -90,8 +91,8 @@ func (o *orderReader) value(expr ast.Expr) orderRole {
 	return is
 }
 
-// keepsOrder lists functions whose result keeps the order of a list, or reverses it. asksOrder lists functions whose result
-// depends on the order of a list.
+// keepsOrder has the functions that return a list in the order of their operand, or in reverse order. asksOrder has the
+// functions whose value depends on the order of a list.
 var (
 	keepsOrder = []string{operators.Add, operators.Conditional, "reverse", "distinct", "flatten", "dyn"}
 	asksOrder  = []string{operators.Index, operators.OptIndex, "first", "last", "slice", "indexOf", "lastIndexOf", "isSorted", "join"}
@@ -117,8 +118,8 @@ func (o *orderReader) call(expr ast.Expr) orderRole {
 	return result
 }
 
-// equality reports order-dependent comparisons. Equal indices mean equal elements, which needs no order. A comparison of two
-// lists depends on their order, unless one list is empty.
+// equality reports a comparison that depends on the order. Comparing two indices does not, because equal indices mean equal
+// elements. Comparing two lists does, unless one of them is empty.
 func (o *orderReader) equality(expr ast.Expr) {
 	left, right := expr.AsCall().Args()[0], expr.AsCall().Args()[1]
 	of, and := o.visit(left), o.visit(right)
@@ -131,8 +132,8 @@ func (o *orderReader) equality(expr ast.Expr) {
 	}
 }
 
-// comprehension visits an expanded macro: a loop with an accumulator. If the accumulator is a list, the result is in the order of
-// the loop's range.
+// comprehension visits a loop, which is an expanded macro. If the loop builds a list, the list has the order of the loop's
+// range.
 func (o *orderReader) comprehension(c ast.ComprehensionExpr) orderRole {
 	over := o.value(c.IterRange())
 	if over == deviceOrder && c.IterRange().Kind() == ast.IdentKind && IsSet(c.IterRange().AsIdent()) && !IsSet(c.IterVar()) {

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// reordered returns a few other orders of a set.
+// reordered returns some permutations of a set.
 func reordered(set []*device.Device) [][]*device.Device {
 	reversed := slices.Clone(set)
 	slices.Reverse(reversed)
@@ -33,8 +33,8 @@ func reordered(set []*device.Device) [][]*device.Device {
 	return result
 }
 
-// TestRealExpressionsInAnyOrder pins the expressions that are reported as order-dependent, and checks that the others don't
-// depend on the order.
+// TestRealExpressionsInAnyOrder lists the expressions of the corpus that are reported as order-dependent. It checks that the
+// values of all other expressions don't depend on the order.
 func TestRealExpressionsInAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -65,8 +65,8 @@ func TestRealExpressionsInAnyOrder(t *testing.T) {
 	}, dependent)
 }
 
-// TestRandomExpressionsInAnyOrder does the same for random expressions. The order may decide whether an evaluation fails, because
-// CEL stops at the first true or false.
+// TestRandomExpressionsInAnyOrder checks that random expressions have the same value in any order, unless they are reported.
+// Whether an evaluation fails may depend on the order, because CEL stops at the first true or false.
 func TestRandomExpressionsInAnyOrder(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -108,7 +108,7 @@ func randomDevice(t *rapid.T) *device.Device {
 	})
 }
 
-// TestExpressions checks the facts that are derived from expressions without an evaluation.
+// TestExpressions checks the facts that this package derives from expressions without evaluating them.
 func TestExpressions(t *testing.T) {
 	transcript.Run(t, "testdata/expressions.txt", func(t *testing.T, text string) string {
 		expression, err := environment.Compile(t.Context(), text)
@@ -144,7 +144,7 @@ func namesOf(attributes map[device.AttributeName]bool) []string {
 	return names
 }
 
-// TestConjunctsOfTheCorpusCompile checks that each conjunct of the corpus compiles and is its own only conjunct.
+// TestConjunctsOfTheCorpusCompile checks that each conjunct of an expression in the corpus compiles and can't be split further.
 func TestConjunctsOfTheCorpusCompile(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

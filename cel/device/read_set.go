@@ -11,18 +11,17 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// ReadSet holds the attributes that an expression reads. Devices that agree in these attributes, and in driver, capacities and
-// allowMultipleAllocations, are interchangeable: no verdict changes.
+// ReadSet has the attributes that an expression reads. Two devices are interchangeable for the expression if they agree in
+// these attributes, and in driver, capacities and allowMultipleAllocations.
 type ReadSet struct {
-	// Attributes holds the attributes that are read by their names.
+	// Attributes has the attributes that the expression reads with literal names.
 	Attributes map[AttributeName]bool
-	// All is set if the expression may read any attribute.
+	// All is true if the expression may read any attribute.
 	All bool
 }
 
-// ReadSet returns the attributes that the expression reads. It finds attributes whose names are literals, as in
-// d.attributes['domain'].id or d.attributes['domain']['id'], with has, in and optional access. Any other use of attributes sets
-// All.
+// ReadSet returns the attributes that the expression reads. Their names must be literals, as in d.attributes['domain'].id or
+// d.attributes['domain']['id'], also with has, in and optional access. Any other use of attributes sets All.
 func (e *Expression) ReadSet() ReadSet { return ReadSetOf(e.AST()) }
 
 // ReadSetOf is ReadSet for any checked expression whose devices have the fields of device selectors.
@@ -32,7 +31,7 @@ func ReadSetOf(checked *ast.AST) ReadSet {
 	return f.ReadSet
 }
 
-// fieldOf returns the name of the field that an expression selects, also as an optional value, or "".
+// fieldOf returns the name of the field that an expression selects, plainly or as an optional value. Otherwise it returns "".
 func fieldOf(expr ast.Expr) string {
 	if expr.Kind() == ast.SelectKind {
 		return expr.AsSelect().FieldName()

@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestReportedExpressionSize checks that the reported size of an expression is about its real size, for usual expressions and
-// for very large ones.
+// TestReportedExpressionSize checks that the reported memory of an expression is close to its real memory, for usual and for
+// very large expressions.
 func TestReportedExpressionSize(t *testing.T) {
 	tests := map[string]string{
 		"constant":    "true",
@@ -57,7 +57,7 @@ func TestReportedExpressionSize(t *testing.T) {
 	runtime.KeepAlive(environment)
 }
 
-// requireAbout allows for a factor of two.
+// requireAbout requires that two sizes differ at most by a factor of two.
 func requireAbout(t *testing.T, said, taken int) {
 	t.Helper()
 	t.Logf("%d bytes are said, %d are taken", said, taken)
@@ -73,8 +73,8 @@ func heap() int {
 	return int(memory.HeapAlloc)
 }
 
-// TestAllocationsDoNotGrowWithAttributes checks that an evaluation copies nothing of its devices: the number of allocations does
-// not depend on the number of attributes.
+// TestAllocationsDoNotGrowWithAttributes checks that an evaluation does not copy devices: its number of allocations does not
+// depend on the number of attributes.
 func TestAllocationsDoNotGrowWithAttributes(t *testing.T) {
 	allocations := func(attributesPerDevice int) float64 {
 		devices := make([]*device.Device, 4)

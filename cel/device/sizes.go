@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Sizes holds upper bounds of the sizes of values of some devices.
+// Sizes has upper bounds for the sizes of the values that some devices contain.
 type Sizes struct {
 	// Text is the length of the longest string in bytes: driver, name or value.
 	Text int
-	// Elements is the number of elements of the largest list or map. List is that number for the largest list.
+	// Elements is the number of elements of the largest list or map, and List the number of elements of the largest list.
 	Elements, List int
 }
 
@@ -30,7 +30,7 @@ func LargestSizes() Sizes {
 	}
 }
 
-// LargestSizes returns the API limits for the devices or nodes of the expression.
+// LargestSizes returns the limits of the API for the elements of the expression's set: devices or nodes.
 func (e *Expression) LargestSizes() Sizes {
 	sizes := LargestSizes()
 	if e.set == nodesVariable {
@@ -64,7 +64,7 @@ func SizesOf(devices []*Device) Sizes {
 	return result
 }
 
-// with returns the sizes including the devices of a node.
+// with returns the maximum of the sizes and the sizes of a node's devices.
 func (s Sizes) with(node *Device) Sizes {
 	node.once.Do(node.convert)
 	of := SizesOf(node.devices.devices)

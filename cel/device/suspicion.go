@@ -17,19 +17,20 @@ import (
 // maxSuspicions is the maximum number of reports for one expression.
 const maxSuspicions = 5
 
-// A Suspicion is a valid part of an expression whose result does not depend on the devices, although it seems to.
+// A Suspicion is a probable mistake: a valid part of an expression whose result surprisingly does not depend on the devices.
 type Suspicion struct {
 	Position
 	Message string
 }
 
-// Suspicions reports probable mistakes that are visible without any devices:
+// Suspicions reports probable mistakes. It checks the text only, without any devices:
 //
 //  1. a comparison of maps, which holds for devices without attributes of the domain;
 //  2. a comparison of a value with itself;
 //  3. a conjunct that reads no device.
 //
-// For a device selector the third check reports names that no device can have instead, because Kubernetes accepts any name.
+// In a device selector the third check is replaced: it reports names that no device can have, because Kubernetes accepts any
+// name.
 func (e *Expression) Suspicions() []Suspicion {
 	s := &suspicions{checked: e.AST(), set: e.set}
 	if e.set == "" {
@@ -88,11 +89,11 @@ func (s *suspicions) constant(conjunct ast.Expr) {
 	}
 }
 
-// comparing lists the functions whose result depends on the equality of values.
+// comparing has the functions whose result depends on whether values are equal.
 var comparing = []string{operators.Equals, operators.NotEquals, operators.In, "distinct", "includes", "indexOf", "lastIndexOf",
 	"sameOrIncludes", "sets.contains", "sets.equivalent", "sets.intersects"}
 
-// maps reports a comparison of maps. It accepts a map literal, because the author intended to compare maps.
+// maps reports a comparison of maps, unless one side is a map literal. With a literal, the author intended to compare maps.
 func (s *suspicions) maps(expr ast.Expr) {
 	if !tree.IsCall(expr, comparing...) {
 		return
@@ -102,7 +103,7 @@ func (s *suspicions) maps(expr ast.Expr) {
 		return
 	}
 	if tree.IsCall(expr, operators.In) {
-		// In "key in map" the map itself is not compared.
+		// "key in map" compares only the key.
 		operands = operands[:1]
 	}
 	if !slices.ContainsFunc(operands, func(operand ast.Expr) bool { return hasMaps(s.checked.GetType(operand.ID())) }) {
@@ -121,7 +122,7 @@ func hasMaps(t *types.Type) bool {
 	return t.Kind() == types.MapKind || slices.ContainsFunc(t.Parameters(), hasMaps)
 }
 
-// Comparison operators, grouped by their result if both operands are the same.
+// Comparison operators, grouped by their result if both operands are the same expression.
 var (
 	trueOfItself  = []string{operators.Equals, operators.LessEquals, operators.GreaterEquals}
 	falseOfItself = []string{operators.NotEquals, operators.Less, operators.Greater}

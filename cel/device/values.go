@@ -14,8 +14,8 @@ import (
 	apiservercel "k8s.io/apiserver/pkg/cel"
 )
 
-// attributeValue converts the value of an attribute. A value that can't be converted becomes an error value, which fails only the
-// expressions that read it.
+// attributeValue converts the value of an attribute. If the conversion fails, the result is an error value, so that only
+// expressions that read the attribute fail.
 func attributeValue(attribute resourceapi.DeviceAttribute) ref.Val {
 	switch {
 	case attribute.IntValues != nil:
@@ -58,12 +58,14 @@ func version(text string) ref.Val {
 	return apiservercel.Semver{Version: parsed}
 }
 
-// capacityValue returns a quantity that points into capacity, which is a copy. Each read copies the quantity (see [onRead]).
+// capacityValue returns a CEL quantity that points into capacity, the function's copy of its argument. Each read of the
+// quantity makes a further copy ([onRead]).
 func capacityValue(capacity resourceapi.DeviceCapacity) ref.Val {
 	return apiservercel.Quantity{Quantity: &capacity.Value}
 }
 
-// byDomains groups entries with qualified names by domain, then by name.
+// byDomains converts entries and groups them by domain, then by name. Names without a domain belong to the domain of the
+// driver.
 func byDomains[V any](driver string, entries map[resourceapi.QualifiedName]V, convert func(V) ref.Val) map[string]map[string]ref.Val {
 	values := make(map[string]map[string]ref.Val)
 	for name, entry := range entries {

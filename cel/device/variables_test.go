@@ -27,8 +27,8 @@ var oneNUMANode = variables{
 		{'0008': 0, '0009': 0, '0018': 1, '0019': 1}[device.attributes['resource.kubernetes.io'].pcieRoot.substring(3, 7)]`},
 }
 
-// TestVariablesEqualTheirTexts compares expressions with variables to the same expressions without variables: values,
-// failures and costs.
+// TestVariablesEqualTheirTexts compares expressions that read variables with the same expressions written without variables.
+// Values, failures and costs must be equal.
 func TestVariablesEqualTheirTexts(t *testing.T) {
 	for name, test := range map[string]struct {
 		variables
@@ -94,7 +94,7 @@ func requireAlike(t require.TestingT, with, without *device.Expression, devices 
 	require.Equal(t, other.Spent(), budget.Spent())
 }
 
-// TestRandomVariables replaces random variables by their texts.
+// TestRandomVariables does the same for random variables in random expressions.
 func TestRandomVariables(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		var defined variables
@@ -193,8 +193,7 @@ func TestVariablesThatCompileTo(t *testing.T) {
 	}
 }
 
-// TestVariablesAreInTheCacheKey checks that the result cached for an expression is not used for the same expression with other
-// variables.
+// TestVariablesAreInTheCacheKey checks that the same text with other variables is another cache entry.
 func TestVariablesAreInTheCacheKey(t *testing.T) {
 	reads := "devices.all(d, d.variables.a == '')"
 	for _, test := range []variables{nil, {{Name: "a", Expression: "device.driver"}}, {{Name: "a", Expression: "'x'"}}, {{Name: "b", Expression: "''"}, {Name: "a", Expression: "''"}}} {

@@ -8,13 +8,13 @@ import (
 	"sync"
 )
 
-// Background does work for tenants in its own goroutines, one task of a tenant after the other. Tasks that must be fair to other
-// tenants take [Turns]. It is safe for concurrent use.
+// Background runs work for tenants in its own goroutines. The tasks of one tenant run one after the other. A task that must be
+// fair to other tenants takes [Turns]. Background is safe for concurrent use.
 type Background[K comparable] struct {
 	ctx context.Context
 
 	mutex sync.Mutex
-	// waiting has an entry for each tenant with a running task. The entry holds the next tasks.
+	// waiting has an entry for each tenant with a running task. The entry has the tasks of the tenant that wait.
 	waiting map[string][]task[K]
 	// keys are the keys of all waiting and running tasks.
 	keys map[K]bool
@@ -26,13 +26,14 @@ type task[K comparable] struct {
 	done func()
 }
 
-// NewBackground returns a Background. When the context ends, it starts no more work, and the contexts of running work end.
+// NewBackground returns a Background. When ctx ends, no more work starts, and the contexts of running work end.
 func NewBackground[K comparable](ctx context.Context) *Background[K] {
 	return &Background[K]{ctx: ctx, waiting: map[string][]task[K]{}, keys: map[K]bool{}}
 }
 
-// Add adds work for the tenant, unless unfinished work has the same key. The work gets the tenant's context. done is called when
-// the work has ended, or after the context of the Background has ended. The key is free again before done is called.
+// Add adds work for the tenant, unless unfinished work has the same key. work gets a context with the tenant. done is called
+// when the work has ended. If ctx of the Background has ended, done is called without the work. The key is free again before
+// done is called.
 func (b *Background[K]) Add(tenant string, key K, work func(context.Context), done func()) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fairness gives tenants turns for expensive work. A turn is the permission to do one piece of work. A tenant that asks
-// more often than others delays only itself.
+// Package fairness gives tenants turns for expensive work. A turn is the permission to do one piece of work. So a tenant with
+// many requests delays only itself.
 //
 //	turns := fairness.NewTurns(2, 8)
 //	end, err := turns.Take(ctx, namespace)
@@ -21,33 +21,33 @@ import (
 	"sync"
 )
 
-// ErrTooMany is returned by [Turns.Take] if the maximum number of callers of the tenant already wait.
+// ErrTooMany is the error of [Turns.Take] if the maximum number of the tenant's callers already waits.
 var ErrTooMany = errors.New("too many callers are waiting")
 
-// Turns limits the number of concurrent callers. Tenants take turns, and at most one caller of each tenant works at a time. It is
-// safe for concurrent use.
+// Turns limits the number of callers that work at the same time. Tenants take turns, and at most one caller of each tenant
+// works at a time. Turns is safe for concurrent use.
 type Turns struct {
 	maxWaiting int
 
 	mutex sync.Mutex
-	// free is the number of further callers that may work now.
+	// free is the number of callers that may start to work now.
 	free int
-	// running are the tenants with a working caller.
+	// running has the tenants with a caller that works.
 	running map[string]bool
-	// waiting holds the callers of each tenant in the order of arrival. order holds the waiting tenants, beginning with the tenant
-	// that has waited longest for a turn.
+	// waiting has the callers of each tenant in the order of arrival. order has the tenants with waiting callers. The tenant
+	// that has waited longest for a turn is first.
 	waiting map[string][]chan struct{}
 	order   []string
 }
 
-// NewTurns returns Turns that allow a number of concurrent callers, and a number of waiting callers per tenant. A maxWaiting of 0
-// means no limit.
+// NewTurns returns Turns that allow concurrent callers at the same time, and maxWaiting waiting callers per tenant. A
+// maxWaiting of 0 means no limit.
 func NewTurns(concurrent, maxWaiting int) *Turns {
 	return &Turns{maxWaiting: maxWaiting, free: concurrent, running: map[string]bool{}, waiting: map[string][]chan struct{}{}}
 }
 
-// Take waits for a turn of the tenant. The caller calls end when its work is done. The error is [ErrTooMany] or the cause of the
-// context's end.
+// Take waits for a turn of the tenant. The caller must call end when its work is done. The error is [ErrTooMany], or the cause
+// of ctx if ctx has ended.
 func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error) {
 	turn, err := t.join(tenant)
 	if err != nil {
@@ -57,7 +57,7 @@ func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error)
 	case <-turn:
 	case <-ctx.Done():
 	}
-	// The context may have ended at the same moment as the turn came.
+	// The turn may come at the same moment as the context ends.
 	if ctx.Err() != nil {
 		t.leave(tenant, turn)
 		return nil, context.Cause(ctx)
@@ -65,7 +65,7 @@ func (t *Turns) Take(ctx context.Context, tenant string) (end func(), err error)
 	return func() { t.end(tenant) }, nil
 }
 
-// join adds a caller, and returns a channel that is closed when its turn comes.
+// join adds a caller of the tenant. It returns a channel that is closed when the caller's turn comes.
 func (t *Turns) join(tenant string) (chan struct{}, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -81,7 +81,7 @@ func (t *Turns) join(tenant string) (chan struct{}, error) {
 	return turn, nil
 }
 
-// leave removes a waiting caller. If the caller got its turn at the same moment, leave frees the turn for others.
+// leave removes a waiting caller of the tenant. If the caller got its turn at the same moment, leave frees the turn.
 func (t *Turns) leave(tenant string, turn chan struct{}) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -115,13 +115,13 @@ func (t *Turns) next() {
 		close(t.waiting[tenant][0])
 		t.free--
 		t.running[tenant] = true
-		// The tenant moves to the end, so that other tenants come before its other callers.
+		// Move the tenant to the end, so that all other tenants get a turn before the next caller of this tenant.
 		t.order = append(slices.Delete(t.order, at, at+1), tenant)
 		t.remove(tenant, 0)
 	}
 }
 
-// remove removes one waiting caller.
+// remove removes the waiting caller with the index at.
 func (t *Turns) remove(tenant string, at int) {
 	if len(t.waiting[tenant]) > 1 {
 		t.waiting[tenant] = slices.Delete(t.waiting[tenant], at, at+1)

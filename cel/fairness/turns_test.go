@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// TestTurns has a tenant with many callers that arrive before the callers of two other tenants. The tenants must take turns
-// nevertheless.
+// TestTurns tests that tenants take turns, although the many callers of one tenant arrive before the callers of two other
+// tenants.
 func TestTurns(t *testing.T) {
 	for _, concurrent := range []int{1, 2} {
 		t.Run(fmt.Sprint(concurrent), func(t *testing.T) {

@@ -12,21 +12,21 @@ import (
 // ErrInterrupted is returned by [Entry.Find] if the context ended while another caller was computing the value.
 var ErrInterrupted = errors.New("interrupted while another caller computes the same value")
 
-// Entry holds one value, or has no value yet. It may be used after the memory has dropped it.
+// Entry has one value, or no value yet. It may still be used after the memory has dropped it.
 type Entry[K comparable, V any] struct {
 	element
 	memo *Memo[K, V]
 	key  K
-	// hasValue is set after value. Both never change again.
+	// hasValue is set after value was set. Neither changes again.
 	hasValue atomic.Bool
 	value    V
-	// isComputing is true while a caller computes the value. The other callers wait until done is closed, and then compete again.
-	// The first waiting caller creates done. The mutex of the memory guards both.
+	// isComputing means that a caller computes the value. Other callers wait until done is closed, and then compete for the
+	// computation. The first waiting caller creates done. The mutex of the memory guards both fields.
 	isComputing bool
 	done        chan struct{}
 }
 
-// Look returns the value, or nil if it is missing.
+// Look returns the value, or nil if the entry has no value yet.
 func (e *Entry[K, V]) Look() *V {
 	if e.hasValue.Load() {
 		return &e.value
@@ -34,8 +34,8 @@ func (e *Entry[K, V]) Look() *V {
 	return nil
 }
 
-// Find returns the value. known reports whether it was already there. Otherwise Find calls find, or waits if another caller is
-// computing the value. It stores the result of find unless there is an error.
+// Find returns the value. known reports whether the entry already had the value. Otherwise Find calls find, or waits if another
+// caller computes the value. Find stores the value that find returns, unless find returns an error.
 func (e *Entry[K, V]) Find(ctx context.Context, find func() (V, error)) (value V, known bool, err error) {
 	for {
 		if kept := e.Look(); kept != nil {
@@ -63,7 +63,7 @@ func (e *Entry[K, V]) Find(ctx context.Context, find func() (V, error)) (value V
 	return value, false, err
 }
 
-// Grow records that the value has grown by a number of bytes.
+// Grow records that the value now takes more bytes.
 func (e *Entry[K, V]) Grow(bytes int) {
 	m := e.memo.memory
 	m.mutex.Lock()
@@ -78,8 +78,8 @@ func (e *Entry[K, V]) count() {
 	m.charge(&e.element, size.Bytes, size.Parts)
 }
 
-// begin reserves the computation for the caller. If another caller is computing, begin returns a channel that is closed
-// afterwards.
+// begin reserves the computation for the caller and returns nil. If another caller computes the value, begin instead returns a
+// channel that is closed when that computation ends.
 func (e *Entry[K, V]) begin() (busy <-chan struct{}) {
 	m := e.memo.memory
 	m.mutex.Lock()
@@ -106,5 +106,5 @@ func (e *Entry[K, V]) end() {
 	}
 }
 
-// dropped implements owner.
+// dropped implements owner: the memory calls it when it drops the entry.
 func (e *Entry[K, V]) dropped() { e.memo.remove(e.key) }

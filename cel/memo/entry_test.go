@@ -16,7 +16,7 @@ import (
 
 var errNotFound = errors.New("could not find out")
 
-// flat is the size of values that point to nothing.
+// flat is the size function for keys and values without pointers.
 func flat[K comparable, V any](K, *V) Size { return Size{} }
 
 func newEntry() *Entry[string, int] {
@@ -55,7 +55,7 @@ func TestFindKeepsWhatWasFound(t *testing.T) {
 	require.Equal(t, 3, *e.Look())
 }
 
-// TestFindAsksOnce tests that one caller computes while the others wait.
+// TestFindAsksOnce tests that one caller computes the value while the other callers wait.
 func TestFindAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiting = 10
@@ -88,7 +88,7 @@ func TestFindAsksOnce(t *testing.T) {
 	})
 }
 
-// TestWaitingCallersGetLargeValues tests that waiting callers get a value that is too large to be stored.
+// TestWaitingCallersGetLargeValues tests that waiting callers get a value even if it is too large to be stored.
 func TestWaitingCallersGetLargeValues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := New(1 << 20)

@@ -8,29 +8,30 @@ import (
 	"unsafe"
 )
 
-// Memo is one kind of entries in a [Memory]. It is safe for concurrent use.
+// Memo is the entries of one kind in a [Memory]. It is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	memory *Memory
 	size   func(K, *V) Size
 	// entryBytes is the size of an entry without the memory that its key and value point to.
 	entryBytes int
 	entries    map[K]*Entry[K, V]
-	// most is the maximum number of entries since the map was made. A Go map never shrinks.
+	// most is the maximum number of entries since the map was created. It decides when to copy the map, because a Go map never
+	// shrinks.
 	most int
 }
 
-// In returns a new kind of entries. size returns the size of the memory that the key and the value point to, without the key and
-// the value themselves. It is called once for each value.
+// In returns a Memo for a new kind of entries. size returns the memory that the key and the value point to, without the key and
+// the value themselves. size is called once for each value.
 func In[K comparable, V any](memory *Memory, size func(key K, value *V) Size) *Memo[K, V] {
 	var slot struct {
 		key   K
 		entry *Entry[K, V]
 	}
-	// An entry takes two slots of the map, because a map may be only half full.
+	// Count two slots of the map for each entry, because a map may be only half full.
 	return &Memo[K, V]{memory: memory, size: size, entryBytes: int(unsafe.Sizeof(Entry[K, V]{}) + 2*unsafe.Sizeof(slot))}
 }
 
-// At returns the entry for the key. It makes an entry without a value if necessary.
+// At returns the entry for the key. If there is no entry, At creates an entry without a value.
 func (m *Memo[K, V]) At(key K) *Entry[K, V] {
 	m.memory.mutex.Lock()
 	defer m.memory.mutex.Unlock()
@@ -50,7 +51,7 @@ func (m *Memo[K, V]) At(key K) *Entry[K, V] {
 	return made
 }
 
-// Has returns the entry for the key, or nil.
+// Has returns the entry for the key, or nil if there is no entry.
 func (m *Memo[K, V]) Has(key K) *Entry[K, V] {
 	m.memory.mutex.Lock()
 	defer m.memory.mutex.Unlock()
@@ -61,7 +62,7 @@ func (m *Memo[K, V]) Has(key K) *Entry[K, V] {
 	return known
 }
 
-// Get returns the value for the key. If the value is missing, Get calls create, while other callers wait.
+// Get returns the value for the key. If there is no value, Get calls create, and other callers wait.
 func (m *Memo[K, V]) Get(key K, create func() V) V {
 	value, _, _ := m.At(key).Find(context.Background(), func() (V, error) { return create(), nil })
 	return value
@@ -74,10 +75,10 @@ func (m *Memo[K, V]) Len() int {
 	return len(m.entries)
 }
 
-// smallMap is the number of entries below which a smaller map saves nothing.
+// smallMap is the number of entries below which copying the map to a smaller one would not save memory.
 const smallMap = 64
 
-// remove removes an entry. The memory is locked.
+// remove removes the entry with the key. The caller must hold the lock of the memory.
 func (m *Memo[K, V]) remove(key K) {
 	delete(m.entries, key)
 	if m.most <= smallMap || len(m.entries) > m.most/2 {

@@ -5,40 +5,41 @@ package memo
 
 import "sync"
 
-// largestShare limits the size of a value to a fourth of the memory.
+// largestShare limits the size of one value to a quarter of the memory.
 const largestShare = 4
 
-// Memory holds the entries of several memos. It is safe for concurrent use.
+// Memory holds the entries of several Memos and bounds their total size. It is safe for concurrent use.
 type Memory struct {
 	mutex       sync.Mutex
 	limit, used int64
-	// ends is the head of the ring of elements. Its next is the newest element, its previous the oldest.
+	// ends is the head of a ring of elements in the order of use: ends.next is the newest element, and ends.previous the
+	// oldest.
 	ends element
-	// parts holds the parts of all values, by identity.
+	// parts has the parts of all stored values, keyed by Part.Of.
 	parts map[any]*heldPart
 }
 
-// Size is the size of a value.
+// Size is the size of a value in bytes.
 type Size struct {
-	// Bytes is the size of the value alone. Parts are the parts it shares with other values.
+	// Bytes is the size without shared parts. Parts are the parts that the value shares with other values.
 	Bytes int
 	Parts []Part
 }
 
-// Part is memory that several values point to. It counts once.
+// Part is memory that several values point to. It counts once, however many values point to it.
 type Part struct {
-	// Of identifies the part. It is usually a pointer to it.
+	// Of identifies the memory. It is usually a pointer to the memory.
 	Of    any
 	Bytes int
 }
 
 type heldPart struct {
 	bytes int64
-	// holders is the number of values that point to the part.
+	// holders is the number of stored values that point to the part.
 	holders int
 }
 
-// partBytes is the approximate overhead per part.
+// partBytes is the approximate memory for the bookkeeping of a part.
 const partBytes = 96
 
 // New returns an empty Memory with a limit in bytes.
@@ -51,7 +52,7 @@ func New(limit int64) *Memory {
 // Limit returns the maximum number of bytes.
 func (m *Memory) Limit() int64 { return m.limit }
 
-// Used returns the number of bytes in use.
+// Used returns the total size of all entries in bytes.
 func (m *Memory) Used() int64 {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -67,21 +68,21 @@ func (m *Memory) Forget() {
 	}
 }
 
-// element is a position in the order of use. The mutex of the memory guards all fields.
+// element is the place of an entry in the order of use. The mutex of the memory guards all fields.
 type element struct {
-	// next is older, previous newer. Both are nil if the element was dropped.
+	// next is the next older element, and previous the next newer one. Both are nil if the element was dropped.
 	next, previous *element
 	bytes          int64
 	parts          []Part
 	owner          owner
 }
 
-// owner is notified when its element is dropped. The memory is locked then.
+// owner is notified when its element is dropped. The memory holds its lock during the call.
 type owner interface{ dropped() }
 
 func (e *element) isStored() bool { return e.next != nil }
 
-// insert makes an element the newest.
+// insert adds an element as the newest.
 func (m *Memory) insert(e *element) {
 	e.previous, e.next = &m.ends, m.ends.next
 	e.previous.next, e.next.previous = e, e
@@ -92,7 +93,7 @@ func (e *element) unlink() {
 	e.previous, e.next = nil, nil
 }
 
-// use makes an element the newest, unless it was dropped.
+// use makes an element the newest. It does nothing if the element was dropped.
 func (m *Memory) use(e *element) {
 	if m.ends.next == e || !e.isStored() {
 		return
@@ -101,7 +102,7 @@ func (m *Memory) use(e *element) {
 	m.insert(e)
 }
 
-// charge adds bytes and parts to an element. It may then drop this element or others.
+// charge adds bytes and parts to the size of an element. If the memory is then full, it drops elements, perhaps this one.
 func (m *Memory) charge(e *element, bytes int, parts []Part) {
 	if !e.isStored() {
 		return
@@ -132,7 +133,7 @@ func (m *Memory) drop(e *element) {
 	e.owner.dropped()
 }
 
-// hold adds a holder of a part. It counts the part's size only for the first holder.
+// hold adds a holder of a part. Only the first holder adds the part's size to the used bytes.
 func (m *Memory) hold(part Part) {
 	held := m.parts[part.Of]
 	if held == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// kilobyte is the size of values that take a kilobyte.
+// kilobyte is a size function: each value takes a kilobyte.
 func kilobyte[K comparable](K, *int) Size { return Size{Bytes: 1 << 10} }
 
 func (m *Memo[K, V]) has(key K) bool {
@@ -25,7 +25,7 @@ func (m *Memo[K, V]) has(key K) bool {
 	return m.entries[key] != nil
 }
 
-// TestOldestGoesFirst tests that the least recently used entry of any kind is dropped first.
+// TestOldestGoesFirst tests that a full memory drops the least recently used entry of all kinds.
 func TestOldestGoesFirst(t *testing.T) {
 	memory := New(0)
 	numbers, texts := In(memory, kilobyte[int]), In(memory, kilobyte[string])
@@ -51,7 +51,7 @@ func TestOldestGoesFirst(t *testing.T) {
 	require.LessOrEqual(t, memory.Used(), memory.Limit())
 }
 
-// TestSlots tests that a replaced value in a slot no longer counts.
+// TestSlots tests that the size of a value in a slot no longer counts after the value was replaced.
 func TestSlots(t *testing.T) {
 	memory := New(1 << 20)
 	s := NewSlot[string](memory)
@@ -92,7 +92,7 @@ func TestValuesGrow(t *testing.T) {
 	require.False(t, numbers.has(2), "what others grew by drove it out")
 }
 
-// check compares the counters with the stored elements.
+// check compares the counters of the memory with the stored elements.
 func (m *Memory) check(t require.TestingT, entries int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -116,7 +116,7 @@ func (m *Memory) check(t require.TestingT, entries int) {
 	require.Equal(t, entries, kept)
 }
 
-// TestBoundHoldsUnderRandomUse tests that any sequence of calls stays within the limit and keeps the counters right.
+// TestBoundHoldsUnderRandomUse tests that the limit holds and the counters are right after any sequence of calls.
 func TestBoundHoldsUnderRandomUse(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		memory := New(rapid.Int64Range(0, 20<<10).Draw(t, "limit"))
@@ -176,7 +176,7 @@ func TestBoundHoldsUnderRandomUse(t *testing.T) {
 	})
 }
 
-// TestManyAtATime tests that concurrent calls stay within the limit and keep the counters right, and that each caller gets the
+// TestManyAtATime tests that the limit holds and the counters are right under concurrent calls, and that each caller gets the
 // right value.
 func TestManyAtATime(t *testing.T) {
 	memory := New(16 << 10)
@@ -211,8 +211,8 @@ func TestManyAtATime(t *testing.T) {
 	require.Greater(t, kept, 5)
 }
 
-// TestEntriesTakeWhatIsCounted compares the counted with the measured memory of entries and keys, also after most entries were
-// dropped.
+// TestEntriesTakeWhatIsCounted compares the counted memory of entries and keys with the measured memory, also after most
+// entries were dropped.
 func TestEntriesTakeWhatIsCounted(t *testing.T) {
 	const entries = 100_000
 	before := heap()
@@ -248,7 +248,7 @@ func heap() int64 {
 	return int64(memory.HeapAlloc)
 }
 
-// TestHasMakesNone tests that Has makes no entry, and counts as a use.
+// TestHasMakesNone tests that Has creates no entry, and that a call of Has counts as a use of the entry.
 func TestHasMakesNone(t *testing.T) {
 	memory := New(16 << 10)
 	numbers := In(memory, kilobyte[int])

@@ -8,8 +8,9 @@ import (
 	"unsafe"
 )
 
-// Slot caches one value for an object that outlives the value. The object holds the slot, so that no key is needed. A full memory
-// drops the value like others. A Slot is a separate allocation, because the memory holds the slot and must not hold the object.
+// Slot caches one value for an object that lives longer than the value. The object holds the slot, so no key is needed. A full
+// memory drops the value as it drops entries. A Slot is a separate allocation: the memory points to the slot and must not keep
+// the object alive.
 type Slot[V any] struct {
 	element
 	memory *Memory
@@ -23,7 +24,7 @@ func NewSlot[V any](memory *Memory) *Slot[V] {
 	return s
 }
 
-// Look returns the value, or nil.
+// Look returns the value, or nil if the slot is empty.
 func (s *Slot[V]) Look() *V {
 	value := s.value.Load()
 	if value != nil {
@@ -34,7 +35,7 @@ func (s *Slot[V]) Look() *V {
 	return value
 }
 
-// Keep replaces the value. size is the size of the memory that the value points to.
+// Keep replaces the value. size is the memory that the new value points to.
 func (s *Slot[V]) Keep(value *V, size Size) {
 	s.memory.mutex.Lock()
 	defer s.memory.mutex.Unlock()
@@ -55,5 +56,5 @@ func (s *Slot[V]) Forget() {
 	}
 }
 
-// dropped implements owner.
+// dropped implements owner: the memory calls it when it drops the value.
 func (s *Slot[V]) dropped() { s.value.Store(nil) }

@@ -18,22 +18,22 @@ import (
 type call struct {
 	interpreter.InterpretableCall
 	args []interpreter.InterpretableV2
-	// implementation is nil if the receiver of the call implements the function.
+	// implementation is the function that cel-go would call. It is nil if the type of the receiver implements the function.
 	implementation *functions.Overload
-	// inOrder means that arguments are evaluated one after the other until one fails, as in cel-go for functions that take a list of
-	// arguments.
+	// inOrder means that the evaluation of arguments stops at the first argument that fails. cel-go does this for functions
+	// that take their arguments as a list.
 	inOrder bool
 	charge  charge
-	// load is nil for free functions.
+	// load computes the time and memory of the call. It is nil if the CEL cost covers them.
 	load loader
-	// instead is nil, or a function that replaces cel-go's. It returns nil if cel-go may make the call after all. It is needed where
-	// cel-go's time, or the cost of reading its result later, does not follow from the sizes of the operands.
+	// instead replaces cel-go's implementation, or is nil. If instead returns nil, cel-go makes the call. A replacement is
+	// needed if cel-go's time, or the cost of reading its result later, can't be computed from the sizes of the operands.
 	instead func(of *call, values []ref.Val) ref.Val
-	// pattern is the regular expression of the call if it is a constant.
+	// pattern is the regular expression of the call if it is a constant, otherwise nil.
 	pattern *pattern
 }
 
-// call returns the step that replaces a planned call.
+// call returns a step that replaces a call in cel-go's plan.
 func (b *builder) call(of interpreter.InterpretableCall) (interpreter.InterpretableV2, error) {
 	if either := alternativeOf(of); either != nil {
 		return either, nil
@@ -57,8 +57,8 @@ func (b *builder) call(of interpreter.InterpretableCall) (interpreter.Interpreta
 	return result, nil
 }
 
-// implementation returns the implementation that cel-go would plan. If only one overload is possible, it belongs to the overload.
-// Otherwise it belongs to the function and selects the overload.
+// implementation returns the implementation that cel-go would plan. If only one overload fits, it is the implementation of this
+// overload. Otherwise it is the implementation of the function, which selects the overload at run time.
 func (b *builder) implementation(of interpreter.InterpretableCall) *functions.Overload {
 	if id := of.OverloadID(); id != "" {
 		if found, ok := b.dispatcher.FindOverload(id); ok {
@@ -104,7 +104,7 @@ func insteadOf(function string) func(*call, []ref.Val) ref.Val {
 // Exec evaluates the arguments, charges the call and makes it.
 func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 	account := accountOf(frame)
-	// Evaluating an argument pushes values on the stack and removes them before the next argument.
+	// The stack above base has the values of this call's arguments. An argument's own calls leave the stack as it was.
 	base := len(account.values)
 	var result ref.Val
 	strict := c.implementation == nil || !c.implementation.NonStrict
@@ -135,7 +135,7 @@ func (c *call) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 // Eval evaluates the call as Exec does.
 func (c *call) Eval(vars interpreter.Activation) ref.Val { return c.Exec(interpreter.AsFrame(vars)) }
 
-// exceeds returns the error for a call that would exceed a limit. c may be nil.
+// exceeds returns the error for a call that would exceed a limit. c is nil if a read exceeds the limit.
 func (c *call) exceeds(limit uint64, unit Unit) *LimitError {
 	if c == nil {
 		return &LimitError{Limit: limit, Unit: unit}
@@ -174,9 +174,9 @@ func (c *call) make(values []ref.Val) ref.Val {
 	return types.NewErrWithNodeID(c.ID(), "no such overload: %s", c.Function())
 }
 
-// joined copies two lists into one. cel-go links them instead. Reading an element of a list of a thousand links takes a thousand
-// steps. A list linked to itself sixty times has more elements than fit in memory. joined leaves lists that a macro builds to
-// cel-go, which appends to them in place.
+// joined copies two lists into one. cel-go instead links them, so reading an element of a list with a thousand links takes a
+// thousand steps. And a list that is linked to itself sixty times has more elements than fit in memory. joined returns nil for
+// a list that a macro builds, because cel-go appends to such a list in place.
 func joined(_ *call, values []ref.Val) ref.Val {
 	one, ok := values[0].(traits.Lister)
 	if !ok {
@@ -189,7 +189,7 @@ func joined(_ *call, values []ref.Val) ref.Val {
 	if !ok {
 		return nil
 	}
-	// If one list is empty, CEL returns the other one.
+	// If one of the lists is empty, CEL returns the other list without copying.
 	if one.Size() == types.IntZero || two.Size() == types.IntZero {
 		return nil
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// charge returns the CEL cost units of a call for its result. If an argument failed, the call was not made, and result is that
-// argument's error.
+// charge returns the CEL cost units of a call, based on its arguments and its result. If an argument failed, the call was not
+// made, and result is the argument's error.
 type charge func(values []ref.Val, result ref.Val) uint64
 
-// chargeOf looks up the charge in the same order as cel-go: the libraries' costs of the overload, the estimator, and CEL's costs
-// of the overload.
+// chargeOf returns the charge of a call. It looks in the same places and order as cel-go: the overload costs of the libraries,
+// the estimator, and CEL's overload costs.
 func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) charge {
 	function, overload := of.Function(), of.OverloadID()
 	if found, ok := listCharges[overload]; ok {
@@ -50,12 +50,12 @@ func (b *builder) chargeOf(of interpreter.InterpretableCall, constant *pattern) 
 	}
 }
 
-// isOperator reports whether a function is an operator, whose costs only CEL defines.
+// isOperator reports whether a function is an operator. Only CEL defines the costs of operators.
 func isOperator(function string) bool {
 	return strings.HasPrefix(function, "_") || strings.HasPrefix(function, "@") || function == operators.LogicalNot || function == operators.Negate
 }
 
-// isPlain reports whether a value has one of CEL's own types and is not a container.
+// isPlain reports whether a value is a scalar of one of CEL's own types.
 func isPlain(value ref.Val) bool {
 	switch value.(type) {
 	case types.Bool, types.Int, types.Uint, types.Double, types.String, types.Bytes, types.Duration, types.Timestamp, types.Null:
@@ -96,7 +96,8 @@ func isMatches(overload string) bool {
 	return overload == overloads.Matches || overload == overloads.MatchesString
 }
 
-// perCharacter returns the cost of matching a regular expression with that many characters, per unit of traversing the text.
+// perCharacter returns the cost factor for matching a regular expression with this number of characters, per unit of traversing
+// the text.
 func perCharacter(characters uint64) uint64 {
 	return uint64(math.Ceil(float64(characters) * common.RegexStringLengthCostFactor))
 }
@@ -106,7 +107,7 @@ func traversed(size uint64) uint64 {
 	return uint64(math.Ceil(float64(size) * common.StringTraversalCostFactor))
 }
 
-// sizeOf returns the number of characters, elements or entries. It returns 1 for other values.
+// sizeOf returns the number of characters of a text, elements of a list or entries of a map. It returns 1 for other values.
 func sizeOf(value ref.Val) uint64 {
 	switch value := value.(type) {
 	case types.String:
@@ -121,7 +122,7 @@ func sizeOf(value ref.Val) uint64 {
 	return 1
 }
 
-// smallerSize returns the smaller of two sizes. It does not traverse a long text if the other one is short.
+// smallerSize returns the smaller of two sizes. If one text is short, it does not count the characters of a long text.
 func smallerSize(a, b ref.Val) uint64 {
 	first, isText := a.(types.String)
 	second, areTexts := b.(types.String)
@@ -138,8 +139,8 @@ func smallerSize(a, b ref.Val) uint64 {
 	return uint64(count)
 }
 
-// listCharges and textCharges are the charges of cel-go's extension libraries, by overload. The strings library has charges since
-// its version 5.
+// listCharges and textCharges map overloads of cel-go's extension libraries to their charges. The strings library has charges
+// only since its version 5.
 var listCharges, textCharges = func() (lists, texts map[string]charge) {
 	lists, texts = map[string]charge{}, map[string]charge{}
 	add := func(to map[string]charge, by charge, overloads ...string) {
@@ -200,7 +201,7 @@ func allocated(factor float64, size uint64) uint64 {
 	return uint64(float64(size)*factor) + 1 + common.ListCreateBaseCost
 }
 
-// selfCompared returns the cost of comparing the elements of a list with each other.
+// selfCompared returns the cost of comparing each element of a list with each other element.
 func selfCompared(value ref.Val) uint64 {
 	list, ok := value.(traits.Lister)
 	if !ok {

@@ -8,10 +8,10 @@
 //	program, err := planner.Plan(checked, true)
 //	value, expense, err := program.Eval(ctx, input, meter.Limits{Cost: 1_000_000, Bytes: 2 << 20})
 //
-// The interpreter, values and functions are cel-go's. The accounting differs. CEL's own cost tracker charges a call after it was
-// made, so one call may use up all memory before anything is charged. The tracker also searches a stack for operands, which takes
-// longer for longer lists: lists.range(160000).all(i, i >= 0) costs 960,012 units. It takes minutes with the tracker and a tenth
-// of a second without it.
+// This package uses cel-go's interpreter, values and functions, but its own accounting, for two reasons. CEL's cost tracker
+// charges a call only after it was made, so one call may use up all memory before anything is charged. And the tracker searches
+// a stack for operands, which takes longer for longer lists: lists.range(160000).all(i, i >= 0), which costs 960,012 units,
+// takes minutes with the tracker and a tenth of a second without it.
 //
 // In this package each step of the plan charges for itself. A call has these steps:
 //
@@ -22,11 +22,10 @@
 //
 // Three limits end an evaluation:
 //
-//   - cost: the units that CEL charges, or one unit for each 250 ns of calls by
-//     [LoadOf], whichever is more ([*LimitError]). The units equal the count of cel-go's
-//     tracker; a test compares them.
-//   - memory: the bytes of the texts, lists and maps that functions make ([*LimitError]).
-//   - the context, which is checked in every loop and before every long call.
+//   - cost: the units that CEL charges, or one unit for each 250 ns of calls by [LoadOf], whichever is more
+//     ([*LimitError]). CEL's units equal the count of cel-go's tracker, as a test checks.
+//   - memory: the bytes of the texts, lists and maps that functions create ([*LimitError]).
+//   - context: it is checked in every loop and before every long call ([*InterruptedError]).
 //
 // If no limit ends the evaluation, the result is the same as cel-go's: the same value, error and position of the error.
 package meter

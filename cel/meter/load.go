@@ -18,20 +18,20 @@ type Load struct {
 	Bytes float64
 }
 
-// Call describes the properties of a call that its load depends on.
+// Call has the properties of a call that determine its load.
 type Call struct {
 	// First, Second and Third are the target, if there is one, and the arguments. Missing operands are zero.
 	First, Second, Third Operand
-	// Result is the size of the result if it is computed in advance: bytes of a text or elements of a list.
+	// Result is the size of the result in bytes or elements, for functions that compute this size in advance.
 	Result float64
-	// Pattern is the regular expression in the second operand. Compiled is true if it is already compiled.
+	// Pattern is the regular expression in the second operand. Compiled is true if the regular expression is already compiled.
 	Pattern
 	Compiled bool
-	// NoZone is true if the second operand is not a time zone, or is a cached one.
+	// NoZone is true if no time zone must be loaded: the second operand is not a time zone, or is a cached one.
 	NoZone bool
 }
 
-// LoadOf returns the load of a call of a function. The load never decreases when an operand grows.
+// LoadOf returns the load of a call. A larger operand never has a smaller load.
 func LoadOf(function string, of Call) Load {
 	load := unknownLoad
 	if known, ok := loads[function]; ok {
@@ -42,32 +42,33 @@ func LoadOf(function string, of Call) Load {
 	}
 	result := load(&of)
 	if math.IsNaN(result.Nanoseconds) || math.IsNaN(result.Bytes) {
-		// Zero times infinity is NaN. Comparisons with NaN are false, so that the limits would not apply.
+		// Zero times infinity is NaN. Each comparison with NaN is false, so a NaN would pass every limit.
 		return Load{noLimit, noLimit}
 	}
 	return result
 }
 
-// unknownLoad is the load of an unlisted function. It assumes that the function traverses all operands and may return all of
-// them.
+// unknownLoad returns the load of a function that is not listed. It assumes that the function traverses all operands and that
+// the result may contain all of them.
 func unknownLoad(c *Call) Load {
 	all := c.First.Deep + c.Second.Deep + c.Third.Deep
 	texts := c.First.Size + c.Second.Size + c.Third.Size
 	return Load{100 + 50*all + 20*texts, 64*all + 4*texts}
 }
 
-// functionLoad is a function with a load. Free functions are listed as well: they take no longer than their CEL cost.
+// functionLoad describes how the load of a function is computed. If load is nil, the function takes no longer than its CEL cost
+// ("free").
 type functionLoad struct {
 	load func(*Call) Load
-	// deep is true for operands whose nested values are counted.
+	// deep says for each of the first two operands whether its nested values are counted.
 	deep [2]bool
-	// zoned means that the second operand is a time zone.
+	// zoned means that the second operand of the function is a time zone.
 	zoned bool
-	// result computes the size of the result in advance.
+	// result computes the size of the result before the call.
 	result func(values []ref.Val, limit float64) float64
 }
 
-// loads are the loads of all functions in the environments of devices and of clusters.
+// loads has the functions of the environments for devices and for clusters.
 var loads = func() map[string]functionLoad {
 	result := map[string]functionLoad{}
 	add := func(is functionLoad, functions ...string) {
@@ -78,13 +79,14 @@ var loads = func() map[string]functionLoad {
 	constant := func(nanoseconds float64) functionLoad {
 		return functionLoad{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
 	}
-	// reading is the load of reading a text: nanoseconds per byte, and bytes made per byte.
+	// reading returns the load of reading a text: base nanoseconds, each nanoseconds per byte, and makes created bytes per
+	// byte.
 	reading := func(base, each, makes float64) functionLoad {
 		return functionLoad{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
 	}
 	first, second, both := [2]bool{true, false}, [2]bool{false, true}, [2]bool{true, true}
 
-	// Free functions.
+	// Free functions: they take no longer than their CEL cost.
 	add(functionLoad{}, operators.LogicalNot, operators.Negate, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.LogicalAnd, operators.LogicalOr, operators.Conditional, operators.Index, operators.OptIndex, operators.OptSelect,
 		operators.NotStrictlyFalse, "__not_strictly_false__",
@@ -95,7 +97,7 @@ var loads = func() map[string]functionLoad {
 		"math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
 		"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc")
 
-	// Functions of values.
+	// Functions of values of any type.
 	add(functionLoad{load: equalling}, operators.Equals, operators.NotEquals)
 	add(functionLoad{load: func(c *Call) Load { return Load{Nanoseconds: 10 + min(c.First.Size, c.Second.Size)/8} }},
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals, "startsWith", "endsWith")
@@ -108,7 +110,8 @@ var loads = func() map[string]functionLoad {
 		return Load{100 + 60*c.First.Size + 60*c.Second.Deep, 64 * (c.First.Size + c.Second.Size)}
 	}}, "cel.@mapInsert")
 
-	// Functions of texts. If a text is not a number or an address, an error quotes it, even if the function returns a bool.
+	// Functions of texts. If a text is not a number or an address, the error quotes the text, even if the function returns a
+	// bool.
 	add(reading(80, 15, 1), "bool", "int", "uint", "double", "duration", "timestamp")
 	add(reading(40, 6, 1), "charAt", "substring", "lowerAscii", "upperAscii", "trim")
 	add(reading(50, 1, 1), "bytes")
@@ -140,7 +143,7 @@ var loads = func() map[string]functionLoad {
 	add(functionLoad{zoned: true, load: zoning}, "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getFullYear", "getMonth",
 		"getHours", "getMinutes", "getSeconds", "getMilliseconds")
 
-	// Functions of lists, and of texts if a function accepts both.
+	// Functions of lists. Some of them also accept texts.
 	add(functionLoad{load: func(c *Call) Load { return Load{40 + 20*c.First.Size, 16 * c.First.Size} }}, "slice", "reverse")
 	// Each value of the list is unwrapped.
 	add(functionLoad{load: func(c *Call) Load { return Load{40 + 60*c.First.Size, 16 * c.First.Size} }}, "unwrapOpt", "optional.unwrap")
@@ -169,6 +172,7 @@ var loads = func() map[string]functionLoad {
 	add(functionLoad{deep: first, load: circling}, "@ring", "@path")
 	add(functionLoad{deep: first, load: pairing}, "@paired")
 	add(functionLoad{deep: both, load: boxing}, "@box")
+	add(functionLoad{deep: first, load: segmenting}, "@segments")
 
 	// Functions of Kubernetes' types.
 	add(functionLoad{result: decimals, load: func(c *Call) Load {
@@ -207,8 +211,8 @@ func matching(c *Call) Load {
 	return result
 }
 
-// executing returns the load of compiling a pattern, unless it is compiled, and of starting to match. For each instruction the
-// matcher may allocate the positions of all groups.
+// executing returns the load of starting to match a pattern, and of compiling the pattern if it is not compiled yet. The
+// matcher may allocate the positions of all groups for each instruction.
 func executing(c *Call) Load {
 	var room float64
 	if c.Groups > 0 { // Avoid infinity times zero.
@@ -221,10 +225,10 @@ func executing(c *Call) Load {
 	return Load{2_000 + 2*c.Parsing + 400*c.Instructions + 2*room, 200*c.Instructions + 50*c.Ranges + 80*c.Second.Size + room}
 }
 
-// relating returns the load of reading a bool for each pair of elements and building a graph.
+// relating returns the load of reading a bool for each pair of elements and building a graph from the bools.
 func relating(c *Call) Load { return Load{100 + 60*c.First.Deep, 100 + 40*c.First.Deep} }
 
-// circling returns the load of a search for paths through elements. There are at most n paths for each set of elements, and the
+// circling returns the load of searching a path through n elements. There are at most n paths for each set of elements, and the
 // search ends after 4,096 steps.
 func circling(c *Call) Load {
 	result := relating(c)
@@ -234,7 +238,7 @@ func circling(c *Call) Load {
 	return result
 }
 
-// pairing returns the load of computing a matching. For each element it may read every pair once.
+// pairing returns the load of computing a matching. The algorithm may read every pair once for each element.
 func pairing(c *Call) Load {
 	result := relating(c)
 	result.Nanoseconds += 10 * c.First.Deep * c.First.Size
@@ -246,3 +250,6 @@ func boxing(c *Call) Load {
 	values := c.First.Deep + c.Second.Deep + c.Third.Deep
 	return Load{200 + values*(60+20*math.Log2(c.First.Size+2)), 200 + 64*values}
 }
+
+// segmenting returns the load of counting keys in a hash table.
+func segmenting(c *Call) Load { return Load{200 + 150*c.First.Deep, 200 + 100*c.First.Deep} }

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// nanosecondsPerUnit is the maximum time of function calls per charged unit of cost. Steps of ordinary expressions take a fifth
-// of it.
+// nanosecondsPerUnit is the time of function calls that is charged as one unit of cost. In ordinary expressions a unit takes a
+// fifth of this time.
 const nanosecondsPerUnit = 250
 
-// The context is checked after this number of charges, or after this many nanoseconds of calls.
+// The context is checked after this number of charges, or after calls with this total time in nanoseconds.
 const (
 	chargesPerLook     = 128
 	nanosecondsPerLook = 20_000
@@ -27,7 +27,8 @@ const (
 type Limits struct {
 	// Cost is the limit in CEL cost units. Zero means no limit.
 	Cost uint64
-	// Bytes limits the size of all results of functions, in addition to [BytesPerUnit] for each unit of cost. Zero means no limit.
+	// Bytes limits the total size of the results of functions. The limit grows by [BytesPerUnit] for each charged unit. Zero
+	// means no limit.
 	Bytes uint64
 }
 
@@ -35,7 +36,7 @@ type Limits struct {
 // texts but retain few of them, so a fixed limit would be too low.
 const BytesPerUnit = 8
 
-// Expense is the cost and the load of an evaluation.
+// Expense is the cost of an evaluation, and the time and memory of its function calls.
 type Expense struct {
 	// Cost is the cost that CEL charges, in CEL cost units.
 	Cost uint64
@@ -46,7 +47,7 @@ type Expense struct {
 // Units returns the charged cost: the CEL cost or the time of calls in units, whichever is more.
 func (e Expense) Units() uint64 { return max(e.Cost, uint64(e.Load.Units())) }
 
-// Units returns the time in units of cost.
+// Units converts the time to units of cost.
 func (l Load) Units() float64 { return l.Nanoseconds / nanosecondsPerUnit }
 
 // LimitError is the error of an evaluation that would exceed a limit.
@@ -54,8 +55,8 @@ type LimitError struct {
 	// Limit is the exceeded limit, in Unit.
 	Limit uint64
 	Unit  Unit
-	// Function is the name of the call that was not made, or empty without such a call. ID is the id of the call's expression, or
-	// zero.
+	// Function is the name of the function whose call would have exceeded the limit, and ID is the ID of the call's expression.
+	// They are empty and zero if a step other than a call exceeded the limit.
 	Function string
 	ID       int64
 }
@@ -70,7 +71,7 @@ const (
 	UnitBytes Unit = "bytes"
 )
 
-// Error names the exceeded limit.
+// Error returns a message with the exceeded limit.
 func (e *LimitError) Error() string {
 	if e.Function == "" {
 		return fmt.Sprintf("evaluation needs more than %d %s", e.Limit, e.Unit)
@@ -90,28 +91,28 @@ func (e *InterruptedError) Error() string { return "evaluation interrupted: " + 
 // Unwrap returns the error of the context.
 func (e *InterruptedError) Unwrap() error { return e.Err }
 
-// account holds the expenses and limits of one evaluation. It ends the evaluation by a panic with a LimitError or an
-// InterruptedError, because "||" would absorb an error value.
+// account has the expenses and limits of one evaluation. If a limit is exceeded, it panics with a LimitError or an
+// InterruptedError. An error value can't end the evaluation, because "||" would absorb it.
 type account struct {
 	ctx    context.Context
 	limits Limits
-	// cost is the cost charged by CEL. nanoseconds and bytes are the sums of the loads of calls.
+	// cost is the sum of CEL's charges. nanoseconds and bytes are the sums of the loads of calls.
 	cost               uint64
 	nanoseconds, bytes float64
-	// charges and since are reset when the context is checked: the number of charges, and the time of calls in nanoseconds.
+	// charges counts the charges since the last check of the context, and since is the time of calls in nanoseconds.
 	charges int
 	since   float64
-	// hasPermit is true if the evaluation holds a permit to make more than lightBytes.
+	// hasPermit is true if the evaluation has a permit to create more than lightBytes.
 	hasPermit bool
-	// values is the stack of call arguments. Values must not be used after their call. call is the call that is being charged. Both
-	// are fields because allocating them for each call would take longer than most calls.
+	// values is the stack of call arguments. A function must not keep the slice after its call. call describes the call that is
+	// being charged. Both are fields, because allocating them for each call would take longer than most calls.
 	values []ref.Val
 	call   Call
 }
 
 func (a *account) expense() Expense { return Expense{a.cost, Load{a.nanoseconds, a.bytes}} }
 
-// charge adds a CEL cost.
+// charge adds a CEL cost, and ends the evaluation if a limit is exceeded.
 func (a *account) charge(cost uint64) {
 	a.cost += cost
 	if a.cost < cost {
@@ -125,7 +126,8 @@ func (a *account) charge(cost uint64) {
 	}
 }
 
-// load adds a load. by is the call with this load, which has not been made yet, or nil for a read.
+// load adds the load of a call that is about to be made, or of a read if by is nil. It ends the evaluation if a limit is
+// exceeded.
 func (a *account) load(of Load, by *call) {
 	if of == (Load{}) {
 		return
@@ -160,18 +162,18 @@ func (a *account) checkContext() {
 	}
 }
 
-// scope is the outermost activation of an evaluation. It consists of the input and the account.
+// scope is the outermost activation of an evaluation. It has the input and the account.
 type scope struct {
 	interpreter.Activation
 	account account
-	// initialValues is the initial memory of the argument stack. It is enough for most expressions.
+	// initialValues is the first memory of the argument stack. It is large enough for most expressions.
 	initialValues [16]ref.Val
 }
 
-// scopes are unused scopes. A scope is not reused after a panic, because other values may still refer to it.
+// scopes has unused scopes. After a panic a scope is not reused, because other values may still refer to it.
 var scopes = sync.Pool{New: func() any { return new(scope) }}
 
-// accountOf returns the account of a frame's evaluation. It takes as many steps as macros are nested.
+// accountOf returns the account of the evaluation that vars belongs to. It takes one step for each enclosing macro.
 func accountOf(vars interpreter.Activation) *account {
 	if s := scopeOf(vars); s != nil {
 		return &s.account
@@ -179,7 +181,8 @@ func accountOf(vars interpreter.Activation) *account {
 	return &account{}
 }
 
-// scopeOf returns the scope of an evaluation. It returns nil while constants are folded, because planning has no input.
+// scopeOf returns the scope of the evaluation that vars belongs to. It returns nil when planning folds constants, because there
+// is no evaluation.
 func scopeOf(vars interpreter.Activation) *scope {
 	if frame, ok := vars.(*interpreter.ExecutionFrame); ok {
 		vars = frame.Unwrap()
@@ -193,7 +196,7 @@ func scopeOf(vars interpreter.Activation) *scope {
 	return nil
 }
 
-// bytesLeft returns the number of bytes that the next call may make.
+// bytesLeft returns the number of bytes that the next call may create.
 func (a *account) bytesLeft() float64 {
 	if a.limits.Bytes == 0 {
 		return noLimit
@@ -201,13 +204,14 @@ func (a *account) bytesLeft() float64 {
 	return float64(a.limits.Bytes+BytesPerUnit*min(a.cost, a.limits.Cost)) - a.bytes
 }
 
-// A scheduler evaluates on sixteen nodes at a time, and each evaluation may make some MiB. Most evaluations need much less. An
-// evaluation that needs more waits for one of two permits, so that two large evaluations bound the memory of a process.
+// A scheduler evaluates on sixteen nodes at a time, and each evaluation may create some MiB. Most evaluations need much less.
+// An evaluation that needs more waits for one of two permits, so the memory of a process is bounded by two large evaluations.
 
 const (
-	// lightBytes is the number of bytes that an evaluation may make without a permit.
+	// lightBytes is the number of bytes that an evaluation may create without a permit.
 	lightBytes = 256 << 10
-	// heavyAtOnce is the number of permits: the evaluations in a process that may make more than lightBytes at the same time.
+	// heavyAtOnce is the number of permits. It limits the evaluations of a process that create more than lightBytes at the same
+	// time.
 	heavyAtOnce = 2
 )
 

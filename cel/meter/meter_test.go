@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// kind is an environment with a way to evaluate by cel-go. One kind has Kubernetes' libraries, as for devices, the other one the
-// libraries for clusters.
+// kind is an environment and a function that evaluates with cel-go alone. One kind has Kubernetes' libraries, as for devices,
+// and the other kind has the libraries for clusters.
 type kind struct {
 	env     *celgo.Env
 	config  meter.Config
@@ -92,14 +92,14 @@ var expressions = []string{
 	"semver('1.2.3').major()", "isSemver('1.2')", "semver('1.2.3').compareTo(semver('1.2.4-a'))", "ip('10.0.0.1').family()", "isIP(text)", "cidr('10.0.0.0/8').containsIP('10.0.0.1')",
 	"cidr('10.0.0.0/8').containsCIDR(cidr('10.1.0.0/16'))", "ip.isCanonical('127.0.0.1')", "cidr('10.0.0.0/8').ip() == ip('10.0.0.0')", "string(ip('::1'))", "isCIDR(text)",
 	"url('https://a.b/c?d=e').getHost()", "isURL(text)", "url('https://a.b/c?d=e').getQuery()", "format.dns1123Label().validate(text).hasValue()", "format.named('uuid').hasValue()",
-	// These expressions fail, or absorb a failure.
+	// Expressions that fail, or absorb a failure.
 	"m.z", "m.z == 1", "m.z || true", "true || m.z", "m.z && false", "1 / (n - 7) == 1", "list[9]", "list[9] == 1 || n == 7", "list.exists(i, m.z == i)", "list.exists(i, m.z == i || i == 9)",
 	"list.map(i, 10 / (i - 3))", "m.z ? 1 : 2", "x ? 1 : 2", "[m.z]", "{'a': m.z}", "m.z.orValue(1)", "n.orValue(1)", "x.all(i, i == 1)", "m[n]", "x[text]", "text.charAt(99)", "text.substring(5, 2)",
 	"text.replace(m.b, m.z)", "text.replace(m.z, m.b)", "text.replace(m.a, m.b)", "words.join(m.z)", "x.join()", "string(x)", "timestamp(text)", "int(text)", "m.b + m.a", "x.sum()", "dyn(n).startsWith('a')",
 	"dyn(list).matches('a')", "dyn('a').matches(m.b)", "dyn(n).matches(m.b)", "list.all(i, i / (i - 3) > 0)", "m.a.b.c", "has(m.a.b)", "m.?a.?b.hasValue()", "{'a': 1}[text]", "size(x[4])", "size(n == 7 ? x : x)",
 }
 
-// evaluate returns the value, error and cost by this package and by cel-go.
+// evaluate evaluates an expression with this package (by) and with cel-go alone (want).
 func evaluate(tb testing.TB, in kind, text string) (by, want outcome) {
 	tb.Helper()
 	checked, issues := in.env.Compile(text)
@@ -128,7 +128,7 @@ type outcome struct {
 	cost  uint64
 }
 
-// TestSameAsCELGo tests that values, errors, their positions and costs equal cel-go's.
+// TestSameAsCELGo tests that this package returns the same values, errors, positions and costs as cel-go.
 func TestSameAsCELGo(t *testing.T) {
 	for name, in := range map[string]kind{"kubernetes": kubernetes(t), "clusters": clusters(t)} {
 		for _, text := range expressions {
@@ -157,7 +157,7 @@ func requireSamePlace(t *testing.T, want, by ref.Val) {
 	require.Equal(t, failure.NodeID(), by.(*types.Err).NodeID())
 }
 
-// same compares values, including values that are not equal to themselves.
+// same reports whether two values are equal. It also accepts values such as NaN that don't equal themselves.
 func same(a, b ref.Val) bool {
 	return a.Type() == b.Type() && (a.Equal(b) == types.True || types.IsUnknownOrError(a.Equal(b)))
 }

@@ -15,22 +15,22 @@ import (
 
 const noLimit = math.MaxFloat64
 
-// mostValues is the maximum number of nested values that are counted. A value with more of them contains some part many times,
-// and no call may traverse it.
+// mostValues is the maximum number of nested values that are counted. A value with more nested values contains some part many
+// times, and calls that traverse it are rejected.
 const mostValues = 1 << 18
 
-// Operand is the size of an operand, or an upper bound.
+// Operand is the size of an operand, or an upper bound of the size.
 type Operand struct {
 	// Size is the number of bytes of a text, elements of a list, or entries of a map.
 	Size float64
-	// Deep is the number of nested values including the operand. A value counts once per path to it, because comparing and printing
-	// follow all paths. A text counts as one value per 64 bytes.
+	// Deep is the number of nested values, with the operand itself. A nested value counts once for each path to it, because
+	// comparing and printing follow all paths. A text counts as one value per 64 bytes.
 	Deep float64
 	// Value is the absolute value of a number.
 	Value float64
 }
 
-// BytesPerValue is the length of a text that counts as one value.
+// BytesPerValue is the number of bytes of a text that count as one value in Operand.Deep.
 const BytesPerValue = 64
 
 func textDeep(length int) float64 { return 1 + float64(length)/BytesPerValue }
@@ -83,7 +83,7 @@ func isContainer(value ref.Val) bool {
 	}
 }
 
-// counted returns the number of nested values, or noLimit if there are more than mostValues.
+// counted returns the number of nested values. It returns noLimit if there are more than mostValues.
 func counted(value ref.Val) float64 {
 	if count := valuesIn(value, mostValues); count <= mostValues {
 		return count
@@ -91,8 +91,8 @@ func counted(value ref.Val) float64 {
 	return noLimit
 }
 
-// valuesIn counts the values in a value, including itself, and stops above the limit. A list may contain the same list many
-// times, so that there may be more values than bytes.
+// valuesIn counts a value and the values nested in it, and stops above the limit. A list may contain the same list many times,
+// so there may be more values than bytes.
 func valuesIn(value ref.Val, limit float64) float64 {
 	count := 1.0
 	switch value := value.(type) {
@@ -120,10 +120,10 @@ func valuesIn(value ref.Val, limit float64) float64 {
 	return count
 }
 
-// loader returns the load of a call for its operands.
+// loader computes the load of a call from the values of its operands.
 type loader func(*account, *call, []ref.Val) Load
 
-// loaderOf returns nil for free functions.
+// loaderOf returns the loader of a function. It returns nil if the function takes no longer than its CEL cost.
 func (b *builder) loaderOf(function string) loader {
 	is, listed := loads[function]
 	switch {
@@ -149,7 +149,7 @@ func (b *builder) loaderOf(function string) loader {
 
 var everything = functionLoad{deep: [2]bool{true, true}}
 
-// callOf returns the properties of a call with its operands.
+// callOf returns the properties that determine the load of a call with these operands.
 func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 	result := &a.call
 	*result = Call{}
@@ -163,7 +163,7 @@ func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 		if zone, ok := values[1].(types.String); ok && is.zoned {
 			result.NoZone = isCachedZone(string(zone))
 		}
-		// "value in list" with a plain value does not traverse the contents of the elements.
+		// "value in list" with a scalar value does not traverse the contents of the elements.
 		into := is.deep[1] && (c.Function() != operators.In || !isPlain(values[0]))
 		result.Second = operandOf(values[1], into)
 		if !into {
@@ -182,8 +182,8 @@ func callOf(a *account, c *call, values []ref.Val, is functionLoad) *Call {
 	return result
 }
 
-// adding is the loader of "+", by far the most frequent call. Adding numbers is free. Appending to a list that a macro builds
-// copies only the appended elements.
+// adding is the loader of "+", by far the most frequent call. Adding numbers is free. If a macro builds a list, "+" copies only
+// the appended elements.
 func adding(_ *account, _ *call, values []ref.Val) Load {
 	switch first := values[0].(type) {
 	case types.String:
@@ -211,7 +211,7 @@ func addedTexts(length int) Load {
 	return Load{40 + float64(length)/4, float64(length)}
 }
 
-// comparing is the loader of "==" and "!=". It returns no load if one of the values is not a container.
+// comparing is the loader of "==" and "!=". Comparing is free unless both values are containers.
 func comparing(_ *account, _ *call, values []ref.Val) Load {
 	if !isContainer(values[0]) || !isContainer(values[1]) {
 		return Load{}

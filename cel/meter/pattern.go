@@ -21,27 +21,28 @@ import (
 const (
 	// MaxPatternLength is the maximum length of a regular expression in bytes.
 	MaxPatternLength = 16 << 10
-	// MaxPatternInstructions is the maximum size of a compiled regular expression. A counted repetition has a few characters and as
-	// many instructions as its count. The limit also applies to the sum of the constant regular expressions of an expression.
+	// MaxPatternInstructions is the maximum number of instructions of a compiled regular expression. A counted repetition such
+	// as a{1000} is short, but has as many instructions as its count. The limit also applies to the sum over all constant
+	// regular expressions of a CEL expression.
 	MaxPatternInstructions = 20_000
-	// maxClasses is the maximum number of Unicode classes in a regular expression. Each is a table of up to 10 KiB.
+	// maxClasses is the maximum number of Unicode classes in a regular expression. Each class is a table of up to 10 KiB.
 	maxClasses = 64
-	// maxGroups is the maximum number of groups in a regular expression. During a match each instruction may store the positions of
-	// all groups, even if the caller does not use them.
+	// maxGroups is the maximum number of groups in a regular expression. During a match, each instruction may store the
+	// positions of all groups, even if the caller does not use the groups.
 	maxGroups = 32
-	// MaxPatternParsing is the maximum time, in nanoseconds, to parse one regular expression, and also to parse all constant regular
-	// expressions of a CEL expression.
+	// MaxPatternParsing is the maximum estimated time, in nanoseconds, for parsing one regular expression. It is also the
+	// maximum for all constant regular expressions of a CEL expression together.
 	MaxPatternParsing = 4e6
 	// mostFolded is approximately the last Unicode letter that has both cases.
 	mostFolded = 0x1e943
-	// punctuation has the special characters of regular expressions, which a backslash makes plain.
+	// punctuation has the characters that have a special meaning in regular expressions unless a backslash precedes them.
 	punctuation = `.[](){}*+?^$\|-/`
 )
 
-// Pattern is the size of a regular expression.
+// Pattern has upper bounds for the size and the costs of a regular expression.
 type Pattern struct {
-	// Instructions is the size of the compiled program. Steps is the number of instructions that may be tried per character. Groups
-	// is the number of groups in parentheses.
+	// Instructions is the size of the compiled program. Steps is the maximum number of instructions tried per character of a
+	// text. Groups is the number of groups in parentheses.
 	Instructions, Steps, Groups float64
 	// Parsing is the maximum parsing time in nanoseconds. Ranges is the total number of character ranges in all classes.
 	Parsing, Ranges float64
@@ -83,7 +84,7 @@ func constantPattern(of interpreter.InterpretableCall) (*pattern, error) {
 	return &pattern{size, compiled, uint64(utf8.RuneCountInString(string(text)))}, nil
 }
 
-// match makes a call with a constant pattern.
+// match makes a call whose pattern is a constant, with the pattern that was compiled in advance.
 func match(of *call, values []ref.Val) ref.Val {
 	text, ok := values[0].(types.String)
 	if !ok {
@@ -106,7 +107,8 @@ func match(of *call, values []ref.Val) ref.Val {
 	}
 }
 
-// patternOf returns the size of the pattern of a call. An invalid pattern has no size, because the call will report the mistake.
+// patternOf returns the size of the pattern in a call. An invalid pattern has the size zero, because the call will report the
+// mistake.
 func (c *call) patternOf(values []ref.Val) (of Pattern, compiled bool) {
 	if c.pattern != nil {
 		return c.pattern.Pattern, true
@@ -122,16 +124,16 @@ func (c *call) patternOf(values []ref.Val) (of Pattern, compiled bool) {
 	return of, false
 }
 
-// PatternError is the error for a regular expression that is too large to compile.
+// PatternError means that a regular expression is too large to compile.
 type PatternError struct {
 	message string
 }
 
-// Error names the exceeded limit.
+// Error returns a message with the exceeded limit.
 func (e *PatternError) Error() string { return e.message }
 
-// PatternOf returns the size of a regular expression without compiling it. It returns a [*PatternError] if the regular expression
-// is too large. Otherwise it parses the regular expression and returns the parser's error.
+// PatternOf returns the size of a regular expression without compiling it. If the regular expression is too large, the error is
+// a [*PatternError]. Otherwise PatternOf parses it, and a parse error is the error of Go's parser.
 func PatternOf(text string) (Pattern, error) {
 	if len(text) > MaxPatternLength {
 		return Pattern{}, &PatternError{fmt.Sprintf("the regular expression has %d bytes, the limit is %d: shorten it", len(text), MaxPatternLength)}
@@ -194,15 +196,15 @@ func rangesOf(e *syntax.Regexp) float64 {
 	return sum
 }
 
-// parseTime returns an upper bound of the parsing time in nanoseconds. It uses only the text, because a running parser can't be
-// interrupted. The parser takes superlinear time in three cases:
+// parseTime returns an upper bound of the parsing time in nanoseconds. It estimates from the text before parsing, because a
+// running parser can't be interrupted. The parser takes superlinear time in three cases:
 //
-//   - Alternatives with a common prefix are factored piece by piece, and the rest is
-//     traversed again for each piece: (.a.a.a|.a.a.b).
+//   - Alternatives with a common prefix are factored prefix by prefix, and each time the rest is traversed again:
+//     (.a.a.a|.a.a.b).
 //   - The content of a group is copied into the enclosing group: ((((abc)d)e)f).
-//   - Without regard to case, (?i), each letter of a class is looked up: [B-\x{1e900}].
+//   - With the flag (?i), which ignores case, each letter of a class is looked up: [B-\x{1e900}].
 //
-// The bound is too high for characters without a special meaning, in quotes or in a class.
+// The bound also counts characters that have no special meaning because they are quoted or in a class, so it may be too high.
 func parseTime(text string) (nanoseconds float64) {
 	const (
 		perByte, perPiece                = 100, 7
@@ -223,7 +225,7 @@ func parseTime(text string) (nanoseconds float64) {
 	return nanoseconds + perPiece*float64(count(text, pieces))*float64(len(text))
 }
 
-// count returns the number of characters of a text that the second text contains. It skips punctuation after a backslash.
+// count returns how many characters of text occur in the set of. It skips punctuation after a backslash.
 func count(text, of string) (times int) {
 	for i := 0; i < len(text); i++ {
 		if text[i] == '\\' && i+1 < len(text) && strings.IndexByte(punctuation, text[i+1]) >= 0 {
@@ -239,7 +241,7 @@ func count(text, of string) (times int) {
 
 func classesOf(text string) int { return strings.Count(text, `\p`) + strings.Count(text, `\P`) }
 
-// foldsCase reports whether the text may contain the flag i.
+// foldsCase reports whether the regular expression may have the flag i, which ignores case.
 func foldsCase(text string) bool {
 	for {
 		_, flags, found := strings.Cut(text, "(?")
@@ -255,7 +257,7 @@ func foldsCase(text string) bool {
 	}
 }
 
-// folded returns an upper bound of the number of letters in all ranges that extend beyond ASCII.
+// folded returns an upper bound of the number of letters in all ranges of classes that extend beyond ASCII.
 func folded(text string) (letters float64) {
 	for {
 		_, last, found := strings.Cut(text, "-")
@@ -267,7 +269,8 @@ func folded(text string) (letters float64) {
 	}
 }
 
-// lastOf returns the first letter of a text if it may end a range beyond ASCII, or 0.
+// lastOf returns the letter that the text begins with, which may be the end of a range, if it is beyond ASCII. Otherwise it
+// returns 0.
 func lastOf(text string) rune {
 	const bits = 32
 	if hex, found := strings.CutPrefix(text, `\x{`); found {

@@ -19,7 +19,7 @@ import (
 type Config struct {
 	// Estimator provides the costs of functions. nil means CEL's costs. It may also be a [LoadEstimator].
 	Estimator interpreter.ActualCostEstimator
-	// OperatorsAsCEL is set for an Estimator without costs of operators other than "==".
+	// OperatorsAsCEL means that the Estimator has no costs of operators except "==", so CEL's costs apply.
 	OperatorsAsCEL bool
 	// FreePresenceTests makes has() free, as in Kubernetes.
 	FreePresenceTests bool
@@ -66,8 +66,9 @@ func NewPlanner(env *cel.Env, config Config) (*Planner, error) {
 	}, nil
 }
 
-// Plan returns the program of an expression. With optimize it computes constants now: lists of constants, conversions of
-// constants, memberships in lists of constants, and regular expressions. If a constant can't be computed, Plan returns an error.
+// Plan returns the program of an expression. With optimize, it computes constants in advance: lists of constants, conversions
+// of constants, memberships in lists of constants, and regular expressions. If a constant can't be computed, Plan returns an
+// error.
 func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
 	b := &builder{Planner: p, optimize: optimize, presence: map[int64]bool{}, conditionals: map[int64]bool{}}
 	b.recognize(checked.Expr())
@@ -87,8 +88,8 @@ func (p *Planner) Plan(checked *ast.AST, optimize bool) (*Program, error) {
 type builder struct {
 	*Planner
 	optimize bool
-	// presence and conditionals are the ids of presence tests and conditionals. The interpreter plans both as attributes, which do
-	// not show the difference.
+	// presence and conditionals have the IDs of presence tests and conditionals. They are recorded from the syntax tree,
+	// because the interpreter plans both as plain attributes.
 	presence, conditionals map[int64]bool
 }
 
@@ -125,8 +126,8 @@ type Program struct {
 	root interpreter.InterpretableV2
 }
 
-// Eval evaluates the expression. It returns the expense even if the evaluation fails. The error is cel-go's, a [*LimitError] or
-// an [*InterruptedError]. With an error of cel-go, value holds its position.
+// Eval evaluates the expression. It returns the expense even if the evaluation fails. The error comes from cel-go, or is a
+// [*LimitError] or an [*InterruptedError]. With an error from cel-go, value has the error's position.
 func (p *Program) Eval(ctx context.Context, input interpreter.Activation, limits Limits) (value ref.Val, expense Expense, err error) {
 	s := scopes.Get().(*scope)
 	s.Activation, s.account = input, account{ctx: ctx, limits: limits, values: s.initialValues[:0]}

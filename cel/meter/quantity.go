@@ -11,14 +11,14 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Kubernetes stores a quantity with an exponent as written, and computes all digits when it compares it. 1e2000000000 has two
-// billion digits.
+// Kubernetes stores a quantity with an exponent as it is written, but computes all digits when it compares the quantity. The
+// quantity 1e2000000000 has two billion digits, so this file limits exponents.
 
-// exponentMargin is the maximum exponent, in addition to the number of written digits. Kubernetes reads amounts of resources up
-// to 2^63, and rounds to multiples of 10^-9. So larger exponents don't make a difference for any real amount.
+// exponentMargin limits an exponent to the number of written digits plus this margin. Kubernetes reads amounts of resources up
+// to 2^63, and rounds them to multiples of 10^-9. So a larger exponent makes no difference in a comparison with a real amount.
 const exponentMargin = 128
 
-// clampQuantity replaces the text of a quantity by a text with a small exponent.
+// clampQuantity calls quantity() or isQuantity() with a text whose exponent is limited.
 func clampQuantity(_ *call, values []ref.Val) ref.Val {
 	if text, ok := values[0].(types.String); ok {
 		if clamped, changed := ClampExponent(string(text)); changed {
@@ -39,7 +39,7 @@ func ClampExponent(text string) (string, bool) {
 	if err != nil {
 		return text, false
 	}
-	// Kubernetes uses 32 bits of the exponent.
+	// Kubernetes uses only the low 32 bits of the exponent.
 	value, limit := int64(int32(exponent)), int64(at+exponentMargin)
 	if value >= -limit && value <= limit {
 		return text, false

@@ -12,7 +12,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// decimals returns 1 for a text that becomes a decimal of arbitrary size. It returns 0 if an int64 is enough, as for most
+// decimals returns 1 if a quantity becomes a decimal of arbitrary size. It returns 0 if an int64 is enough, as for most
 // quantities.
 func decimals(values []ref.Val, _ float64) float64 {
 	text, ok := values[0].(types.String)
@@ -43,7 +43,7 @@ func replacedSize(values []ref.Val, _ float64) float64 {
 	return float64(len(text)) + float64(count)*growth
 }
 
-// splitSize returns the number of parts.
+// splitSize returns the number of parts that split() returns.
 func splitSize(values []ref.Val, _ float64) float64 {
 	text, ok := values[0].(types.String)
 	if !ok {
@@ -53,7 +53,7 @@ func splitSize(values []ref.Val, _ float64) float64 {
 	return float64(strings.Count(string(text), string(by)) + 1)
 }
 
-// joinedSize returns the total length of the texts of a list, with separators.
+// joinedSize returns the total length of the texts of a list and the separators between them.
 func joinedSize(values []ref.Val, limit float64) float64 {
 	list, ok := values[0].(traits.Lister)
 	if !ok {
@@ -100,7 +100,7 @@ func FormattedSize(format string, values float64) float64 {
 	return size
 }
 
-// flattenedSize returns the number of elements after nested lists are flattened.
+// flattenedSize returns the number of elements of a list after flatten() has replaced nested lists by their elements.
 func flattenedSize(values []ref.Val, _ float64) float64 {
 	depth := types.Int(1)
 	if len(values) > 1 {

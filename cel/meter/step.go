@@ -11,7 +11,7 @@ import (
 	"github.com/google/cel-go/interpreter"
 )
 
-// attribute is a variable, or the result of another step, with qualifiers: fields, keys and indices.
+// attribute is a step that reads a variable, or the result of another step, followed by qualifiers: fields, keys and indices.
 type attribute struct {
 	interpreter.InterpretableAttribute
 	cost  uint64
@@ -29,7 +29,7 @@ func (b *builder) attribute(of interpreter.InterpretableAttribute) *attribute {
 	return &attribute{of, cost, b.config.ReadsMakeLists}
 }
 
-// AddQualifier adds a qualifier that is charged.
+// AddQualifier adds a qualifier to the attribute. Reading the qualifier is charged.
 func (a *attribute) AddQualifier(q interpreter.Qualifier) (interpreter.Attribute, error) {
 	own := qualifier{q, a.makes}
 	var err error
@@ -84,7 +84,7 @@ type constantQualifier struct {
 // Value returns the literal.
 func (q *constantQualifier) Value() ref.Val { return q.value }
 
-// read charges for reading a value. makes is true if reading a list makes a new list.
+// read charges for reading a value. makes is true if reading a list creates a new list.
 func read(a *account, value any, makes bool) {
 	a.charge(1)
 	if !makes {
@@ -120,8 +120,8 @@ func (c *constructor) Eval(vars interpreter.Activation) ref.Val {
 	return c.Exec(interpreter.AsFrame(vars))
 }
 
-// alternative is "or" or "orValue" of an optional value. The argument is evaluated only if the optional has no value. The call is
-// free.
+// alternative is a call of "or" or "orValue" on an optional value. The argument is evaluated only if the optional has no value.
+// The call is free of charge.
 type alternative struct {
 	interpreter.InterpretableV2
 	optional, otherwise interpreter.InterpretableV2
@@ -129,7 +129,7 @@ type alternative struct {
 	value bool
 }
 
-// alternativeOf returns the alternative for a call, or nil for other calls.
+// alternativeOf returns the step for a call of "or" or "orValue", or nil for any other call.
 func alternativeOf(of interpreter.InterpretableCall) *alternative {
 	args := of.Args()
 	if len(args) != 2 {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Go reads a time zone from a file each time its name is used, which takes as long as hundreds of other calls. So this file
-// caches zones. It caches only plain names, because there are unlimited other ways to write a name.
+// When a time zone is used, Go reads it from a file each time, which takes as long as hundreds of other calls. So this file
+// caches zones by name. It caches only plain names, because a zone can be named in unlimited other ways.
 
 // mostZones is the maximum number of cached zones. There are some 600 zones, in three variants.
 const mostZones = 2048
@@ -38,7 +38,7 @@ func loadZone(name string) (*time.Location, error) {
 	zones.Lock()
 	defer zones.Unlock()
 	if len(zones.known) < mostZones {
-		// The name is often a part of a longer text, which it would keep in memory.
+		// Clone the name. It is often a part of a longer text, which the cache would otherwise keep in memory.
 		zones.known[strings.Clone(name)] = loaded
 	}
 	return loaded, nil
@@ -55,7 +55,7 @@ func isPlainZone(name string) bool {
 	}) < 0
 }
 
-// isCachedZone loads a zone into the cache if necessary. It reports whether later lookups of the zone read no file.
+// isCachedZone loads a zone into the cache if necessary. It reports whether later uses of the zone read no file.
 func isCachedZone(name string) bool {
 	if name == "" || name == "UTC" || strings.Contains(name, ":") {
 		return true // These zones need no file.
@@ -67,7 +67,7 @@ func isCachedZone(name string) bool {
 	return err == nil
 }
 
-// inCachedZone returns a part of a timestamp in a cached zone. It returns nil if the call has no plain zone.
+// inCachedZone calls a function of a timestamp with the cached zone. It returns nil if the zone has no plain name.
 func inCachedZone(of *call, values []ref.Val) ref.Val {
 	if len(values) < 2 {
 		return nil

@@ -44,7 +44,7 @@ func mustProgram(t *testing.T, env *celgo.Env, checked *celgo.Ast) celgo.Program
 	return program
 }
 
-// TestKeptZones tests that lookups of cached zones are free, and that the results equal cel-go's.
+// TestKeptZones tests that using a cached zone is free, and that the values equal cel-go's.
 func TestKeptZones(t *testing.T) {
 	const read = 100_000
 	for zone, free := range map[string]bool{
@@ -53,7 +53,7 @@ func TestKeptZones(t *testing.T) {
 	} {
 		for _, function := range []string{"getFullYear", "getMonth", "getDate", "getDayOfMonth", "getDayOfWeek", "getDayOfYear", "getHours", "getMinutes", "getSeconds", "getMilliseconds"} {
 			_, expense, _ := evaluateZoned(t, "timestamp('2026-12-31T23:45:59.123Z')."+function+"(zone)", zone)
-			// The timestamp is a constant, so that only the zone has a load.
+			// The timestamp is a constant, so only the zone can have a load.
 			if free {
 				require.Zero(t, expense.Load.Nanoseconds, zone)
 			} else {
@@ -76,8 +76,8 @@ func TestOnlyPlainZonesAreCached(t *testing.T) {
 	require.Same(t, loaded, again)
 }
 
-// TestPatternsThatTakeLongToParse tests that regular expressions are rejected before parsing if Go's parser would take from a
-// tenth of a second to minutes.
+// TestPatternsThatTakeLongToParse tests that regular expressions are rejected before parsing if Go's parser would need between
+// a tenth of a second and minutes.
 func TestPatternsThatTakeLongToParse(t *testing.T) {
 	for name, text := range map[string]string{
 		"begin alike":            strings.Repeat(strings.Repeat(".", 4900)+"b|", 2),
@@ -115,7 +115,7 @@ func TestPatternsThatPeopleWrite(t *testing.T) {
 	}
 }
 
-// TestPatternsWithoutLimitHaveNone tests that a pattern that is too large has the load noLimit. Comparisons with NaN would be
+// TestPatternsWithoutLimitHaveNone tests that the load of a too large pattern is noLimit and not NaN. Comparisons with NaN are
 // false, so that the limits would not apply.
 func TestPatternsWithoutLimitHaveNone(t *testing.T) {
 	for _, function := range []string{"matches", "find", "findAll"} {

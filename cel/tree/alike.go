@@ -14,7 +14,7 @@ import (
 // Equivalent reports whether two expressions are equal up to the names of loop variables and the parentheses in chains of && or ||.
 func Equivalent(a, b ast.Expr) bool { return (&comparison{}).equivalent(a, b) }
 
-// comparison holds the pairs of loop variables around two parts, the innermost last.
+// comparison has the pairs of loop variables that correspond to each other in the two compared parts, the innermost pair last.
 type comparison struct{ names [][2]string }
 
 func (c *comparison) equivalent(a, b ast.Expr) bool {
@@ -43,7 +43,7 @@ func (c *comparison) equivalent(a, b ast.Expr) bool {
 	case ast.ComprehensionKind:
 		return c.loopsAlike(a.AsComprehension(), b.AsComprehension())
 	default:
-		// Messages are not supported, because no environment has message types.
+		// Messages are not compared, because no environment has message types.
 		return false
 	}
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Builder makes parts of a checked expression, with the types and references that CEL needs for evaluating them. A part must not
-// be used in two places: copy it.
+// Builder creates parts of a checked expression, with the types and references that CEL needs to evaluate the parts. A part
+// must not be used in two places of a tree. Copy it instead.
 type Builder struct {
 	checked *ast.AST
-	// last is the id of the last part made, or zero. names is the number of variables made.
+	// last is the ID of the last part that was created, or zero. names is the number of variable names that were created.
 	last  int64
 	names int
 }
 
-// NewBuilder returns a Builder of parts for an expression. It does not change the expression.
+// NewBuilder returns a Builder that creates parts for an expression. It does not change the expression.
 func NewBuilder(checked *ast.AST) *Builder { return &Builder{checked: checked} }
 
-// AST returns the expression with the types and references of all parts, including the parts made so far.
+// AST returns the expression. It has the types and references of all parts, including the parts that were created so far.
 func (b *Builder) AST() *ast.AST { return b.checked }
 
 // TypeOf returns the type of a part.
@@ -40,7 +40,7 @@ func (b *Builder) ElementType(list ast.Expr) *types.Type {
 	return types.DynType
 }
 
-// Node returns an id for a new part. It records the type of the part, and its reference if that is not nil.
+// Node returns the ID for a new part. It records the part's type and, unless it is nil, the part's reference.
 func (b *Builder) Node(t *types.Type, reference *ast.ReferenceInfo) int64 {
 	if b.last == 0 {
 		b.last = ast.MaxID(b.checked)
@@ -70,7 +70,7 @@ func (b *Builder) Literal(value ref.Val) ast.Expr {
 	return ast.NewExprFactory().NewLiteral(b.Node(value.Type().(*types.Type), nil), value)
 }
 
-// Call returns function(args). Without an overload, CEL selects one in the evaluation.
+// Call returns function(args). If overload is empty, CEL selects an overload when it evaluates the call.
 func (b *Builder) Call(function, overload string, result *types.Type, args ...ast.Expr) ast.Expr {
 	reference := ast.NewFunctionReference()
 	if overload != "" {
@@ -79,7 +79,7 @@ func (b *Builder) Call(function, overload string, result *types.Type, args ...as
 	return ast.NewExprFactory().NewCall(b.Node(result, reference), function, args...)
 }
 
-// Same returns "left in [right]". Unlike "left == right" it does not fail if values of the two types can't be compared.
+// Same returns "left in [right]". Unlike "left == right", this expression does not fail if the types of the two values differ.
 func (b *Builder) Same(left, right ast.Expr) ast.Expr {
 	list := ast.NewExprFactory().NewList(b.Node(types.NewListType(b.TypeOf(right)), nil), []ast.Expr{right}, nil)
 	return b.Call(operators.In, overloads.InList, types.BoolType, left, list)
@@ -141,7 +141,7 @@ func (b *Builder) quantifier(list ast.Expr, init types.Bool, operator, overload 
 	return f.NewComprehension(b.Node(types.BoolType, nil), list, name, f.AccuIdentName(), b.Literal(init), b.Literal(types.True), step, accumulator())
 }
 
-// Joined applies each to the parts and joins the results by an operator, as a balanced tree.
+// Joined applies each to every part and joins the results with the operator, as a balanced tree.
 func (b *Builder) Joined(parts []ast.Expr, operator, overload string, each func(ast.Expr) ast.Expr) ast.Expr {
 	if len(parts) == 1 {
 		return each(parts[0])

@@ -9,14 +9,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// CEL expands its macros into comprehensions. This file recognizes the expansions: a loop over a list with an accumulator, its
-// initial value, a loop condition, a step and a result.
+// CEL expands its macros into comprehensions. A comprehension is a loop over a list with an accumulator, an initial value, a
+// loop condition, a step and a result. This file recognizes the expansions.
 
-// Quantifier is a macro that tests for how many elements a condition holds.
+// Quantifier is a macro that tests whether a condition holds for all, some or exactly one of the elements of a list.
 type Quantifier int
 
 const (
-	// NoQuantifier is any other comprehension.
+	// NoQuantifier means that a comprehension is not the expansion of a quantifier.
 	NoQuantifier Quantifier = iota
 	// All is list.all(x, holds).
 	All
@@ -42,11 +42,12 @@ func QuantifierOf(c ast.ComprehensionExpr) (is Quantifier, holds ast.Expr) {
 	}
 }
 
-// CollectionOf recognizes filter and map with one or two variables: each step appends an element to a list. keeps is the
-// condition for that, or nil.
+// CollectionOf recognizes the macros filter and map with one or two variables. Each step of the loop appends element to a list
+// if keeps is true or nil.
 //
 //	list.filter(x, keeps)    list.map(x, element)    list.map(x, keeps, element)
 //
+// For a filter, element is the loop variable itself.
 // For a filter, element is the variable itself.
 func CollectionOf(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
 	if !IsEmptyList(c.AccuInit()) || !IsLiteral(c.LoopCondition(), types.True) || !IsIdent(c.Result(), c.AccuVar()) {
@@ -67,7 +68,7 @@ func CollectionOf(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
 	return keeps, element, ok
 }
 
-// BindingOf recognizes cel.bind(name, value, body). It is a loop over an empty list whose accumulator is the name.
+// BindingOf recognizes cel.bind(name, value, body), a loop over an empty list whose accumulator has the name.
 func BindingOf(expr ast.Expr) (name string, value, body ast.Expr, ok bool) {
 	if expr.Kind() != ast.ComprehensionKind {
 		return "", nil, nil, false

@@ -12,17 +12,17 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// IsCall reports whether expr calls one of the functions or operators, in either style.
+// IsCall reports whether expr calls one of the functions or operators, as f(x) or as x.f().
 func IsCall(expr ast.Expr, functions ...string) bool {
 	return expr.Kind() == ast.CallKind && slices.Contains(functions, expr.AsCall().FunctionName())
 }
 
-// IsIdent reports whether expr is a variable with the name. The caller must check whether the name is hidden.
+// IsIdent reports whether expr is an identifier with the name. The caller must check whether a loop variable hides the name.
 func IsIdent(expr ast.Expr, name string) bool {
 	return expr.Kind() == ast.IdentKind && expr.AsIdent() == name
 }
 
-// QualifiedName returns a.b.c for a name with fields, and "" for other expressions.
+// QualifiedName returns the text a.b.c of an identifier with fields, and "" for other expressions.
 func QualifiedName(expr ast.Expr) string {
 	switch expr.Kind() {
 	case ast.IdentKind:
@@ -35,7 +35,7 @@ func QualifiedName(expr ast.Expr) string {
 	return ""
 }
 
-// Literal returns the value of a literal of the type V.
+// Literal returns the value of a literal. ok is false if expr is not a literal of the type V.
 func Literal[V ref.Val](expr ast.Expr) (value V, ok bool) {
 	if expr.Kind() == ast.LiteralKind {
 		value, ok = expr.AsLiteral().(V)
@@ -57,7 +57,8 @@ func IsEmptyList(expr ast.Expr) bool {
 	return expr.Kind() == ast.ListKind && expr.AsList().Size() == 0
 }
 
-// OnlyElement returns the element of [element]. It returns false for an optional element, [?element], which may be missing.
+// OnlyElement returns the element of the list [element]. It returns false for [?element], because an optional element may be
+// missing.
 func OnlyElement(expr ast.Expr) (element ast.Expr, ok bool) {
 	if expr.Kind() != ast.ListKind || expr.AsList().Size() != 1 || len(expr.AsList().OptionalIndices()) > 0 {
 		return nil, false
@@ -65,8 +66,8 @@ func OnlyElement(expr ast.Expr) (element ast.Expr, ok bool) {
 	return expr.AsList().Elements()[0], true
 }
 
-// Conjuncts splits an expression at its outermost "&&" and returns the operands in order. An expression without "&&" is its only
-// conjunct.
+// Conjuncts splits an expression at its outermost "&&" and returns the operands in order. If there is no "&&", the only
+// conjunct is the whole expression.
 func Conjuncts(expr ast.Expr) []ast.Expr {
 	if !IsCall(expr, operators.LogicalAnd) {
 		return []ast.Expr{expr}
@@ -78,18 +79,19 @@ func Conjuncts(expr ast.Expr) []ast.Expr {
 	return result
 }
 
-// Member is a field or an element of a container.
+// Member is an access to a field or an element of a container.
 type Member struct {
 	Container ast.Expr
-	// Name is the name of the field, or the text of a literal index. Known is false if the index is not a literal text.
+	// Name is the name of the field, or the text of the index if the index is a literal text. Known is false for any other
+	// index.
 	Name  string
 	Known bool
-	// Read is true if the part is the member itself. Otherwise the part is an optional value with the member, or reports whether the
-	// member is present.
+	// Read is true if the value of the access is the member itself. Otherwise the access returns an optional value, or tests
+	// whether the member is present.
 	Read bool
 }
 
-// MemberOf recognizes these forms of a member:
+// MemberOf recognizes these accesses to a member:
 //
 //	of.name     of['name']     of[index]     read
 //	of.?name    of[?'name']    of[?index]    optional

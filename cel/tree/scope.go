@@ -5,23 +5,23 @@ package tree
 
 import "github.com/google/cel-go/common/ast"
 
-// Scope maps the variables that comprehensions declare to values, the innermost declaration of a name last. A comprehension
-// declares its variables only in some of its parts:
+// Scope maps the names of the variables that comprehensions declare to values. If a name is declared several times, the
+// innermost declaration is last. A comprehension declares its variables only in some of its parts:
 //
 //	range, initial value   none
 //	condition, step        the accumulator and the iteration variables
 //	result                 the accumulator
 //
-// cel.bind is a comprehension with the name as accumulator, so that the name is declared in the result.
+// cel.bind is a comprehension whose accumulator has the bound name, so the name is declared in the result only.
 type Scope[V any] map[string][]V
 
 // Names is a scope that holds only names.
 type Names = Scope[struct{}]
 
-// Declare hides the previous meaning of the name until [Scope.Forget].
+// Declare adds a declaration of the name. It hides earlier declarations until [Scope.Forget].
 func (s Scope[V]) Declare(name string, value V) { s[name] = append(s[name], value) }
 
-// Forget ends the innermost declaration of each name.
+// Forget removes the innermost declaration of each name.
 func (s Scope[V]) Forget(names ...string) {
 	for _, name := range names {
 		s[name] = s[name][:len(s[name])-1]
@@ -40,7 +40,7 @@ func (s Scope[V]) Lookup(name string) (value V, declared bool) {
 	return all[len(all)-1], true
 }
 
-// IterVars returns the one or two iteration variables of a comprehension.
+// IterVars returns the names of the one or two iteration variables of a comprehension.
 func IterVars(c ast.ComprehensionExpr) []string {
 	if c.HasIterVar2() {
 		return []string{c.IterVar(), c.IterVar2()}
@@ -48,7 +48,7 @@ func IterVars(c ast.ComprehensionExpr) []string {
 	return []string{c.IterVar()}
 }
 
-// ElementVar returns the variable for the elements of a list. It is the second variable if the first one is the index.
+// ElementVar returns the name of the variable for the elements of a list: the second variable if the first one is the index.
 func ElementVar(c ast.ComprehensionExpr) string {
 	if c.HasIterVar2() {
 		return c.IterVar2()
@@ -56,8 +56,8 @@ func ElementVar(c ast.ComprehensionExpr) string {
 	return c.IterVar()
 }
 
-// Visit calls f for an expression and all of its parts, each before its own parts, with the variables that are declared at its
-// place. f must not keep hidden.
+// Visit calls f for an expression and all of its parts, the outer parts first. hidden has the names that are declared around
+// the part. f must not use hidden after it has returned.
 func Visit(expr ast.Expr, f func(part ast.Expr, hidden Names)) {
 	hidden := Names{}
 	var descend func(ast.Expr)
@@ -86,7 +86,7 @@ func Visit(expr ast.Expr, f func(part ast.Expr, hidden Names)) {
 }
 
 // Parts returns the direct parts of an expression in the order of their evaluation. The target of a call comes first. The parts
-// of a comprehension are in different scopes, see [Scope].
+// of a comprehension are in different scopes ([Scope]).
 func Parts(expr ast.Expr) []ast.Expr {
 	var result []ast.Expr
 	switch expr.Kind() {

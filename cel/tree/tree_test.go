@@ -32,7 +32,7 @@ func parsed(t *testing.T, text string) ast.Expr {
 	return result.NativeRep().Expr()
 }
 
-// written returns the text of a tree, "" for nil, and "loops" for a tree with loops.
+// written returns the text of a tree. It returns "" for nil, and "loops" for a tree with comprehensions.
 func written(expr ast.Expr) string {
 	if expr == nil {
 		return ""
@@ -97,8 +97,8 @@ func TestLiterals(t *testing.T) {
 	require.False(t, ok, "it may be missing")
 }
 
-// TestResultHasNoIterationVariable tests that the result of a comprehension is outside of the scope of its iteration variables,
-// as in cel-go. No macro has such a result.
+// TestResultHasNoIterationVariable tests that a comprehension's iteration variables are not in scope in its result, as in
+// cel-go. No macro expands to a result that would show the difference.
 func TestResultHasNoIterationVariable(t *testing.T) {
 	f := ast.NewExprFactory()
 	loop := f.NewComprehensionTwoVar(1, f.NewList(2, nil, nil), "x", "y", "a", f.NewIdent(3, "a"),
@@ -165,7 +165,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestBuiltPartsEvaluate tests that CEL plans and evaluates built parts with only the types and references of the builder.
+// TestBuiltPartsEvaluate tests that CEL can plan and evaluate built parts with the types and references that the Builder
+// recorded.
 func TestBuiltPartsEvaluate(t *testing.T) {
 	env, err := cel.NewEnv(cel.Variable("l", cel.ListType(cel.IntType)))
 	require.NoError(t, err)

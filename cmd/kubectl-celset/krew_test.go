@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// krewPlugin is the manifest of a plugin in krew's API v1alpha2.
+// krewPlugin holds the fields that the test reads of a plugin manifest in krew's API v1alpha2.
 type krewPlugin struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

@@ -12,7 +12,7 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// Info describes the build of a program. A field is empty if the go command did not record it.
+// Info describes the build of a program. A field is empty if the go command did not record the value.
 type Info struct {
 	// Version is the version of celset.
 	Version string
@@ -22,13 +22,13 @@ type Info struct {
 	Commit string
 }
 
-// Register registers the metric celset_build_info, whose value is always 1. It does nothing if the registry has the metric.
+// Register registers the metric celset_build_info, whose value is always 1. If it is already registered, Register does nothing.
 func Register(registry prometheus.Registerer, info Info) error {
 	gauge := metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Name: "celset_build_info", StabilityLevel: metrics.ALPHA,
 		Help: "Always 1. The labels are the version of celset, the version of Kubernetes that the program was built from, and the commit of celset.",
 	}, []string{"version", "kubernetes", "commit"})
-	// A Prometheus registry does not create metrics, unlike a Kubernetes registry.
+	// Create the metric explicitly, because a Prometheus registry does not do it, unlike a Kubernetes registry.
 	gauge.Create(nil)
 	if err := registry.Register(gauge); err != nil {
 		if _, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {

@@ -16,14 +16,14 @@ func results(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAlloca
 	return claim.Status.Allocation.Devices.Results
 }
 
-// Owner is a claim that a device, or a part of it, is allocated to.
+// Owner is a claim to which a device, or a part of a device, is allocated.
 type Owner struct {
 	Claim *resourceapi.ResourceClaim
-	// Request is the request that the device was allocated for, "request" or "request/alternative".
+	// Request is the request of the claim that got the device, as "request" or "request/alternative".
 	Request string
-	// Shared is set if the claim has a share of the device, so that other claims may have shares too.
+	// Shared means that the claim has only a share of the device, so other claims may have shares, too.
 	Shared bool
-	// AdminAccess is set if the claim has admin access, so that the device is still free for other claims.
+	// AdminAccess means that the claim has only admin access, so the device is still free for other claims.
 	AdminAccess bool
 }
 

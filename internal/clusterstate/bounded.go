@@ -14,18 +14,19 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// maxInput is the maximum number of bytes read from a file or a stream: the objects of some 5,000 nodes. Objects take about ten
-// times their text in memory, and a stream may be endless.
+// maxInput is the maximum number of bytes that are read from one file or stream, enough for the objects of some 5,000 nodes.
+// The limit is needed because objects take about ten times the memory of their text, and a stream may be endless.
 var maxInput int64 = 256 << 20
 
-// bounded is a reader that fails after more than maxInput bytes.
+// bounded is a reader that fails when it has read more than maxInput bytes.
 type bounded struct {
 	from io.Reader
 	name string
 	left int64
 }
 
-// newBounded returns a reader that fails after maxInput bytes of the stream. Its error message begins with the name.
+// newBounded returns a reader that fails after maxInput bytes of the stream. name is the name of the stream in the error
+// message.
 func newBounded(from io.Reader, name string) io.Reader {
 	return &bounded{from: from, name: name, left: maxInput}
 }
@@ -48,14 +49,14 @@ func tooLong(name string) error {
 	return fmt.Errorf("%s: more than %d MiB, the limit: split the input, or remove objects that are not needed", name, maxInput>>20)
 }
 
-// checkSizes fails if a file, or a file in a directory, is longer than maxInput. It returns pipes and other names without a size
-// as streams.
+// checkSizes fails if a file is longer than maxInput, also a file in a directory. It returns names that have no size, such as
+// pipes, as streams.
 func checkSizes(names []string, recursive bool) (files []string, streams []string, err error) {
 	for _, name := range names {
 		info, statErr := os.Stat(name)
 		switch {
 		case statErr != nil:
-			// The name is a URL, or kubectl's library reports the error.
+			// The name may be a URL. If not, kubectl's library reports the error.
 			files = append(files, name)
 		case info.IsDir():
 			files = append(files, name)
@@ -73,7 +74,7 @@ func checkSizes(names []string, recursive bool) (files []string, streams []strin
 	return files, streams, nil
 }
 
-// checkFolder checks the files that kubectl's library reads in a directory.
+// checkFolder checks the sizes of the files that kubectl's library would read in a directory.
 func checkFolder(folder string, recursive bool) error {
 	return filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
 		switch {

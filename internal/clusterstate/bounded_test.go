@@ -15,7 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 )
 
-// endless is a YAML comment that never ends.
+// endless is a reader that returns a YAML comment without an end.
 type endless struct{ read int64 }
 
 func (e *endless) Read(into []byte) (int, error) {
@@ -26,7 +26,7 @@ func (e *endless) Read(into []byte) (int, error) {
 	return len(into), nil
 }
 
-// TestInputIsBounded checks that an endless stream and a long file are not read to the end.
+// TestInputIsBounded checks that reading an endless stream or a very long file stops early.
 func TestInputIsBounded(t *testing.T) {
 	defer func(usual int64) { maxInput = usual }(maxInput)
 	maxInput = 1 << 20

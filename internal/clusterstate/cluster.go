@@ -19,12 +19,12 @@ import (
 	draclient "k8s.io/dynamic-resource-allocation/client"
 )
 
-// ReadCluster lists the objects that allocations depend on. It lists claims of all namespaces, because any claim may have
-// devices. It lists templates and pods of one namespace, or of all if namespace is empty. It also lists classes, slices, taint
-// rules and nodes. It supports every version of resource.k8s.io since v1beta1.
+// ReadCluster lists the objects that allocations depend on: claims, templates, classes, slices, taint rules, pods and nodes. It
+// lists claims of all namespaces, because any claim may have devices. It lists templates and pods of one namespace, or of all
+// namespaces if namespace is empty. It supports every version of resource.k8s.io since v1beta1.
 //
-// If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If RBAC forbids claims of other namespaces, the warning
-// points out that their devices look free. A missing API of taint rules is ignored.
+// If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If RBAC forbids claims of other namespaces, it adds a
+// warning that the devices of these claims look free. If the API server has no taint rules, ReadCluster ignores them.
 func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
 	dra := draclient.New(client)
 	o := &Objects{HasCluster: true}
@@ -53,14 +53,14 @@ func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace str
 	)
 }
 
-// ReadGroups adds the PodGroups of a namespace, if the API server has that kind.
+// ReadGroups adds the PodGroups of a namespace. It adds nothing if the API server does not have PodGroups.
 func (o *Objects) ReadGroups(ctx context.Context, client kubernetes.Interface, namespace string) error {
 	return o.warn(read(&o.Groups, "PodGroups", func() (*schedulingapi.PodGroupList, error) {
 		return client.SchedulingV1beta1().PodGroups(namespace).List(ctx, metav1.ListOptions{})
 	}, func(list *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return list.Items }))
 }
 
-// ReadRunning adds all pods that have a node, in all namespaces. If RBAC forbids that, it sets RunningUnknown.
+// ReadRunning adds the pods of all namespaces that have a node. If RBAC forbids listing them, it sets RunningUnknown.
 func (o *Objects) ReadRunning(ctx context.Context, client kubernetes.Interface) error {
 	pods := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
@@ -78,7 +78,8 @@ func (o *Objects) ReadRunning(ctx context.Context, client kubernetes.Interface) 
 	return err
 }
 
-// onlyResources returns a pod reduced to the fields that its resources depend on, because a large cluster has very many pods.
+// onlyResources returns a copy of a pod with only the fields that determine its resources, because a large cluster has very
+// many pods.
 func onlyResources(pod *corev1.Pod) *corev1.Pod {
 	containers := func(all []corev1.Container) (kept []corev1.Container) {
 		for _, c := range all {
@@ -96,7 +97,7 @@ func onlyResources(pod *corev1.Pod) *corev1.Pod {
 	}
 }
 
-// readClaims reads the claims of all namespaces. If that is forbidden, it reads the claims of the namespace and adds a warning.
+// readClaims reads the claims of all namespaces. If RBAC forbids this, it reads the claims of one namespace and adds a warning.
 func (o *Objects) readClaims(ctx context.Context, dra *draclient.Client, namespace string) error {
 	from := func(namespace string) error {
 		return read(&o.Claims, "ResourceClaims", func() (*resourceapi.ResourceClaimList, error) {
@@ -123,7 +124,7 @@ func read[T, L any](into *[]*T, what string, list func() (L, error), items func(
 	return nil
 }
 
-// warn returns nil for a missing API, and turns a forbidden request into a warning.
+// warn returns nil if the API does not exist. If the request was forbidden, it adds a warning and returns nil.
 func (o *Objects) warn(err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), errors.Is(err, draclient.ErrNotImplemented):

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// setDefaults sets the defaults that the API server sets when it stores an object. Stored objects have these values already.
+// setDefaults sets the defaults that the API server would set, because objects in files may lack them.
 func setDefaults(object runtime.Object) {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:
@@ -29,10 +29,10 @@ func setDefaults(object runtime.Object) {
 	}
 }
 
-// plenty replaces an amount that a node in a file leaves out. Its thousandths fit into an int64.
+// plenty is the amount of a resource that a node in a file does not mention. Its thousandths fit into an int64.
 var plenty = resource.MustParse("1P")
 
-// setAmounts sets missing amounts of a node that has some amounts. Files about devices often leave out CPU and memory.
+// setAmounts adds the amounts that a node with some amounts does not mention. Files about devices often omit CPU and memory.
 func setAmounts(node *corev1.Node) {
 	if len(node.Status.Allocatable) == 0 {
 		return
@@ -49,7 +49,7 @@ func setAmounts(node *corev1.Node) {
 	}
 }
 
-// setRequests sets missing requests of containers to their limits.
+// setRequests sets the requests of containers that only have limits.
 func setRequests(containers []corev1.Container) {
 	for i := range containers {
 		resources := &containers[i].Resources

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clusterstate holds the objects that an allocation of devices depends on: claims, templates, classes, slices, nodes and
-// pods. It reads them from a cluster, from files, or from both, and changes nothing.
+// Package clusterstate has the objects that an allocation of devices depends on: claims, templates, classes, slices, nodes and
+// pods. It reads them from a cluster, from files, or from both. It never changes a cluster.
 //
 //	objects, err := clusterstate.ReadFiles(filenames, stdin, namespace)
 //	objects, err := clusterstate.ReadCluster(ctx, client, namespace)

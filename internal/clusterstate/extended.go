@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/allocator/extended"
 )
 
-// A pod that requests extended resources of a DeviceClass has one more claim. The scheduler creates it once it has found devices,
-// and names it in the pod's status.
+// A pod that requests extended resources of a DeviceClass has an additional claim. The scheduler creates this claim once it has
+// found devices, and writes its name into the pod's status.
 
-// extendedClaim returns the claim in the pod's status, or else the claim that the scheduler would create. It returns nil if the
-// pod requests no extended resource of a class.
+// extendedClaim returns the claim that the pod's status names, or the claim that the scheduler would create. It returns nil if
+// the pod requests no extended resource of a class.
 func (s *State) extendedClaim(pod *corev1.Pod) (*resourceapi.ResourceClaim, error) {
 	if status := pod.Status.ExtendedResourceClaimStatus; status != nil {
 		claim := find(s.Claims, pod.Namespace, status.ResourceClaimName)
@@ -28,14 +28,14 @@ func (s *State) extendedClaim(pod *corev1.Pod) (*resourceapi.ResourceClaim, erro
 	return extended.Claim(pod, s.classOf), nil
 }
 
-// Waiting returns the claims that the scheduler has yet to create for extended resources of pods.
+// Waiting returns the claims for extended resources of pods that the scheduler has not created yet.
 func (s *State) Waiting() []*resourceapi.ResourceClaim { return extended.Waiting(s.Pods, s.classOf) }
 
 // HasClassFor reports whether a class provides an extended resource.
 func (s *State) HasClassFor(name corev1.ResourceName) bool { return s.classOf(name) != nil }
 
-// classOf returns the class that provides an extended resource. As in kube-scheduler the newest class wins, then the first by
-// name.
+// classOf returns the class that provides an extended resource, or nil. If there are several, it returns the newest, and among
+// equally old classes the first by name, as kube-scheduler does.
 func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	var result *resourceapi.DeviceClass
 	for _, class := range s.Objects.Classes {
@@ -52,8 +52,8 @@ func (s *State) classOf(name corev1.ResourceName) *resourceapi.DeviceClass {
 	return result
 }
 
-// PendingOn returns the claims that have no devices yet, for one node. The claim for extended resources omits each resource that
-// the node has from a device plugin.
+// PendingOn returns the claims of the subject that have no devices yet, as they would be for one node. If a device plugin on
+// the node provides an extended resource, the claim for extended resources omits this resource.
 func (s *State) PendingOn(subject *Subject, node *corev1.Node) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for _, claim := range subject.Pending() {

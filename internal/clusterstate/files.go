@@ -24,7 +24,7 @@ import (
 	drav1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
 )
 
-// scheme converts older versions of resource.k8s.io.
+// scheme decodes all versions of resource.k8s.io and converts them to the newest one.
 var scheme = runtime.NewScheme()
 
 func init() {
@@ -44,13 +44,13 @@ var (
 
 // Document is an object from a file.
 type Document struct {
-	// Source is the file, with an index if the file has several objects.
+	// Source is the name of the file. If the file has several objects, an index follows.
 	Source string
 	Object *unstructured.Unstructured
 }
 
-// ReadDocuments reads objects of any kind as YAML or JSON, from files, directories and URLs as kubectl does, and from stdin for
-// "-". It splits lists.
+// ReadDocuments reads objects of any kind as YAML or JSON. As in kubectl, a name is a file, a directory, a URL, or "-" for
+// stdin. The items of a list become separate documents.
 func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Document, error) {
 	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
 	var files resource.FilenameOptions
@@ -89,8 +89,8 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	return documents, nil
 }
 
-// ReadFiles reads the objects of supported kinds, and records the names of all others. An unknown field is an error in claims,
-// templates, classes and groups, as in kubectl apply.
+// ReadFiles reads the objects of supported kinds, and records the names of all other objects. In claims, templates, classes and
+// groups, an unknown field is an error, as in kubectl apply.
 func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
 	documents, err := ReadDocuments(filenames, stdin)
 	if err != nil {
@@ -144,7 +144,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	return nil
 }
 
-// hint returns advice for the unknown field that users are most likely to write.
+// hint returns advice for the one unknown field that users are most likely to write.
 func hint(err error) string {
 	if strings.Contains(err.Error(), "constraints[") && strings.Contains(err.Error(), `.cel"`) {
 		return `: this is the form of KEP-5254, which no API server stores: convert it with "kubectl celset convert"`

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// read reads text as a file.
+// read returns the objects in a file with the given text.
 func read(t *testing.T, text string) (*clusterstate.Objects, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "objects.yaml")
@@ -90,7 +90,7 @@ items:
 	require.Len(t, objects.Templates, 1)
 }
 
-// TestDefaults checks that objects in files get the defaults of the API server.
+// TestDefaults checks that objects in files get the defaults that the API server would set.
 func TestDefaults(t *testing.T) {
 	objects, err := read(t, claimV1)
 	require.NoError(t, err)
@@ -210,7 +210,7 @@ func TestReadClusterWithFewRights(t *testing.T) {
 	require.ErrorContains(t, err, "list ResourceSlices: ")
 }
 
-// TestReadClusterWithRightsInANamespace checks that a user with rights in one namespace gets an answer and a warning.
+// TestReadClusterWithRightsInANamespace checks that a user who may read only one namespace gets its objects and a warning.
 func TestReadClusterWithRightsInANamespace(t *testing.T) {
 	client := fake.NewClientset(someObjects()...)
 	client.PrependReactor("list", "resourceclaims", func(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -282,7 +282,8 @@ func TestMisspeltKinds(t *testing.T) {
 	}
 }
 
-// TestFilesAreAsked checks that a question without a name is about the files, not the rest of the namespace.
+// TestFilesAreAsked checks that a command without a name is about the objects in the files, and not about other objects of the
+// namespace.
 func TestFilesAreAsked(t *testing.T) {
 	inCluster := &clusterstate.Objects{
 		Pods:      []*corev1.Pod{{ObjectMeta: named("a", "other")}, {ObjectMeta: named("a", "another")}},

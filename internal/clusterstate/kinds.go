@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// kindVersions holds the newest version of each supported kind.
+// kindVersions maps each supported kind to its newest version.
 var kindVersions = map[string]schema.GroupVersion{
 	"ResourceClaim":         resourceapi.SchemeGroupVersion,
 	"ResourceClaimTemplate": resourceapi.SchemeGroupVersion,
@@ -28,8 +28,8 @@ var kindVersions = map[string]schema.GroupVersion{
 	"PodGroup":              schedulingapi.SchemeGroupVersion,
 }
 
-// nearKind returns the supported kind that an unknown kind is probably meant for, or an empty one. The group must be similar or
-// missing, because other APIs have kinds of the same name.
+// nearKind returns the supported kind that the author of an unknown kind probably meant, or an empty kind. The group must be
+// similar or missing, because other APIs have kinds with the same names.
 func nearKind(unknown schema.GroupVersionKind) schema.GroupVersionKind {
 	kind := unknown.Kind
 	if _, known := kindVersions[kind]; !known {

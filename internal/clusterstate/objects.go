@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Objects holds the objects that were read, each in the newest API version.
+// Objects has the objects that were read. All objects have the newest API version.
 type Objects struct {
 	Claims     []*resourceapi.ResourceClaim
 	Templates  []*resourceapi.ResourceClaimTemplate
@@ -27,14 +27,15 @@ type Objects struct {
 	TaintRules []*resourceapi.DeviceTaintRule
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
-	// Groups holds the groups from files, and also from the cluster if they were requested.
+	// Groups has the PodGroups from files. If ReadGroups was called, it also has the PodGroups of the cluster.
 	Groups []*schedulingapi.PodGroup
-	// HasCluster is set if a cluster was read. An object that is missing here then does not exist.
+	// HasCluster means that a cluster was read, so an object that is missing here does not exist.
 	HasCluster bool
-	// Running holds the pods of all namespaces that have a node. Only the fields that their resources depend on are set.
+	// Running has the pods of all namespaces that have a node. Only the fields that determine their resources are set.
 	Running []*corev1.Pod
 	Unread
-	// fromFiles holds the objects from files that replace or complete the cluster's objects. It is nil without such files.
+	// fromFiles has the objects from files, which replace or complete the objects of the cluster. It is nil if no files were
+	// read.
 	fromFiles *Objects
 }
 
@@ -42,13 +43,14 @@ type Objects struct {
 type Unread struct {
 	// RunningUnknown is the reason why Objects.Running was not read. It is empty if Running was read.
 	RunningUnknown string
-	// Ignored names the documents in files that have an unused kind.
+	// Ignored has the names of documents in files whose kind is not used.
 	Ignored []string
-	// Warnings names objects that could not be read and that only some questions need.
+	// Warnings are about objects that could not be read, but that not every command needs.
 	Warnings []string
 }
 
-// Asked returns the objects from files if files were read, and otherwise all objects. A command without a name uses the result.
+// Asked returns the objects that a command without a name is about: the objects from files, or all objects if no files were
+// read.
 func (o *Objects) Asked() *Objects {
 	if o.fromFiles != nil {
 		return o.fromFiles
@@ -56,7 +58,7 @@ func (o *Objects) Asked() *Objects {
 	return o
 }
 
-// LimitQuantities removes excessive quantities from slices, as the scheduler does, and warns about them.
+// LimitQuantities removes quantities out of range from slices, as the scheduler does, and adds a warning about each.
 func (o *Objects) LimitQuantities() {
 	for _, slice := range o.Slices {
 		if removed := allocator.LimitQuantities(slice); len(removed) > 0 {
@@ -66,7 +68,7 @@ func (o *Objects) LimitQuantities() {
 	}
 }
 
-// Overlay returns the objects of o and other. If both have an object with the same name, it returns the object of other.
+// Overlay returns the union of o and other. If both have an object with the same name, the result has the object of other.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
 		Claims:     overlay(o.Claims, other.Claims),
@@ -107,14 +109,14 @@ func overlay[T metav1.Object](below, above []T) []T {
 
 func keyOf(object metav1.Object) key { return key{object.GetNamespace(), object.GetName()} }
 
-// sortObjects sorts objects by namespace and name. The sort is stable.
+// sortObjects sorts objects by namespace and name. Objects with the same name keep their order.
 func sortObjects[T metav1.Object](objects []T) {
 	slices.SortStableFunc(objects, func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
-// add adds an object if its kind is used, and reports whether it did. namespace is the default for namespaced objects.
+// add adds an object and returns true if the object's kind is used. namespace is the default for objects without a namespace.
 func (o *Objects) add(object runtime.Object, namespace string) bool {
 	switch object := object.(type) {
 	case *resourceapi.ResourceClaim:

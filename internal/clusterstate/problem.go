@@ -9,7 +9,8 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// Problem returns the allocation problem of the subject's pending claims. If subject is nil, the problem has no claims.
+// Problem returns the allocation problem for the subject's claims without devices. If subject is nil, the problem has no
+// claims.
 func (s *State) Problem(subject *Subject, features structured.Features, options ...allocator.Option) allocator.Problem {
 	p := allocator.Problem{
 		Allocated: s.Claims,

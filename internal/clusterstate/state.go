@@ -18,16 +18,16 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// State answers questions about objects, which must not be modified anymore.
+// State answers queries about objects. The objects must not be modified any more.
 type State struct {
 	Objects
 	classes map[string]*resourceapi.DeviceClass
 	nodes   []*corev1.Node
-	// onNode maps the name of a node to its pods.
+	// onNode maps the name of a node to the pods that have this node.
 	onNode map[string][]*corev1.Pod
 }
 
-// New returns a State that owns the objects. It sorts them by name.
+// New returns a State for the objects, and sorts the objects by name. The caller must not use the objects any more.
 func New(objects *Objects) *State {
 	s := &State{Objects: *objects, classes: make(map[string]*resourceapi.DeviceClass)}
 	sortObjects(s.Claims)
@@ -50,10 +50,10 @@ func New(objects *Objects) *State {
 	return s
 }
 
-// On returns the pods on a node, from all namespaces if these were read.
+// On returns the pods on a node. If the pods of all namespaces were read, it returns pods of all namespaces.
 func (s *State) On(node string) []*corev1.Pod { return s.onNode[node] }
 
-// nodesOf returns the nodes sorted by name. If no node was read, it returns a node without labels for each node that a slice
+// nodesOf returns the nodes, sorted by name. If no node was read, it returns a node without labels for each node that a slice
 // names.
 func nodesOf(objects *Objects) []*corev1.Node {
 	nodes := slices.Clone(objects.Nodes)
@@ -70,7 +70,7 @@ func nodesOf(objects *Objects) []*corev1.Node {
 	return nodes
 }
 
-// Nodes returns all nodes, sorted by name. If no node was read, they are the nodes that slices name, without labels.
+// Nodes returns all nodes, sorted by name. If no node was read, it returns the nodes that slices name, without labels.
 func (s *State) Nodes() []*corev1.Node { return s.nodes }
 
 // Node returns a node by its name, or nil.
@@ -115,7 +115,7 @@ func (s *State) Constrained() []metav1.Object {
 	return all
 }
 
-// ClassLister lists device classes. It serves the resolution of constraints and the allocator.
+// ClassLister lists device classes for the resolution of constraints and for the allocator.
 type ClassLister struct{ state *State }
 
 var _ structured.DeviceClassLister = ClassLister{}
@@ -137,7 +137,7 @@ func (l ClassLister) Get(name string) (*resourceapi.DeviceClass, error) {
 // selectorCacheSize is the number of compiled device selectors in the cache, the same as in the scheduler.
 const selectorCacheSize = 10
 
-// NewSelectors returns a cache of device selectors for an allocator with the features.
+// NewSelectors returns a cache of compiled device selectors, for an allocator with the given features.
 func NewSelectors(features structured.Features) *dracel.Cache {
 	return dracel.NewCache(selectorCacheSize, dracel.Features{
 		EnableConsumableCapacity: features.ConsumableCapacity,
@@ -145,7 +145,7 @@ func NewSelectors(features structured.Features) *dracel.Cache {
 	})
 }
 
-// Slices returns the slices. With the feature DeviceTaints they have the taints of DeviceTaintRules, as in the scheduler.
+// Slices returns the slices. If withTaintRules is set, the slices have the taints of DeviceTaintRules, as in the scheduler.
 func (s *State) Slices(withTaintRules bool) []*resourceapi.ResourceSlice {
 	if !withTaintRules || len(s.TaintRules) == 0 {
 		return s.Objects.Slices

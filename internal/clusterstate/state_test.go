@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// owning returns a claim with devices of one pool.
+// owning returns a claim to which devices of one pool are allocated.
 func owning(name string, results ...resourceapi.DeviceRequestAllocationResult) *resourceapi.ResourceClaim {
 	for i := range results {
 		results[i].Driver, results[i].Pool, results[i].Request = "d", "p", "r"
@@ -187,7 +187,7 @@ func TestSubject(t *testing.T) {
 	}
 }
 
-// TestTheOnlySubject checks the subject of an empty argument: the only pod, or else the only pending claim.
+// TestTheOnlySubject checks the subject of an empty argument: the only pod. Without a pod, it is the only pending claim.
 func TestTheOnlySubject(t *testing.T) {
 	objects := &clusterstate.Objects{Claims: []*resourceapi.ResourceClaim{
 		owning("mine", resourceapi.DeviceRequestAllocationResult{Device: "a"}), {ObjectMeta: named("ns", "pending")},
@@ -211,7 +211,7 @@ func wanting(name string, resources ...corev1.ResourceName) *corev1.Pod {
 	return pod
 }
 
-// TestClassOfAnExtendedResource compares the choice among classes of the same extended resource with kube-scheduler's choice.
+// TestClassOfAnExtendedResource checks that State and kube-scheduler choose the same class for an extended resource.
 func TestClassOfAnExtendedResource(t *testing.T) {
 	now := time.Now()
 	var classes []*resourceapi.DeviceClass
@@ -238,7 +238,7 @@ func TestClassOfAnExtendedResource(t *testing.T) {
 	require.Empty(t, subject.Claims)
 }
 
-// TestExtendedClaimOnNodes checks that the claim omits a resource that the node has from a device plugin.
+// TestExtendedClaimOnNodes checks that the claim for a node omits a resource that a device plugin on the node provides.
 func TestExtendedClaimOnNodes(t *testing.T) {
 	class := func(name string) *resourceapi.DeviceClass {
 		return &resourceapi.DeviceClass{ObjectMeta: named("", name), Spec: resourceapi.DeviceClassSpec{ExtendedResourceName: ptr.To("example.com/" + name)}}
@@ -267,7 +267,7 @@ func TestExtendedClaimOnNodes(t *testing.T) {
 	require.Empty(t, state.PendingOn(subject, both))
 }
 
-// TestExtendedClaimThatWasMade checks that the claim in the pod's status is used.
+// TestExtendedClaimThatWasMade checks that State uses the claim that the pod's status names, if there is one.
 func TestExtendedClaimThatWasMade(t *testing.T) {
 	pod := wanting("p", "deviceclass.resource.kubernetes.io/c")
 	pod.Status.ExtendedResourceClaimStatus = &corev1.PodExtendedResourceClaimStatus{ResourceClaimName: "made"}

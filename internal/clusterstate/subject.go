@@ -26,25 +26,25 @@ import (
 type Subject struct {
 	// Pod is nil if the subject is a claim.
 	Pod *corev1.Pod
-	// Claims holds the claims of the pod in its order, or the single claim. Missing claims are instantiated from their templates.
-	// The claim for extended resources comes last.
+	// Claims has the claims of the pod in the pod's order, or the single claim. If a claim does not exist yet, it is made from
+	// its template. The claim for extended resources comes last.
 	Claims []*resourceapi.ResourceClaim
-	// Made holds the elements of Claims that were instantiated from templates.
+	// Made has the elements of Claims that were made from templates.
 	Made []*resourceapi.ResourceClaim
-	// Refused lists reasons why the pod, or any user of the claim, gets no devices on any node.
+	// Refused has the reasons why the pod, or any pod that uses the claim, gets no devices on any node.
 	Refused []string
-	// Missing is an error about a claim or template that does not exist. Claims is incomplete then.
+	// Missing is an error about a claim or template that does not exist. If it is set, Claims is incomplete.
 	Missing error
 }
 
-// Pending returns the claims without an allocation.
+// Pending returns the claims that have no devices yet.
 func (s *Subject) Pending() []*resourceapi.ResourceClaim {
 	return slices.DeleteFunc(slices.Clone(s.Claims), func(claim *resourceapi.ResourceClaim) bool {
 		return claim.Status.Allocation != nil
 	})
 }
 
-// ExclusionFrom returns the reason why an allocated claim keeps the pod from a node, or "".
+// ExclusionFrom returns the reason why the devices of an allocated claim keep the pod away from a node, or "".
 func (s *Subject) ExclusionFrom(node *corev1.Node) (string, error) {
 	for _, claim := range s.Claims {
 		allocation := claim.Status.Allocation
@@ -78,11 +78,11 @@ const (
 	ClassKind    = "class"
 	GroupKind    = "podgroup"
 	NodeKind     = "node"
-	// PlacementKind exists only on a hub. A State has no placements.
+	// PlacementKind exists only on a hub. A State has no Placements.
 	PlacementKind = "placement"
 )
 
-// kindNames maps kubectl's names of kinds, and short names, to our names.
+// kindNames maps the names and short names that kubectl accepts for kinds to the constants above.
 var kindNames = map[string]string{
 	"pod": PodKind, "pods": PodKind, "po": PodKind,
 	"claim": ClaimKind, "resourceclaim": ClaimKind, "resourceclaims": ClaimKind,
@@ -93,7 +93,7 @@ var kindNames = map[string]string{
 	"placement": PlacementKind, "placements": PlacementKind,
 }
 
-// Split splits "kind/name" or "name". kind is one of the kinds, or empty if the argument has no kind.
+// Split splits an argument of the form "kind/name" or "name". kind is one of the given kinds, or empty for "name".
 func Split(argument string, kinds ...string) (kind, name string, err error) {
 	before, name, found := strings.Cut(argument, "/")
 	if !found {
@@ -106,8 +106,8 @@ func Split(argument string, kinds ...string) (kind, name string, err error) {
 	return kind, name, nil
 }
 
-// Subject returns a pod, claim or template of the namespace. For an empty argument it returns the only pod of [Objects.Asked], or
-// else the only pending claim or template.
+// Subject returns the pod, claim or template that an argument names. For an empty argument it returns the only pod of
+// [Objects.Asked]. If there is no pod, it returns the only pending claim or template.
 func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	if argument == "" {
 		return s.onlySubject()
@@ -129,7 +129,8 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	}
 }
 
-// onlySubject returns the only pod, because a pod implies its claims. Without pods it returns the only pending claim or template.
+// onlySubject returns the only pod, whose claims belong to it. If there is no pod, it returns the only pending claim or
+// template.
 func (s *State) onlySubject() (*Subject, error) {
 	found := s.subjects(s.Asked(), func(kind string, _ metav1.Object) bool { return kind == PodKind })
 	if len(found) == 0 {
@@ -171,7 +172,7 @@ func (s *State) subjects(of *Objects, wanted func(kind string, object metav1.Obj
 	return found
 }
 
-// SubjectOf returns a pod with its claims. If only files were read, a missing claim or template is an error.
+// SubjectOf returns the subject for a pod. If only files were read, a missing claim or template is an error.
 func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	subject := &Subject{Pod: pod}
 	for i := range pod.Spec.ResourceClaims {
@@ -186,10 +187,11 @@ func (s *State) SubjectOf(pod *corev1.Pod) (*Subject, error) {
 	return subject, err
 }
 
-// checker accepts claims of PodGroups. Without the feature gate DRAWorkloadResourceClaims pods have no such claims.
+// checker finds the claims of pods. It also accepts claims of PodGroups. If the feature gate DRAWorkloadResourceClaims is off,
+// pods have no such claims.
 var checker = podclaims.Checker{WorkloadClaims: true}
 
-// addClaim adds the claim of an entry of spec.resourceClaims, if the entry needs a claim.
+// addClaim adds the claim for an entry of spec.resourceClaims to the subject. It adds nothing if the entry needs no claim.
 func (s *State) addClaim(subject *Subject, entry *corev1.PodResourceClaim) error {
 	pod := subject.Pod
 	claim, err := checker.Of(pod, entry, s.getClaim)
@@ -216,7 +218,8 @@ func (s *State) addClaim(subject *Subject, entry *corev1.PodResourceClaim) error
 	return nil
 }
 
-// missing records an object that a cluster lacks. If only files were read, it returns the error, because files may be incomplete.
+// missing records an error about an object that does not exist in a cluster. If only files were read, it returns the error
+// instead, because the files may be incomplete.
 func (s *State) missing(subject *Subject, err error) error {
 	if !s.HasCluster {
 		return err
@@ -234,7 +237,7 @@ func (s *State) getClaim(namespace, name string) (*resourceapi.ResourceClaim, er
 	return nil, apierrors.NewNotFound(resourceapi.Resource("resourceclaims"), name)
 }
 
-// near suggests an object of the namespace with a similar name.
+// near returns the suffix of a message that suggests an object with a similar name in the namespace.
 func near[T metav1.Object](objects []T, namespace, name string) string {
 	return nearest.DidYouMean("", name, func(yield func(string) bool) {
 		for _, object := range objects {
@@ -245,7 +248,7 @@ func near[T metav1.Object](objects []T, namespace, name string) string {
 	})
 }
 
-// nearSubject suggests a pod, claim or template with a similar name, with its kind.
+// nearSubject returns the suffix of a message that suggests a pod, claim or template with a similar name.
 func (s *State) nearSubject(kind, name, namespace string) string {
 	for _, of := range []struct{ kind, near string }{
 		{PodKind, near(s.Pods, namespace, name)}, {ClaimKind, near(s.Claims, namespace, name)}, {TemplateKind, near(s.Templates, namespace, name)},
@@ -257,7 +260,7 @@ func (s *State) nearSubject(kind, name, namespace string) string {
 	return ""
 }
 
-// NearGroup suggests a PodGroup with a similar name.
+// NearGroup returns the suffix of a message that suggests a PodGroup with a similar name.
 func (s *State) NearGroup(namespace, name string) string { return near(s.Groups, namespace, name) }
 
 func find[T any, P interface {
@@ -272,17 +275,17 @@ func find[T any, P interface {
 	return nil
 }
 
-// Claim returns a claim, or nil.
+// Claim returns the claim with the name, or nil.
 func (s *State) Claim(namespace, name string) *resourceapi.ResourceClaim {
 	return find(s.Claims, namespace, name)
 }
 
-// Group returns a PodGroup, or nil.
+// Group returns the PodGroup with the name, or nil.
 func (s *State) Group(namespace, name string) *schedulingapi.PodGroup {
 	return find(s.Groups, namespace, name)
 }
 
-// GroupOf returns the PodGroup of a pod, or nil.
+// GroupOf returns the PodGroup that a pod belongs to, or nil.
 func (s *State) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	if pod.Spec.SchedulingGroup == nil || pod.Spec.SchedulingGroup.PodGroupName == nil {
 		return nil
@@ -290,7 +293,7 @@ func (s *State) GroupOf(pod *corev1.Pod) *schedulingapi.PodGroup {
 	return s.Group(pod.Namespace, *pod.Spec.SchedulingGroup.PodGroupName)
 }
 
-// Instantiate returns the claim that a template describes.
+// Instantiate returns a claim with the given name, made from a template.
 func Instantiate(template *resourceapi.ResourceClaimTemplate, name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{

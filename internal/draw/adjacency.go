@@ -5,7 +5,8 @@ package draw
 
 import "github.com/celset/celset/internal/topology"
 
-// peersCanvas draws one line per device, followed by the devices that it is linked to. It serves graphs that are not grids.
+// peersCanvas draws one line per device: the device and all devices that it is linked to. It is used for graphs that are not
+// grids.
 //
 //	[mla-0 *]  == mla-1 *  -- mla-4 .
 func peersCanvas(t topology.Topology, m marking) *canvas {

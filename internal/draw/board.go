@@ -13,13 +13,13 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Board holds the devices of a machine, grouped by NUMA node and PCIe root.
+// Board has the devices of a machine, grouped by NUMA node and by PCIe root.
 type Board struct {
-	// NUMANodes is sorted by number. The last entry may hold the devices whose NUMA node is unknown.
+	// NUMANodes is sorted by number. If the NUMA node of some devices is unknown, the last entry has these devices.
 	NUMANodes []NUMANode
-	// Others are network interfaces that belong to no accelerator: bridges, tunnels and interfaces of the node itself.
+	// Others are network interfaces without a nearby accelerator: bridges, tunnels and interfaces of the node itself.
 	Others []topology.Device
-	// Guessed are the devices whose NUMA node was derived from their PCI domain.
+	// Guessed has the devices whose NUMA node was derived from their PCI domain, because no driver publishes it.
 	Guessed []topology.Device
 }
 
@@ -28,21 +28,21 @@ type NUMANode struct {
 	// Known is false for devices without a NUMA node. Number is 0 then.
 	Known  bool
 	Number int64
-	// Devices are the devices with no PCIe root or with several.
+	// Devices has the devices of the NUMA node that have no PCIe root, or several.
 	Devices []topology.Device
 	// Roots is sorted by name.
 	Roots []PCIeRoot
 }
 
-// PCIeRoot holds the devices below one PCIe root. Accelerators come first, sorted by driver. Network interfaces with RDMA come
-// before other interfaces.
+// PCIeRoot has the devices below one PCIe root. Accelerators come first, sorted by driver. Network interfaces follow, with RDMA
+// interfaces first.
 type PCIeRoot struct {
 	Name    string
 	Devices []topology.Device
 }
 
-// NewBoard returns the board of the devices of one node. [topology.Locate] finds their places. The devices of a driver are sorted
-// by the numbers in their names, because real pools have no order.
+// NewBoard returns the board of the devices of one node. [topology.Locate] determines their NUMA nodes and PCIe roots. The
+// devices of a driver are sorted by the numbers in their names, because real pools are not sorted.
 func NewBoard(devices []topology.Device) Board {
 	sorted := inOrder(devices)
 	locations := topology.Locate(sorted)
@@ -83,7 +83,7 @@ func inOrder(devices []topology.Device) []topology.Device {
 	return result
 }
 
-// driversBelow returns, for each PCIe root, the drivers with a device below it.
+// driversBelow maps each PCIe root to the set of drivers that have a device below the root.
 func driversBelow(devices []topology.Device, locations []topology.Location) map[string]map[string]bool {
 	result := map[string]map[string]bool{}
 	for i, l := range locations {
@@ -98,8 +98,8 @@ func driversBelow(devices []topology.Device, locations []topology.Location) map[
 	return result
 }
 
-// isInterface reports whether a device is a network interface. Drivers of interfaces publish an attribute about RDMA, as dra.net
-// does.
+// isInterface reports whether a device is a network interface. Only drivers of network interfaces, such as dra.net, publish an
+// attribute about RDMA.
 func isInterface(d topology.Device) bool { return rdma(d).BoolValue != nil }
 
 // ordinaryInterface reports whether a device is a network interface without RDMA.
@@ -113,7 +113,8 @@ func rdma(d topology.Device) resourceapi.DeviceAttribute {
 	return d.Attributes[own]
 }
 
-// numaNode returns the NUMA node of a location. It adds a missing node to the board. The pointer is valid until the next call.
+// numaNode returns the NUMA node of a location, and adds it to the board if it is missing. The pointer is valid until the next
+// call.
 func (b *Board) numaNode(l topology.Location) *NUMANode {
 	known := l.Source != topology.Unknown
 	i := slices.IndexFunc(b.NUMANodes, func(n NUMANode) bool { return n.Known == known && n.Number == l.NUMANode })
@@ -154,7 +155,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// compareNames compares names by the numbers in them: gpu-2 comes before gpu-10.
+// compareNames compares names and treats digits in them as numbers: gpu-2 comes before gpu-10.
 func compareNames(a, b string) int {
 	for a != "" && b != "" {
 		partA, partB := leadingPart(a), leadingPart(b)
@@ -168,7 +169,8 @@ func compareNames(a, b string) int {
 
 const digits = "0123456789"
 
-// leadingPart returns the leading digits of a text, or else the characters before the first digit.
+// leadingPart returns the digits at the beginning of a text. If it begins with another character, it returns the text up to the
+// first digit.
 func leadingPart(text string) string {
 	if rest := strings.TrimLeft(text, digits); rest != text {
 		return text[:len(text)-len(rest)]

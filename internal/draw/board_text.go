@@ -9,8 +9,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// boardText draws a board. Each NUMA node has a frame with one column per PCIe root, so a GPU and its network interface share a
-// column.
+// boardText draws a board. Each NUMA node has a frame with one column per PCIe root, so that a GPU and the network interface
+// below the same root share a column.
 type boardText struct {
 	*canvas
 	marking
@@ -21,7 +21,7 @@ type boardText struct {
 	y           int
 }
 
-// A column is a list of devices that are drawn below each other.
+// A column is a list of devices that are drawn one below the other.
 type column struct {
 	title   string
 	devices []topology.Device
@@ -58,7 +58,7 @@ func boardCanvas(b Board, m marking) *canvas {
 	return t.canvas
 }
 
-// makeRoom widens the columns for a NUMA node.
+// makeRoom widens the columns so that the devices of a NUMA node fit.
 func (t *boardText) makeRoom(node NUMANode) {
 	t.framed = t.framed || node.Known
 	for _, d := range node.Devices {
@@ -72,7 +72,7 @@ func (t *boardText) makeRoom(node NUMANode) {
 	}
 }
 
-// bands returns the columns of a NUMA node, in rows of as many columns as fit.
+// bands splits the columns of a NUMA node into bands. Each band has as many columns as fit next to each other.
 func (t *boardText) bands(node NUMANode) [][]column {
 	var loose, roots []column
 	for _, d := range node.Devices {
@@ -115,7 +115,7 @@ func (t *boardText) numaNode(node NUMANode, bands [][]column, width int) {
 		t.y++
 	}
 	for i, band := range bands {
-		// A band without titles follows the previous band without an empty line.
+		// Only a band with titles is preceded by an empty line.
 		if i > 0 && titled(band) {
 			t.y++
 		}
@@ -147,9 +147,9 @@ func (t *boardText) band(band []column, left int) {
 	t.y += bandHeight(band)
 }
 
-// frame draws a frame around the lines from top to the current line.
+// frame draws a frame with a title around the lines from top to the current line.
 func (t *boardText) frame(top, width int, title string) {
-	// The title may be wider than the columns.
+	// The title may be wider than the columns below it.
 	right := max(width, len("+-  -+")+len(title)) - 1
 	for _, y := range []int{top, t.y} {
 		t.horizontal(1, right-1, y, '-', plainStyle)
@@ -164,7 +164,7 @@ func (t *boardText) frame(top, width int, title string) {
 	t.y++
 }
 
-// remarks returns the lines below a board: the devices without a place, and the devices with a guessed NUMA node.
+// remarks returns the lines below a board: the interfaces in Others, and the devices with a guessed NUMA node.
 func (b Board) remarks(m marking) *canvas {
 	var lines [][]legendEntry
 	byDriver := map[string][]topology.Device{}
@@ -180,7 +180,7 @@ func (b Board) remarks(m marking) *canvas {
 		lines = append(lines, m.list(begin, others))
 	}
 	if len(b.Guessed) > 0 {
-		// The board shows the symbols of these devices.
+		// This line has no symbols, because the board already shows the symbols of these devices.
 		lines = append(lines, marking{}.list("NUMA node by PCI domain, which no driver says: ", b.Guessed))
 	}
 	widest := 0
@@ -206,8 +206,8 @@ func lineWidth(line []legendEntry) int {
 	return sum
 }
 
-// list returns a line with names of devices. All devices in use come first, with their symbols. Free devices follow, as far as
-// they fit.
+// list returns a line with the names of devices. All devices in use come first, with their symbols. Then come free devices, as
+// many as fit on the line.
 func (m marking) list(begin string, devices []topology.Device) []legendEntry {
 	line := []legendEntry{{text: begin, style: plainStyle}}
 	room := textWidth - width(begin)

@@ -43,13 +43,13 @@ type glyph struct {
 	style style
 }
 
-// A canvas is a page of characters, which can be set in any order. Characters outside of the page are ignored.
+// A canvas is a page of characters that can be written in any order. Characters outside of the page are ignored.
 type canvas struct {
 	lines [][]glyph
 }
 
 func newCanvas(width, height int) *canvas {
-	// Sizes are negative for a topology without devices.
+	// The height is negative for a topology without devices.
 	c := &canvas{lines: make([][]glyph, max(0, height))}
 	for y := range c.lines {
 		c.lines[y] = make([]glyph, max(0, width))
@@ -63,7 +63,7 @@ func newCanvas(width, height int) *canvas {
 // width returns the width of the page.
 func (c *canvas) width() int { return len(c.lines[0]) }
 
-// text writes a text from column x to the right.
+// text writes a text to the right, beginning at column x of line y.
 func (c *canvas) text(x, y int, text string, style style) {
 	for _, char := range text {
 		c.set(x, y, char, style)
@@ -77,15 +77,15 @@ func (c *canvas) set(x, y int, char rune, style style) {
 	}
 }
 
-// horizontal fills a line between two columns, including both.
+// horizontal writes a character at all columns from fromX to toX of a line.
 func (c *canvas) horizontal(fromX, toX, y int, char rune, style style) {
 	for x := min(fromX, toX); x <= max(fromX, toX); x++ {
 		c.set(x, y, char, style)
 	}
 }
 
-// writeTo writes the page without trailing blanks. The page has no control characters, so its colours may bypass an escaping
-// writer.
+// writeTo writes the page without trailing blanks. The page has no control characters, so if w is an escaping writer, its
+// colours may bypass the escaping.
 func (c *canvas) writeTo(w io.Writer, color bool) error {
 	if color {
 		w = printable.Unescaped(w)
@@ -123,7 +123,7 @@ func writeSwitch(out *bufio.Writer, from, to style) {
 	_, _ = out.WriteString(to.ansi())
 }
 
-// width returns the number of columns of a text on a canvas.
+// width returns the number of columns that a text takes on a canvas.
 func width(text string) int {
 	return utf8.RuneCountInString(text)
 }

@@ -34,7 +34,7 @@ func chosen(names ...string) map[string]draw.Mark {
 	return marks
 }
 
-// taken adds devices of an owner to marks.
+// taken adds marks of devices that an owner uses.
 func taken(marks map[string]draw.Mark, owner string, names ...string) map[string]draw.Mark {
 	for _, name := range names {
 		marks[name] = draw.Mark{State: draw.Taken, Owner: owner}
@@ -42,7 +42,7 @@ func taken(marks map[string]draw.Mark, owner string, names ...string) map[string
 	return marks
 }
 
-// TestDraw compares with testdata/<name>.txt, which -update rewrites.
+// TestDraw compares drawings with the files testdata/<name>.txt. The flag -update rewrites the files.
 func TestDraw(t *testing.T) {
 	tests := []struct {
 		name     string
@@ -196,7 +196,7 @@ func TestDrawReportsWriteError(t *testing.T) {
 	require.EqualError(t, err, "draw ring of 4 mla.example.com: broken pipe")
 }
 
-// TestDrawByHand checks that a topology that no generator creates is drawn as far as possible.
+// TestDrawByHand checks that a topology that no generator can create is drawn without a panic, as far as possible.
 func TestDrawByHand(t *testing.T) {
 	kinds := []topology.Kind{
 		"", topology.Ring, topology.Mesh, topology.Torus, topology.BridgePairs, topology.Couples,
@@ -252,7 +252,7 @@ func requireInside(t require.TestingT, layout draw.Layout, p draw.Point) {
 		"%v in %dx%d", p, layout.Rows, layout.Cols)
 }
 
-// requireClear requires that a link's path crosses no other device.
+// requireClear requires that the path of a link touches no device except its two ends.
 func requireClear(t require.TestingT, at map[draw.Point]string, link draw.Link) {
 	last := link.Path[len(link.Path)-1]
 	for i := range len(link.Path) - 1 {
@@ -272,8 +272,8 @@ func sign(n int) int {
 	return min(1, max(-1, n))
 }
 
-// TestRingLayoutGoesRound checks that the links of a ring cover each point of the rectangle's sides once, so that the drawing is
-// one closed line.
+// TestRingLayoutGoesRound checks that the links of a ring cover each point on the sides of the rectangle once, so that the
+// drawing is one closed line.
 func TestRingLayoutGoesRound(t *testing.T) {
 	for n := 3; n <= 70; n++ {
 		layout := draw.NewLayout(randomtopology.NewRing(t, n))

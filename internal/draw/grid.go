@@ -3,7 +3,7 @@
 
 package draw
 
-// A grid draws a layout on a canvas, with boxes for devices and lines for links.
+// A grid draws a layout on a canvas: a box for each device, and a line for each link.
 type grid struct {
 	*canvas
 	marking
@@ -24,7 +24,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 			g.drawPath(link)
 		}
 	}
-	// Boxes are drawn over the ends of links.
+	// Draw boxes after links, because boxes cover the ends of links.
 	for _, place := range layout.Positions {
 		text := cell(place.Device, m.symbol(place.Device), g.nameWidth)
 		g.text(g.left(place.At), g.line(place.At), text, m.style(place.Device))
@@ -32,7 +32,7 @@ func gridCanvas(layout Layout, m marking) *canvas {
 	return g.canvas
 }
 
-// symbolCanvas draws the symbols only.
+// symbolCanvas draws only the symbols of the devices, without names.
 func symbolCanvas(layout Layout, m marking) *canvas {
 	c := newCanvas(2*layout.Cols-1, layout.Rows)
 	for _, place := range layout.Positions {
@@ -62,7 +62,7 @@ const (
 	labelMargin = len("==== ") // line and blank on either side of a label
 )
 
-// makeRoom widens the gaps of the grid for a link.
+// makeRoom widens the gaps of the grid so that the label of a link fits.
 func (g *grid) makeRoom(link Link) {
 	horizontal := link.Path[0].Row == link.Path[len(link.Path)-1].Row
 	if !horizontal {
@@ -79,7 +79,7 @@ func (g *grid) makeRoom(link Link) {
 	}
 }
 
-// chooseGap returns three columns between boxes, or two if the drawing is too wide otherwise.
+// chooseGap returns the number of columns between two boxes: three, or two if the drawing would be too wide with three.
 func (g *grid) chooseGap(layout Layout) int {
 	const wide, narrow = 3, 2
 	if g.gap > 0 {
@@ -91,17 +91,17 @@ func (g *grid) chooseGap(layout Layout) int {
 	return wide
 }
 
-// left returns the first column of the box at a point.
+// left returns the first column of the box at a point of the layout.
 func (g *grid) left(p Point) int {
 	return g.marginX + p.Col*(g.cellWidth+g.gap)
 }
 
-// center returns the column of vertical links from a point.
+// center returns the column of the vertical links from the box at a point.
 func (g *grid) center(p Point) int {
 	return g.left(p) + (g.cellWidth-1)/2
 }
 
-// line returns the line of a point.
+// line returns the line of the canvas for a point of the layout.
 func (g *grid) line(p Point) int {
 	return g.marginY + p.Row*g.lineHeight
 }
@@ -127,20 +127,20 @@ func (g *grid) drawStretch(a, b Point, style style) {
 		g.horizontal(g.center(a), g.center(b), g.line(a), char, style)
 		return
 	}
-	// Boxes cover the ends. A bend is narrower than a double line.
+	// Skip the ends, because boxes cover them. A bend is as wide as a single line.
 	for y := min(g.line(a), g.line(b)) + 1; y < max(g.line(a), g.line(b)); y++ {
 		g.text(g.center(a), y, double("|", style), style)
 	}
 }
 
-// drawLabel writes the label into the middle of a horizontal link.
+// drawLabel writes the label of a horizontal link into its middle.
 func (g *grid) drawLabel(link Link) {
 	text := " " + link.Label + " "
 	x := g.left(link.Path[0]) + g.cellWidth + (g.gap-width(text))/2
 	g.text(x, g.line(link.Path[0]), text, g.linkStyle(link.Edge))
 }
 
-// drawStubs draws the ends of a link that wraps around, as arrows out of the grid.
+// drawStubs draws a link that wraps around as two arrows that point out of the grid.
 func (g *grid) drawStubs(link Link) {
 	a, b, style := link.Path[0], link.Path[1], g.linkStyle(link.Edge)
 	if a.Row == b.Row {
@@ -156,7 +156,7 @@ func (g *grid) drawStubs(link Link) {
 	g.text(g.center(b), g.line(b)+1, double("v", style), style)
 }
 
-// double repeats the character of a vertical link between chosen devices.
+// double doubles the character of a vertical link if the link is between two chosen devices.
 func double(sign string, style style) string {
 	if style == chosenStyle {
 		return sign + sign

@@ -9,9 +9,9 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Layout is the arrangement of a topology on a grid without units. The renderer chooses the distances between rows and columns.
+// Layout is the arrangement of a topology on a grid of rows and columns. The renderer chooses the distances between them.
 type Layout struct {
-	// Rows and Cols are the size of the grid. It contains all places and paths.
+	// Rows and Cols are the size of the grid. All positions and paths are within the grid.
 	Rows, Cols int
 	// Positions has an entry for each device, in the order of Devices.
 	Positions []Position
@@ -28,11 +28,11 @@ type Position struct {
 // Link is the drawing of an edge.
 type Link struct {
 	topology.Edge
-	// Path leads from A to B and includes bends. Its segments are horizontal or vertical, except for the diagonals of a
-	// HybridCubeMesh. It touches no devices except A and B.
+	// Path leads from A to B and includes the bends. Its segments are horizontal or vertical, except for the diagonals of a
+	// HybridCubeMesh. It touches no device except A and B.
 	Path []Point
-	// Wraps is set for the closing links of a torus, also in a machine. They leave the grid next to A and return next to B, on the
-	// opposite side.
+	// Wraps is set for the links that close the rows and columns of a torus, also in a machine. Such a link leaves the grid
+	// next to A and returns next to B, on the opposite side.
 	Wraps bool
 	// Label is the name of the bridge or PCIe root that joins A and B.
 	Label string
@@ -43,9 +43,9 @@ type Point struct {
 	Row, Col int
 }
 
-// NewLayout arranges a topology. A ring runs along the sides of a rectangle, a mesh or torus is a grid, and pairs and couples are
-// listed below each other. A hybrid cube mesh is two squares side by side, with linked corners facing each other. A machine has a
-// row for each PCIe root, below the devices with links.
+// NewLayout arranges a topology. A ring runs along the sides of a rectangle, and a mesh or torus is a grid. Pairs and couples
+// are listed one below the other. A hybrid cube mesh is two squares side by side, with linked corners facing each other. A
+// machine has a grid for the devices with links, and below it a row for each PCIe root.
 func NewLayout(t topology.Topology) Layout {
 	places := placesOf(t)
 	at := make(map[string]Point, len(places))
@@ -106,7 +106,7 @@ func linkOf(t topology.Topology, edge topology.Edge, a, b Point) Link {
 	return link
 }
 
-// linkLabel returns the value of the attribute that joins the two ends.
+// linkLabel returns the value of the attribute that joins the two devices of a link, such as the name of a bridge.
 func linkLabel(t topology.Topology, edge topology.Edge) string {
 	var attribute resourceapi.QualifiedName
 	switch t.Kind {
@@ -121,12 +121,12 @@ func linkLabel(t topology.Topology, edge topology.Edge) string {
 	return stringValue(d, attribute)
 }
 
-// ringCols is the maximum number of columns of a ring that fit on a terminal.
+// ringCols is the maximum number of columns of a ring, so that it fits on a terminal.
 const ringCols = 8
 
-// ringCircuit returns n points clockwise around a rectangle that is about square. If n is odd, one point of the bottom side has
-// no device, and a straight link crosses it. In a rectangle of corners only, this point is the bottom right corner, and the link
-// bends.
+// ringCircuit returns n points clockwise around a nearly square rectangle. If n is odd, one point on the bottom side has no
+// device, and a straight link crosses this point. If the rectangle has only corners, this point is the bottom right corner, and
+// the link bends there.
 func ringCircuit(n int) []Point {
 	even := n + n%2
 	rowsAndCols := even/2 + 2
@@ -145,7 +145,7 @@ func ringCircuit(n int) []Point {
 	return points
 }
 
-// circuitPoint returns point i of a rectangle, clockwise from its top left corner.
+// circuitPoint returns point i on the sides of a rectangle, counted clockwise from the top left corner.
 func circuitPoint(i, rows, cols int) Point {
 	right, bottom := cols-1, rows-1
 	switch {
@@ -160,14 +160,14 @@ func circuitPoint(i, rows, cols int) Point {
 	}
 }
 
-// The squares of a hybrid cube mesh take rows 1 and 2. Rows 0 and 3 hold the links between outer corners, which go around the
-// squares.
+// The squares of a hybrid cube mesh are in rows 1 and 2. Rows 0 and 3 have the links between outer corners, because these links
+// go around the squares.
 const cubeMeshTop, cubeMeshRight = 1, 3
 
 const quadCorners = 4
 
-// cubeMeshPoint places the corners of a quad clockwise. It mirrors the second quad, so that corners 1 and 2 face their
-// counterparts.
+// cubeMeshPoint returns the position of a device. It places the corners of the first quad clockwise. The second quad is
+// mirrored, so that corners 1 and 2 face their counterparts.
 func cubeMeshPoint(c topology.Coordinates) Point {
 	columns := [quadCorners]int{0, 1, 1, 0}
 	rows := [quadCorners]int{0, 0, 1, 1}

@@ -56,7 +56,7 @@ func anyMachine() *rapid.Generator[topology.Topology] {
 	})
 }
 
-// TestBoardHasAll checks that each device has exactly one place on a board.
+// TestBoardHasAll checks that each device is in exactly one place of a board.
 func TestBoardHasAll(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := anyMachine().Draw(t, "machine")
@@ -85,7 +85,7 @@ func TestBoardHasAll(t *testing.T) {
 	})
 }
 
-// TestBoardOrder checks the order of devices: by driver, RDMA first, then by number.
+// TestBoardOrder checks that devices are sorted by driver, RDMA interfaces before other interfaces, and then by number.
 func TestBoardOrder(t *testing.T) {
 	yes, no := true, false
 	root := textValue("pci0000:10")
@@ -114,7 +114,7 @@ func machineNamed(t require.TestingT, name string) topology.Topology {
 	return m.Topology("node-1")
 }
 
-// TestDrawMachines compares with testdata/<name>.txt, which -update rewrites.
+// TestDrawMachines compares drawings with the files testdata/<name>.txt. The flag -update rewrites the files.
 func TestDrawMachines(t *testing.T) {
 	for name, marks := range map[string]map[string]draw.Mark{
 		"aws-p4d":      taken(chosen("gpu-0", "gpu-1", "pci-0000-10-1b-0"), "infer-1", "gpu-7"),
@@ -134,8 +134,8 @@ func TestDrawMachines(t *testing.T) {
 	}
 }
 
-// TestDrawAnyMachine checks that each device in use is in exactly one box, and so is each free device that is not folded into a
-// line. Real machines fit into a terminal.
+// TestDrawAnyMachine checks that each device in use is in exactly one box. The same holds for free devices, unless they are
+// only counted in a line. The drawings of real machines must fit on a terminal.
 func TestDrawAnyMachine(t *testing.T) {
 	real := rapid.Custom(func(t *rapid.T) topology.Topology {
 		return machineNamed(t, rapid.SampledFrom(machine.Names()).Draw(t, "machine"))
@@ -173,7 +173,7 @@ func TestDrawAnyMachine(t *testing.T) {
 	})
 }
 
-// TestMachineLayout checks that each device of a machine has its own place in the layout, and that no link is missing.
+// TestMachineLayout checks that no two devices of a machine share a position of the layout, and that the layout has all links.
 func TestMachineLayout(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := rapid.OneOf(anyMachine(), rapid.Just(machineNamed(t, "aws-trn1")), rapid.Just(machineNamed(t, "hgx-h100"))).Draw(t, "topology")
@@ -208,7 +208,7 @@ func TestTies(t *testing.T) {
 	require.ErrorContains(t, draw.TextOfTies(brokenWriter{}, machineNamed(t, "aws-trn1").Devices, nil), "broken pipe")
 }
 
-// TestManyInterfaces checks that the line of unused interfaces ends at the width of the terminal.
+// TestManyInterfaces checks that the line with unused interfaces is not wider than the terminal.
 func TestManyInterfaces(t *testing.T) {
 	topo := machineNamed(t, "hgx-h100")
 	for i := range 20 {

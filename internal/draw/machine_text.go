@@ -12,14 +12,14 @@ import (
 
 // A machinePart is a group of devices of a machine that are drawn together.
 type machinePart struct {
-	// title is empty for a board.
+	// title is empty if the part is a board.
 	title string
 	topology.Topology
-	// board is set if the devices have places on a board.
+	// board is nil unless the part is a board.
 	board *Board
 }
 
-// partsOf returns a part for each driver whose devices have links, one for all devices on a board, and one for each other driver.
+// partsOf splits a machine: a part for each driver whose devices have links, a board, and a part for each remaining driver.
 func partsOf(t topology.Topology) []machinePart {
 	var linked, placed, silent []topology.Device
 	located := map[string]bool{}
@@ -59,7 +59,8 @@ func byDriver(devices []topology.Device, part func(driver string, devices []topo
 	return parts
 }
 
-// linkedPart returns a mesh, or a torus if links wrap around. It sorts devices by row and column, as meshes require.
+// linkedPart returns the part for devices with links: a torus if links wrap around, otherwise a mesh. It sorts the devices by
+// row and column.
 func linkedPart(driver string, devices []topology.Device) machinePart {
 	slices.SortStableFunc(devices, func(a, b topology.Device) int {
 		return cmp.Or(cmp.Compare(a.Coordinates.Row, b.Coordinates.Row), cmp.Compare(a.Coordinates.Col, b.Coordinates.Col))
@@ -80,10 +81,10 @@ func linkedPart(driver string, devices []topology.Device) machinePart {
 
 func abs(n int) int { return max(n, -n) }
 
-// silentColumns is the number of devices per row of a silentPart.
+// silentColumns is the number of devices per row of a part from silentPart.
 const silentColumns = 4
 
-// silentPart returns a part for devices without links and place, sorted by the numbers in their names.
+// silentPart returns the part for devices without links and without a known location, sorted by the numbers in their names.
 func silentPart(driver string, devices []topology.Device) machinePart {
 	devices = inOrder(devices)
 	for i := range devices {
@@ -92,7 +93,7 @@ func silentPart(driver string, devices []topology.Device) machinePart {
 	return machinePart{title: driver, Topology: topology.Topology{Kind: topology.Placed, Devices: devices}}
 }
 
-// machineCanvases returns a page for each part, with an empty line between parts.
+// machineCanvases draws each part on a canvas. All canvases except the first begin with an empty line.
 func machineCanvases(t topology.Topology, m marking) []*canvas {
 	var pages []*canvas
 	parts := partsOf(t)
@@ -114,8 +115,8 @@ func machineCanvases(t topology.Topology, m marking) []*canvas {
 	return append(pages, tiesCanvas(t.Devices, m))
 }
 
-// machinePositions returns the places of a Layout. Parts are below each other. A board has a row for each PCIe root, and a row for
-// the devices of a NUMA node without a root.
+// machinePositions returns the positions of a machine's devices in a Layout. The parts are one below the other. A board has a
+// row for each PCIe root, and a row for the devices of a NUMA node that have no root.
 func machinePositions(t topology.Topology) []Position {
 	at := map[string]Point{}
 	top := 0
@@ -150,7 +151,7 @@ func machinePositions(t topology.Topology) []Position {
 	return places
 }
 
-// wrapping reports whether a part of a machine has links that wrap around.
+// wrapping reports whether some part has links that wrap around.
 func wrapping(parts []machinePart) bool {
 	return slices.ContainsFunc(parts, func(p machinePart) bool { return wraps(p.Topology) })
 }

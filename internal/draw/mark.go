@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// State is the state of a device in a drawing.
+// State says how a device is shown in a drawing.
 type State int
 
 const (
@@ -19,18 +19,18 @@ const (
 	Free State = iota
 	// Taken devices are allocated to another owner.
 	Taken
-	// Chosen devices are the subject of the drawing, for instance the result of an allocation.
+	// Chosen devices are the subject of the drawing, such as the result of an allocation.
 	Chosen
-	// Unusable devices are not allocated and can't be allocated.
+	// Unusable devices are free but can't be allocated.
 	Unusable
-	// Tainted devices are free for claims that tolerate the taint.
+	// Tainted devices are free, but only for claims that tolerate the taint.
 	Tainted
 )
 
 // Mark is the state and the owner of a device in a drawing.
 type Mark struct {
 	State State
-	// Owner is an optional short name of the owner of a taken device, for instance of a pod. Other states ignore it.
+	// Owner is an optional short name of the owner of a taken device, such as a pod. It is ignored for other states.
 	Owner string
 }
 
@@ -43,15 +43,15 @@ const (
 	ownerSymbols = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 )
 
-// marking assigns symbols to the devices of a drawing, and explains them.
+// marking chooses the symbols of the devices in a drawing, and creates the legend.
 type marking struct {
 	marks map[string]Mark
-	// owners are the owners with a letter of their own, in the order of their devices. Owners beyond the last letter share the
-	// symbol of unnamed owners.
+	// owners has the owners with a letter of their own, in the order of their devices. When all letters are used, further
+	// owners share the symbol of owners without a name.
 	owners []string
 }
 
-// newMarking fails if the marks contain a device that the topology lacks, because the drawing would hide its allocation.
+// newMarking returns an error if a mark is for a device that the topology lacks, because the drawing would not show the mark.
 func newMarking(t topology.Topology, marks map[string]Mark) (marking, error) {
 	known := make(map[string]bool, len(t.Devices))
 	for _, d := range t.Devices {
@@ -92,7 +92,7 @@ func (m marking) chosen(name string) bool {
 // symbol returns the symbol of a device.
 func (m marking) symbol(name string) rune { return m.marks[name].Symbol(m.owners) }
 
-// Symbol returns the symbol of a device. The first 52 owners have a letter of their own.
+// Symbol returns the symbol of a device with this mark. The first 52 owners have a letter of their own.
 func (m Mark) Symbol(owners []string) rune {
 	switch m.State {
 	case Chosen:
@@ -136,7 +136,7 @@ type legendEntry struct {
 	style style
 }
 
-// legend explains the symbols of the drawing, with the number of devices.
+// legend returns an explanation for each symbol in the drawing, with the number of devices.
 func (m marking) legend(t topology.Topology) []legendEntry {
 	counts := map[rune]int{}
 	for _, d := range t.Devices {

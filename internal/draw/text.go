@@ -21,20 +21,21 @@ type options struct {
 	color bool
 }
 
-// WithColor uses ANSI colours for chosen and taken devices. Without it the drawing is plain ASCII with the same information.
+// WithColor draws chosen and taken devices with ANSI colours. The drawing without colours is plain ASCII and has the same
+// information.
 func WithColor() Option {
 	return func(o *options) { o.color = true }
 }
 
-// Text draws the topology below a title and above a legend of the symbols. Devices without a mark are free. Links between two
-// chosen devices are double:
+// Text draws the topology, with a title above and a legend of the symbols below. Devices without a mark are free. Links between
+// two chosen devices are double:
 //
 //	[mla-0 *]===[mla-1 *]---[mla-2 .]
 //	    ||          ||          |
 //	[mla-3 *]===[mla-4 *]---[mla-5 a]
 //
-// Common topologies with short names, up to rings of 64 and tori of 8x8, take at most 100 columns. A mark of a device that the
-// topology lacks is an error.
+// Common topologies with short names take at most 100 columns: rings of up to 64 devices and tori of up to 8x8. A mark of a
+// device that the topology lacks is an error.
 func Text(w io.Writer, t topology.Topology, marks map[string]Mark, opts ...Option) error {
 	var o options
 	for _, opt := range opts {
@@ -69,7 +70,7 @@ func pictureCanvas(t topology.Topology, m marking) *canvas {
 	return gridCanvas(NewLayout(t), m)
 }
 
-// wraps reports whether the drawing has links that leave it on one side and return on the opposite side.
+// wraps reports whether the drawing has links that leave the grid on one side and return on the opposite side.
 func wraps(t topology.Topology) bool {
 	return t.Kind == topology.Torus && max(t.Rows, t.Cols) > 2 || t.Kind == topology.Machine && wrapping(partsOf(t))
 }
@@ -81,7 +82,8 @@ func titleCanvas(t topology.Topology) *canvas {
 	return c
 }
 
-// legendCanvas writes the entries one after another, in as many lines as necessary.
+// legendCanvas writes the legend's entries one after another, on as many lines as needed. around adds the entry for links that
+// wrap around.
 func legendCanvas(entries []legendEntry, around bool) *canvas {
 	if around {
 		entries = append(entries, legendEntry{"<- -> ^ v continue on the opposite side", plainStyle})

@@ -14,17 +14,18 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Ties are groups of devices of different drivers that belong together by a vendor's attribute, not by their place in the
-// machine.
+// Ties are groups of devices of different drivers that belong together because of a vendor's attribute, and not because of
+// their place in the machine.
 type Ties struct {
 	// Attribute is the attribute with the same value for all devices of a group.
 	Attribute resourceapi.QualifiedName
-	// Groups holds groups of devices of several drivers, each group sorted by driver.
+	// Groups has the groups. Each group has devices of several drivers, sorted by driver.
 	Groups [][]topology.Device
 }
 
-// FindTies returns the attribute that forms the most groups of devices of several drivers. The attribute's domain belongs to no
-// driver. found is false if no attribute forms several groups. FindTies ignores the attributes that [topology.Locate] reads.
+// FindTies returns the groups of the attribute that forms the most groups of devices of several drivers. found is false if no
+// attribute forms at least two groups. FindTies ignores attributes without a domain and the attributes that [topology.Locate]
+// reads.
 func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	sorted := inOrder(devices)
 	for _, name := range commonNames(sorted) {
@@ -35,7 +36,8 @@ func FindTies(devices []topology.Device) (ties Ties, found bool) {
 	return ties, found
 }
 
-// commonNames returns the sorted names of attributes with a domain. A name without a domain belongs to the driver.
+// commonNames returns the sorted names of attributes that have a domain, because a name without a domain is local to one
+// driver.
 func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	var names []resourceapi.QualifiedName
 	for _, d := range devices {
@@ -50,7 +52,7 @@ func commonNames(devices []topology.Device) []resourceapi.QualifiedName {
 	return slices.Compact(names)
 }
 
-// tied groups the devices by the value of an attribute. It returns the groups that have devices of several drivers.
+// tied groups the devices by the value of an attribute. It returns only groups with devices of several drivers.
 func tied(devices []topology.Device, name resourceapi.QualifiedName) [][]topology.Device {
 	var values []string
 	members := map[string][]topology.Device{}
@@ -101,7 +103,7 @@ func TextOfTies(w io.Writer, devices []topology.Device, marks map[string]Mark, o
 	return nil
 }
 
-// tiesCanvas returns a page that begins with an empty line, or an empty page if there are no ties.
+// tiesCanvas draws the ties on a canvas that begins with an empty line. If there are no ties, the canvas is empty.
 func tiesCanvas(devices []topology.Device, m marking) *canvas {
 	ties, found := FindTies(devices)
 	if !found {

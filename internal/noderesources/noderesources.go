@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package noderesources compares the requests of a pod with the free resources of a node: CPU, memory, other resources, number of
-// pods, and host ports. It agrees with kube-scheduler's plugins NodeResourcesFit and NodePorts.
+// Package noderesources checks whether a node has enough free resources for a pod: CPU, memory, other resources, number of
+// pods, and host ports. It gives the same results as kube-scheduler's plugins NodeResourcesFit and NodePorts.
 //
 //	need := noderesources.Requests(pod)
 //	free := noderesources.Free(node, podsOnNode)
@@ -20,35 +20,37 @@ import (
 	podresources "k8s.io/component-helpers/resource"
 )
 
-// TooManyPods and PortsInUse are the scheduler's reasons that are not about a resource.
+// TooManyPods and PortsInUse are the scheduler's reasons that don't name a resource.
 const (
 	TooManyPods = "Too many pods"
 	PortsInUse  = "node(s) didn't have free ports for the requested pod ports"
 )
 
-// Need holds the resources that one pod needs. It must not be modified.
+// Need has the resources that one pod needs. It must not be modified.
 type Need struct {
-	// amounts holds the positive requests of all containers plus overhead: CPU in thousandths, everything else in units.
+	// amounts has the positive requests of all containers plus the pod's overhead: CPU in thousandths, other resources in
+	// units.
 	amounts map[corev1.ResourceName]int64
 	ports   []port
 }
 
-// Requests returns the need of a pod that has no node.
+// Requests returns the need of a pod that has no node yet.
 func Requests(pod *corev1.Pod) Need { return needOf(pod, false) }
 
-// FreeResources holds the free resources of a node.
+// FreeResources has the free resources of a node.
 type FreeResources struct {
 	left map[corev1.ResourceName]int64
-	// allocatable holds the amounts of the empty node.
+	// allocatable has the amounts that the node offers to pods when it runs none.
 	allocatable map[corev1.ResourceName]int64
-	// pods is the number of further pods.
+	// pods is the number of further pods that the node accepts.
 	pods  int64
 	ports []port
-	// delegated reports whether a DeviceClass provides an extended resource, so that the allocator handles it. It may be nil.
+	// delegated reports whether a DeviceClass provides an extended resource, so that the allocator must check it. It may be
+	// nil.
 	delegated func(corev1.ResourceName) bool
 }
 
-// Free returns the free resources of a node that runs the pods. Pods that have ended need nothing.
+// Free returns the free resources of a node that runs the given pods. Pods that have ended count as needing nothing.
 func Free(node *corev1.Node, pods []*corev1.Pod) *FreeResources {
 	r := &FreeResources{left: map[corev1.ResourceName]int64{}, allocatable: map[corev1.ResourceName]int64{}}
 	for name, quantity := range node.Status.Allocatable {
@@ -64,8 +66,9 @@ func Free(node *corev1.Node, pods []*corev1.Pod) *FreeResources {
 	return r
 }
 
-// Delegate leaves extended resources that have a DeviceClass to the allocator of devices. A resource that the node has from a
-// device plugin still counts here. hasClass reports whether a class provides a resource.
+// Delegate excludes extended resources with a DeviceClass from the check, because the allocator of devices checks them. A
+// resource that a device plugin on the node provides is still checked here. hasClass reports whether a class provides a
+// resource.
 func (r *FreeResources) Delegate(hasClass func(corev1.ResourceName) bool) { r.delegated = hasClass }
 
 // Clone returns an independent copy.
@@ -75,7 +78,7 @@ func (r *FreeResources) Clone() *FreeResources {
 	return &c
 }
 
-// Take subtracts the need of a pod. Amounts may become negative.
+// Take subtracts the need of a pod from the free resources. Amounts may become negative.
 func (r *FreeResources) Take(need Need) {
 	r.pods--
 	for name, amount := range need.amounts {
@@ -84,7 +87,7 @@ func (r *FreeResources) Take(need Need) {
 	r.ports = append(r.ports, need.ports...)
 }
 
-// Lacks returns the reasons why a pod does not fit, in the scheduler's words. It is empty if the pod fits.
+// Lacks returns the reasons why a pod does not fit on the node, in the scheduler's words. It returns nothing if the pod fits.
 func (r *FreeResources) Lacks(need Need) (reasons []string) {
 	if r.pods < 1 {
 		reasons = append(reasons, TooManyPods)
@@ -103,7 +106,7 @@ func (r *FreeResources) Lacks(need Need) (reasons []string) {
 	return reasons
 }
 
-// Pods returns how many pods with the same need fit together, at most limit.
+// Pods returns how many pods with the same need fit on the node together, up to limit.
 func (r *FreeResources) Pods(need Need, limit int) int {
 	left := r.Clone()
 	for n := range limit {
@@ -121,7 +124,7 @@ func (r *FreeResources) isDelegated(name corev1.ResourceName) bool {
 
 func needOf(pod *corev1.Pod, hasNode bool) Need {
 	requests := podresources.PodRequests(pod, podresources.PodResourcesOptions{
-		// A running pod may be in the middle of a resize.
+		// If a running pod is being resized, its status has the resources that it really uses.
 		UseStatusResources: hasNode, InPlacePodLevelResourcesVerticalScalingEnabled: hasNode,
 	})
 	need := Need{amounts: map[corev1.ResourceName]int64{}}
@@ -134,7 +137,7 @@ func needOf(pod *corev1.Pod, hasNode bool) Need {
 	return need
 }
 
-// amountOf returns a quantity in kube-scheduler's units.
+// amountOf converts a quantity to an int in kube-scheduler's units.
 func amountOf(name corev1.ResourceName, quantity quantity) int64 {
 	if name == corev1.ResourceCPU {
 		return quantity.MilliValue()

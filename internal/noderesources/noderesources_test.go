@@ -29,7 +29,7 @@ func list(pairs ...string) corev1.ResourceList {
 	return result
 }
 
-// generator generates nodes and pods with amounts so small that about half of the pods fit.
+// generator generates nodes and pods. The amounts are so small that about half of the pods fit.
 type generator struct{ *rand.Rand }
 
 func (g generator) amounts() corev1.ResourceList {
@@ -80,7 +80,7 @@ func (g generator) pod(name string) *corev1.Pod {
 	return pod
 }
 
-// TestSameAsTheScheduler compares the results with kube-scheduler's plugins.
+// TestSameAsTheScheduler compares Lacks with the results of kube-scheduler's plugins.
 func TestSameAsTheScheduler(t *testing.T) {
 	g := generator{rand.New(rand.NewPCG(1, 2))}
 	fitting := 0
@@ -122,7 +122,7 @@ func TestSameAsTheScheduler(t *testing.T) {
 	require.Less(t, fitting, cases*9/10)
 }
 
-// TestDelegate checks that extended resources of a DeviceClass are left to the allocator, unless a device plugin provides them.
+// TestDelegate checks that Lacks ignores extended resources of a DeviceClass, unless a device plugin provides them.
 func TestDelegate(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Resources: corev1.ResourceRequirements{Requests: list("example.com/gpu", "2")}}}}}
 	need := noderesources.Requests(pod)

@@ -16,15 +16,15 @@ type quantity = resource.Quantity
 // anyAddress is the host IP of a port that is open on all addresses of the node.
 const anyAddress = "0.0.0.0"
 
-// A port is a host port.
+// A port is a host port that a container opens.
 type port struct {
 	address  string
 	protocol corev1.Protocol
 	number   int32
 }
 
-// portsOf returns the host ports of containers that run at the same time. Among init containers these are the sidecars; the
-// others end before the containers start.
+// portsOf returns the host ports of the containers of a pod that run at the same time: all containers and the sidecars among
+// the init containers. Other init containers end before the containers start.
 func portsOf(pod *corev1.Pod) (ports []port) {
 	isSidecar := func(c *corev1.Container) bool {
 		return c.RestartPolicy != nil && *c.RestartPolicy == corev1.ContainerRestartPolicyAlways

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/printable"
 )
 
-// TestWriter writes texts in pieces of each size.
+// TestWriter writes texts in pieces of different sizes. The output must not depend on the size.
 func TestWriter(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\tb\n":                   "a\tb\n",
@@ -42,7 +42,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// TestLine checks that a line never has a harmful character.
+// TestLine checks that Line returns no harmful character for any text.
 func TestLine(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		line := printable.Line(string(rapid.SliceOf(rapid.Byte()).Draw(t, "text")))

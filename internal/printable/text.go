@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Line returns the text on one line. It also escapes line breaks and tabs.
+// Line returns the text on one line. Besides harmful characters it also escapes line breaks and tabs.
 func Line(text string) string {
 	var line strings.Builder
 	for len(text) > 0 {
@@ -20,7 +20,7 @@ func Line(text string) string {
 	return line.String()
 }
 
-// Error returns an error with the same cause and with the text of err on one line, cut after limit bytes.
+// Error wraps err. The message of the result is the message of err on one line, cut after limit bytes.
 func Error(err error, limit int) error { return lineError{err, limit} }
 
 type lineError struct {
@@ -40,13 +40,14 @@ func (e lineError) Error() string {
 // Unwrap supports [errors.Is].
 func (e lineError) Unwrap() error { return e.cause }
 
-// buffer is the destination of escape.
+// buffer is the output of escape.
 type buffer interface {
 	Write([]byte) (int, error)
 	WriteString(string) (int, error)
 }
 
-// escape writes the first character of the text and returns its length in bytes. An invalid UTF-8 byte counts as a character.
+// escape writes the first character of the text to a buffer, escaped if it is harmful. It returns the length of the character
+// in bytes. An invalid UTF-8 byte counts as a character. If keepLayout is set, line breaks and tabs are not escaped.
 func escape(to buffer, text []byte, keepLayout bool) int {
 	c, size := utf8.DecodeRune(text)
 	switch {
@@ -61,8 +62,8 @@ func escape(to buffer, text []byte, keepLayout bool) int {
 	return size
 }
 
-// isHarmful reports whether a character can do more than be shown. These are control characters, Unicode line breaks, and
-// characters that change the direction of writing. A change of direction can make one name look like another.
+// isHarmful reports whether a character can do more than be shown. Harmful are control characters, Unicode line breaks, and
+// characters that change the direction of writing, because they can make one name look like another.
 func isHarmful(c rune) bool {
 	return unicode.IsControl(c) || unicode.Is(unicode.Bidi_Control, c) || c == '\u2028' || c == '\u2029'
 }

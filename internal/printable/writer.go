@@ -9,10 +9,10 @@ import (
 	"unicode/utf8"
 )
 
-// Writer escapes harmful characters, but keeps line ends and tabs.
+// Writer escapes harmful characters, except line breaks and tabs, and writes the result to another writer.
 type Writer struct {
 	to io.Writer
-	// rest is the beginning of an incomplete character.
+	// rest has the first bytes of a character whose remaining bytes have not been written yet.
 	rest []byte
 }
 
@@ -37,7 +37,7 @@ func (w *Writer) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Glyph returns a character for a drawing. It replaces a harmful character.
+// Glyph returns the character itself, or a replacement if it is harmful, for drawings with one column per character.
 func Glyph(c rune) rune {
 	if isHarmful(c) {
 		return utf8.RuneError
@@ -45,8 +45,8 @@ func Glyph(c rune) rune {
 	return c
 }
 
-// Unescaped returns the writer below a [Writer], for the program's own escape sequences. All other text must have passed [Glyph]
-// or [Line].
+// Unescaped returns the writer below a [Writer], so that a program can write its own escape sequences. Foreign texts written to
+// it must have passed [Glyph] or [Line].
 func Unescaped(w io.Writer) io.Writer {
 	if escaping, ok := w.(*Writer); ok {
 		return escaping.to

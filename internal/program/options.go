@@ -27,28 +27,28 @@ import (
 	"github.com/celset/celset/internal/serving/managed"
 )
 
-// NoAddress is the address that disables a server.
+// NoAddress is the value of an address flag that turns the server off.
 const NoAddress = "0"
 
-// Options holds the flags that all programs share.
+// Options has the flags that all programs share.
 type Options struct {
-	// Kubeconfig is a path. It is empty in a pod. QPS and Burst limit requests to the API server.
+	// Kubeconfig is the path of a kubeconfig file. It is empty in a pod. QPS and Burst limit requests to the API server.
 	Kubeconfig string
 	QPS        float32
 	Burst      int
-	// Health and Metrics are the addresses of probes and metrics.
+	// Health is the address that serves probes, and Metrics the address that serves metrics.
 	Health, Metrics string
 
 	logging *logsapi.LoggingConfiguration
 }
 
-// NewOptions returns the defaults of a program that sends qps requests per second to the API server, and twice as many in a
-// burst.
+// NewOptions returns default options. qps is the number of requests per second to the API server, and a burst may have twice as
+// many. metrics is the address of metrics.
 func NewOptions(qps int, metrics string) Options {
 	return Options{QPS: float32(qps), Burst: 2 * qps, Health: ":8081", Metrics: metrics, logging: logsapi.NewLoggingConfiguration()}
 }
 
-// AddFlags adds the flags, with the current options as their defaults.
+// AddFlags adds a flag for each option. The current values of the options are the defaults of the flags.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "Path of a kubeconfig. The default is the service account of the pod.")
 	flags.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "Maximum number of requests per second to the API server.")
@@ -89,7 +89,7 @@ func (o *Options) applyLogging() error {
 	return nil
 }
 
-// ManagerOptions holds the flags of programs with a controller-runtime manager.
+// ManagerOptions has the flags of programs with a controller-runtime manager.
 type ManagerOptions struct {
 	Options
 	// Secure serves metrics over TLS to authorized clients only.
@@ -101,16 +101,16 @@ func NewManagerOptions(qps int) ManagerOptions {
 	return ManagerOptions{Options: NewOptions(qps, ":8443"), Secure: true}
 }
 
-// AddFlags adds the flags, with the current options as their defaults.
+// AddFlags adds a flag for each option. The current values of the options are the defaults of the flags.
 func (o *ManagerOptions) AddFlags(flags *pflag.FlagSet) {
 	o.Options.AddFlags(flags)
 	flags.BoolVar(&o.Secure, "metrics-secure", o.Secure, "Serve metrics over TLS, only to users that the API server authenticates and authorizes.")
 }
 
-// Checks holds the checks of /healthz and /readyz.
+// Checks has the health checks for /healthz (Live) and /readyz (Ready), by name.
 type Checks struct{ Live, Ready map[string]healthz.Checker }
 
-// Serve adds servers of probes and metrics to a manager without such servers.
+// Serve adds servers for probes and metrics to a manager. The manager must not have such servers of its own.
 func (o *ManagerOptions) Serve(mgr manager.Manager, checks Checks) error {
 	if err := RegisterBuildInfo(ctrlmetrics.Registry); err != nil {
 		return err
@@ -149,10 +149,10 @@ func addServer(mgr manager.Manager, flag, address string, identity *tls.Config, 
 	return mgr.Add(managed.NewServer(context.Background(), flag, listener, handler))
 }
 
-// NoMetrics disables the manager's own metrics server, because [ManagerOptions.Serve] adds one.
+// NoMetrics returns options that turn off the manager's own metrics server, because [ManagerOptions.Serve] adds one.
 func NoMetrics() server.Options { return server.Options{BindAddress: NoAddress} }
 
-// metricsPath is the path of metrics.
+// metricsPath is the path at which metrics are served.
 const metricsPath = "/metrics"
 
 func at(path string, handler http.Handler) http.Handler {
@@ -161,7 +161,7 @@ func at(path string, handler http.Handler) http.Handler {
 	return mux
 }
 
-// Probes serves /healthz and /readyz, and a path below them for each check.
+// Probes returns a handler for /healthz and /readyz, and for each check a path below one of these.
 func Probes(checks Checks) http.Handler {
 	mux := http.NewServeMux()
 	for path, of := range map[string]map[string]healthz.Checker{"/healthz": checks.Live, "/readyz": checks.Ready} {
@@ -172,7 +172,7 @@ func Probes(checks Checks) http.Handler {
 	return mux
 }
 
-// Run runs the manager that build returns, until the context ends or leadership is lost.
+// Run calls build and runs the manager that build returns, until the context ends or leadership is lost.
 func (o *ManagerOptions) Run(ctx context.Context, build func(*rest.Config) (manager.Manager, error)) error {
 	config, err := o.ClientConfig()
 	if err != nil {

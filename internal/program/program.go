@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package program holds the common parts of long-running commands: flags for the API server, addresses, logging and version, and
-// how a command applies them. The scheduler does not use it, because it has the flags of kube-scheduler.
+// Package program has the common parts of long-running commands: flags for the API server, addresses, logging and version, and
+// the code that applies the flags. The scheduler does not use this package, because it has the flags of kube-scheduler.
 //
 //	type options struct {
 //		program.Options
@@ -40,19 +40,21 @@ func RegisterBuildInfo(registry prometheus.Registerer) error {
 	return version.RegisterBuildInfo(registry)
 }
 
-// Main runs the command until it ends or the process receives SIGINT or SIGTERM, and exits. A second signal exits at once.
+// Main runs the command and exits when the command ends. SIGINT or SIGTERM ends the context of the command. A second signal
+// exits at once.
 func Main(command *cobra.Command) {
 	command.SetContext(ctrl.SetupSignalHandler())
 	os.Exit(cli.Run(command))
 }
 
-// Flags is [Options] with the flags that a command adds.
+// Flags are the options of a command: [Options], or a type that adds flags.
 type Flags interface {
 	AddFlags(flags *pflag.FlagSet)
 	applyLogging() error
 }
 
-// NewCommand returns a command without arguments. run starts after logging is set up, which is possible once per process.
+// NewCommand returns a command that takes no arguments. The command sets up logging, which is possible only once per process,
+// and then calls run.
 func NewCommand(use, short string, o Flags, run func(context.Context) error) *cobra.Command {
 	command := &cobra.Command{
 		Use:     use,

@@ -36,7 +36,7 @@ func (o *options) AddFlags(flags *pflag.FlagSet) {
 	flags.IntVar(&o.workers, "workers", o.workers, "How many things are done at a time.")
 }
 
-// TestCommand checks that a command has all flags, rejects wrong values, sets up logging, and runs with its context.
+// TestCommand checks that a command has all flags, rejects invalid values, sets up logging, and passes its context to run.
 func TestCommand(t *testing.T) {
 	stop := errors.New("stop")
 	type key struct{}
@@ -95,7 +95,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, []any{float32(50), 100, ":8081", ":8443", true}, []any{o.QPS, o.Burst, o.Health, o.Metrics, o.Secure})
 }
 
-// host records the servers that are added to a manager.
+// host is a manager that records the servers added to it.
 type host struct {
 	manager.Manager
 	served []*manager.Server

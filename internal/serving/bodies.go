@@ -13,31 +13,32 @@ import (
 )
 
 const (
-	// MaxBody is the maximum size of a request body in bytes: two objects of the largest size that etcd stores, and the rest of a
-	// review.
+	// MaxBody is the maximum size of a request body in bytes. A review of an update has two objects, each at most as large as
+	// etcd stores, and some other fields.
 	MaxBody = 4 << 20
-	// smallBody is the maximum size of a small body. Small bodies have memory of their own, so that ordinary objects, which are
-	// rarely larger, never wait for large bodies.
+	// smallBody is the maximum size of a small body. Small bodies use memory of their own, so that reviews of ordinary objects,
+	// which are rarely larger, never wait for large bodies.
 	smallBody = 64 << 10
-	// smallBodies and largeBodies are the bytes for the bodies in progress and for the objects decoded from them.
+	// smallBodies and largeBodies are the memory in bytes for small and for large bodies being handled, with the objects
+	// decoded from them.
 	smallBodies, largeBodies = 16 << 20, 16 << 20
-	// objectBytes is the memory charged per object in a body. An empty object has two bytes and takes some hundred when decoded.
+	// objectBytes is the memory that is charged per object in a body. An empty object has two bytes, but takes some hundred
+	// when decoded.
 	objectBytes = 1 << 10
-	// leastBody is the memory charged for a request without a body.
+	// leastBody is the memory that is charged for a request before its body arrives.
 	leastBody = 4 << 10
 	// patience is the time that a request waits for free memory.
 	patience = 2 * time.Second
 )
 
-// Bodies bounds the total memory of request bodies.
+// Bodies is an HTTP handler that bounds the total memory of request bodies.
 type Bodies struct {
 	handler      http.Handler
 	small, large *Shares
 }
 
-// NewBodies returns a handler that reads each body before it calls handler. It refuses a request with 503 if too much memory is
-// in use, and with 413 if the body exceeds [MaxBody]. If the body is too slow, it refuses with 408. Every request ends within a
-// minute.
+// NewBodies returns a handler that reads the body of each request before it calls handler. It answers 503 if too much memory is
+// in use, 413 if the body exceeds [MaxBody], and 408 if the body arrives too slowly. Every request ends within a minute.
 func NewBodies(handler http.Handler) *Bodies {
 	return &Bodies{handler: handler, small: NewShares(smallBodies), large: NewShares(largeBodies)}
 }
@@ -57,7 +58,7 @@ func (b *Bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		shares = b.large
 	}
 	share := shares.Join(hostOf(r.RemoteAddr), func() {
-		// Stop waiting for the rest of the body.
+		// The memory was given to another client, so stop reading the body.
 		_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
 		cancel()
 	})
@@ -87,12 +88,12 @@ func refuse(w http.ResponseWriter, err error) {
 		status = http.StatusServiceUnavailable
 		w.Header().Set("Retry-After", "1")
 	}
-	// The server must not wait for the unread rest of the body.
+	// Close the connection, so that the server does not wait for the unread part of the body.
 	w.Header().Set("Connection", "close")
 	http.Error(w, err.Error(), status)
 }
 
-// takeDecoded takes memory for the objects that a body decodes to.
+// takeDecoded adds the memory of the objects that a body decodes to, to the request's share.
 func takeDecoded(ctx context.Context, share *Share, body []byte) error {
 	decoded := objectBytes * bytes.Count(body, []byte("{"))
 	if decoded > smallBodies {
@@ -106,7 +107,7 @@ func takeDecoded(ctx context.Context, share *Share, body []byte) error {
 	return nil
 }
 
-// read takes memory as the body arrives, so that a client that sends nothing takes leastBody only.
+// read reads the body and adds memory to the share as the body arrives. So a client that sends nothing uses only leastBody.
 func read(ctx context.Context, share *Share, r *http.Request) ([]byte, error) {
 	if r.ContentLength > MaxBody {
 		return nil, errTooLarge

@@ -14,21 +14,22 @@ import (
 )
 
 const (
-	// MaxConnections is the maximum number of connections of a server. An API server opens one connection for each answer that it
-	// awaits. A connection takes up to 64 KiB with TLS and header.
+	// MaxConnections is the maximum number of connections of a server. An API server opens one connection for each answer that
+	// it waits for. A connection takes up to 64 KiB with its TLS state and header.
 	MaxConnections = 512
-	// maxHeader is the maximum size of a request header in bytes. It includes tokens.
+	// maxHeader is the maximum size of a request header in bytes. A header may include tokens.
 	maxHeader = 16 << 10
 
 	headerTime = 10 * time.Second
 	// requestTime is the maximum time for a client to send a request with its body.
 	requestTime = 15 * time.Second
-	// answerTime is the maximum time from the header of a request to the end of its answer. API servers wait for at most 30 seconds.
+	// answerTime is the maximum time from the header of a request to the end of its answer. API servers wait at most 30
+	// seconds.
 	answerTime = time.Minute
 	idleTime   = 90 * time.Second
 )
 
-// Listen listens at an address in the form of [net.Listen]. It accepts at most [MaxConnections] at a time.
+// Listen listens at an address, which has the form that [net.Listen] requires. It accepts at most [MaxConnections] at a time.
 func Listen(ctx context.Context, address string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -37,7 +38,7 @@ func Listen(ctx context.Context, address string) (net.Listener, error) {
 	return Limit(listener, MaxConnections), nil
 }
 
-// Limit returns a listener that accepts at most that many connections at a time.
+// Limit returns a listener that accepts at most the given number of connections at a time.
 func Limit(listener net.Listener, connections int) net.Listener {
 	return &limited{Listener: listener, shares: NewShares(connections)}
 }
@@ -82,7 +83,7 @@ func hostOf(address string) string {
 	return host
 }
 
-// New returns a server. The contexts of requests end with ctx.
+// New returns a server with the bounds of this package. The contexts of requests end when ctx ends.
 func New(ctx context.Context, handler http.Handler) *http.Server {
 	var protocols http.Protocols
 	protocols.SetHTTP1(true)
@@ -98,7 +99,8 @@ func New(ctx context.Context, handler http.Handler) *http.Server {
 	}
 }
 
-// SelfSigned returns a TLS configuration with a self-signed certificate for this host, which no client can verify.
+// SelfSigned returns a TLS configuration with a new self-signed certificate for this host. Clients can't verify this
+// certificate.
 func SelfSigned() (*tls.Config, error) {
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
 	if err != nil {

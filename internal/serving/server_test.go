@@ -21,12 +21,12 @@ import (
 	"github.com/celset/celset/internal/serving"
 )
 
-// from returns a dialer from an address of this host.
+// from returns a dialer that dials from the given address of this host.
 func from(address string) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}, Timeout: time.Minute}
 }
 
-// start serves until the test ends, and returns the address.
+// start serves on the listener until the test ends, and returns the listener's address.
 func start(t *testing.T, listener net.Listener, handler http.Handler) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -57,7 +57,8 @@ func post(t *testing.T, client *http.Client, url string, body io.Reader) int {
 	return response.StatusCode
 }
 
-// TestConnectionsAreBounded checks that an address with many open connections does not block another, and loses its oldest one.
+// TestConnectionsAreBounded checks that an address with many open connections does not block another address, but loses its
+// oldest connection.
 func TestConnectionsAreBounded(t *testing.T) {
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -86,8 +87,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSlowBodies has sixty clients that send most of a large body and stop. Together they get the memory of a few clients. A
-// client at another address is answered at once, even with a large body.
+// TestSlowBodies has sixty clients at one address that send most of a large body and then stop. Together they get the memory of
+// a few clients. A client at another address is answered at once, even with a large body.
 func TestSlowBodies(t *testing.T) {
 	listener, err := serving.Listen(t.Context(), "127.0.0.1:0")
 	require.NoError(t, err)
@@ -135,7 +136,7 @@ type forever struct{}
 
 func (forever) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte("x"), len(p))), nil }
 
-// slowBody sends some bytes and then blocks until the context ends.
+// slowBody is a body that sends some bytes and then blocks until the context ends.
 type slowBody struct {
 	ctx  context.Context
 	left int

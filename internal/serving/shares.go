@@ -9,15 +9,15 @@ import (
 	"sync"
 )
 
-// Shares divides a limited resource of a server, connections or bytes, among its clients. It is safe for concurrent use.
+// Shares divides a limited resource of a server (connections or bytes) among its clients. It is safe for concurrent use.
 type Shares struct {
 	limit int
 
 	mutex sync.Mutex
 	used  int
-	// clients maps an address to its client. The shares of a client are sorted by age, the oldest first.
+	// clients maps an address to the client with this address. The shares of a client are sorted by age, the oldest first.
 	clients map[string]*client
-	// returned is closed and replaced when a share is returned.
+	// returned is closed when a share is returned, and then replaced by a new channel.
 	returned chan struct{}
 }
 
@@ -31,18 +31,19 @@ func NewShares(limit int) *Shares {
 	return &Shares{limit: limit, clients: map[string]*client{}, returned: make(chan struct{})}
 }
 
-// Share is the part of a resource that one connection or request uses.
+// Share is the amount of the resource that one connection or request uses.
 type Share struct {
 	of     *Shares
 	client string
 	used   int
-	// evict ends the use of the share. It is nil if the share must not be evicted.
+	// evict ends the connection or request that uses the share. It is nil if the share must not be evicted.
 	evict func()
 	ended bool
 }
 
-// Join returns an empty share, which the caller must return. evict is called at most once, when another client gets the resources
-// of the share, and never after the share was returned. evict must not block and must not use shares.
+// Join returns an empty share for the client with the name. The caller must return the share. If another client gets the
+// resources of the share, Shares calls evict, at most once and never after the share was returned. evict must not block and
+// must not use shares.
 func (s *Shares) Join(name string, evict func()) *Share {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -56,8 +57,8 @@ func (s *Shares) Join(name string, evict func()) *Share {
 	return share
 }
 
-// Take adds an amount to the share. It waits until the context ends if the resource is in use and no share can be evicted. The
-// error is the context's cause.
+// Take adds an amount to the share. If the resource is in use and no share can be evicted, it waits until ctx ends. The error
+// is the cause of ctx.
 func (s *Share) Take(ctx context.Context, amount int) error {
 	for {
 		returned, ok := s.try(amount)
@@ -72,7 +73,7 @@ func (s *Share) Take(ctx context.Context, amount int) error {
 	}
 }
 
-// Try adds an amount to the share, or returns false if that is impossible now.
+// Try adds an amount to the share without waiting. It returns false if this is not possible now.
 func (s *Share) Try(amount int) bool {
 	_, ok := s.try(amount)
 	return ok
@@ -85,8 +86,8 @@ func (s *Share) try(amount int) (returned <-chan struct{}, ok bool) {
 	return s.of.returned, ok
 }
 
-// add adds an amount to the share. If the resource is in use, it evicts shares of clients that use at least as much as this
-// client would then use. It returns false if that is not enough.
+// add adds an amount to the share. If the resource is in use, it evicts shares of other clients, but only of clients that use
+// at least as much as this client would use afterwards. It returns false if evicting is not enough.
 func (s *Shares) add(share *Share, amount int) bool {
 	if share.ended || amount > s.limit {
 		return false
@@ -106,7 +107,8 @@ func (s *Shares) add(share *Share, amount int) bool {
 	return true
 }
 
-// oldestOfLargest returns the oldest evictable share of the client with the largest use. Clients below least don't count.
+// oldestOfLargest returns the oldest share that can be evicted, of the client that uses most. It returns nil if no client uses
+// at least the amount least.
 func (s *Shares) oldestOfLargest(least int) *Share {
 	var found *Share
 	for _, client := range s.clients {
@@ -121,7 +123,7 @@ func (s *Shares) oldestOfLargest(least int) *Share {
 	return found
 }
 
-// Keep protects the share from eviction. It returns false if the share was evicted already.
+// Keep protects the share from eviction. It returns false if the share has already been evicted.
 func (s *Share) Keep() bool {
 	s.of.mutex.Lock()
 	defer s.of.mutex.Unlock()
@@ -129,7 +131,7 @@ func (s *Share) Keep() bool {
 	return !s.ended
 }
 
-// Return returns the share. It may be called again.
+// Return returns the amount of the share. Further calls do nothing.
 func (s *Share) Return() {
 	s.of.mutex.Lock()
 	defer s.of.mutex.Unlock()

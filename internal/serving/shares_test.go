@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestShares checks that shares stay within the limit for any requests. A client loses a share only to a client that then has no
-// more than it had.
+// TestShares checks that all shares together never exceed the limit. If a client loses a share to another client, the other
+// client then uses at most as much as the first one used.
 func TestShares(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")

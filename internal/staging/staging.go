@@ -3,10 +3,11 @@
 
 //go:build never
 
-// Package staging imports each part of Kubernetes that nothing else in this module imports.
+// Package staging imports those parts of Kubernetes that no other package in this module imports.
 //
-// k8s.io/kubernetes requires its own parts at v0.0.0, a version that does not exist. These imports keep the right versions of the
-// parts in go.mod. So neither this module nor a module that requires it needs replace directives. The package is never compiled.
+// k8s.io/kubernetes requires its own parts at version v0.0.0, which does not exist. The imports here make go.mod require the
+// parts at the right versions. So this module needs no replace directives, and neither do modules that require it. The package
+// is never compiled.
 package staging
 
 import (

@@ -5,12 +5,12 @@ package topology
 
 import "fmt"
 
-// AttributePCIeRoot is the standard string attribute for the PCIe root complex of a device: "pci0000:00". All drivers use this
-// name, so that devices of different drivers can be compared.
+// AttributePCIeRoot is the standard string attribute for the PCIe root complex of a device, such as "pci0000:00". All drivers
+// use this name, so that devices of different drivers can be compared.
 const AttributePCIeRoot = "resource.kubernetes.io/pcieRoot"
 
-// NewCouples places one of n GPUs and one of n NICs below each of n PCIe root complexes. The families may have different drivers,
-// each with its own pool. Their prefixes must differ, so that device names are unique.
+// NewCouples returns n GPUs and n NICs. Each of n PCIe root complexes has one GPU and one NIC below it. The families may have
+// different drivers, each with its own pool. The families must have different prefixes, so that device names are unique.
 func NewCouples(gpus, nics Family, n int) (Topology, error) {
 	if err := checkCouples(gpus, nics, n); err != nil {
 		return Topology{}, fmt.Errorf("couples: %w", err)
@@ -42,7 +42,8 @@ func checkCouples(gpus, nics Family, n int) error {
 	return nil
 }
 
-// pcieAttributes numbers roots as real machines do: with a distance on the bus that leaves room for the devices below each root.
+// pcieAttributes numbers PCIe roots as real machines do. The bus numbers of two roots have a distance that leaves room for the
+// devices below a root.
 func pcieAttributes(root int) attributes {
 	const rootsPerDomain, busesPerRoot = 16, 16
 	name := fmt.Sprintf("pci%04x:%02x", root/rootsPerDomain, root%rootsPerDomain*busesPerRoot)

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology generates the devices of a node whose accelerators have a given wiring. Demos, tests and the topology driver
-// use it. The allocator does not use it.
+// Package topology generates the devices of a node whose accelerators are wired in a given way. Demos, tests and the topology
+// driver use the package. The allocator does not.
 //
 //	ring, err := topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 8)
 //	slices, err := ring.ResourceSlices("node-1")   // publish these
@@ -19,9 +19,10 @@
 //	                   its counterpart; attributes id, peers and, if asked for,
 //	                   peerList
 //
-// Devices from other sources have a Topology, too. Its kind is [Placed] if coordinates are given, or [Machine] if attributes give
-// NUMA nodes and PCIe roots, see [Locate]. Package machine models real machines. Package draw draws topologies.
+// Devices from other sources also form a Topology. Its kind is [Placed] if coordinates of the devices are given, and [Machine]
+// if attributes give NUMA nodes and PCIe roots ([Locate]). Package machine has models of real machines. Package draw draws
+// topologies.
 //
-// A [Topology] holds its wiring twice: in attributes, which expressions read, and in [Device.Neighbors], which tests compare with
-// the results of expressions.
+// A [Topology] has its wiring twice: in attributes, which expressions read, and in [Device.Neighbors]. Tests compare the
+// results of expressions with the neighbours.
 package topology

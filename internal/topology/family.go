@@ -13,22 +13,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxDevices is the maximum number of devices of a topology. Nodes have far fewer. The limit keeps a mistyped size from filling
-// an API server.
+// MaxDevices is the maximum number of devices of a topology. Nodes have far fewer devices. The limit prevents that a mistyped
+// size fills an API server.
 const MaxDevices = 4096
 
-// attributes holds the attributes that a device publishes.
+// attributes has the attributes that a device publishes.
 type attributes = map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 
-// Family holds the common properties of devices of one driver.
+// Family has the common properties of the devices of one driver.
 type Family struct {
 	// Driver is the name of the DRA driver, a DNS subdomain of at most 63 characters. It is also the domain of the attributes.
 	Driver string
-	// Prefix starts the names of the devices: "mla" gives mla-0, mla-1, ... The names must be DNS labels.
+	// Prefix is the beginning of the names of the devices: "mla" gives mla-0, mla-1, ... The names must be DNS labels.
 	Prefix string
 }
 
-// validate checks that the family can have count devices.
+// validate returns an error if the family can't have count devices.
 func (f Family) validate(count int) error {
 	if problems := validation.IsDNS1123Subdomain(f.Driver); len(problems) > 0 {
 		return fmt.Errorf("driver %q: %s", f.Driver, strings.Join(problems, "; "))
@@ -37,7 +37,7 @@ func (f Family) validate(count int) error {
 		return fmt.Errorf("driver %q: must be no more than %d characters, is %d",
 			f.Driver, resourceapi.DriverNameMaxLength, len(f.Driver))
 	}
-	// The last device has the longest name.
+	// Checking the name of the last device is enough, because this name is the longest.
 	if problems := validation.IsDNS1123Label(f.name(count - 1)); len(problems) > 0 {
 		return fmt.Errorf("prefix %q: device name %q: %s",
 			f.Prefix, f.name(count-1), strings.Join(problems, "; "))
@@ -53,7 +53,7 @@ func (f Family) device(number int, at Coordinates, attributes attributes) Device
 	return Device{Driver: f.Driver, Name: f.name(number), Attributes: attributes, Coordinates: at}
 }
 
-// checkCount returns an error if a number of devices, rows or the like is out of range for the kind.
+// checkCount returns an error unless a number of devices, rows or the like is from least to most. what names the number.
 func checkCount(what string, count, least, most int) error {
 	if count < least || count > most {
 		return fmt.Errorf("%s: must be %d to %d, is %d", what, least, most, count)
@@ -61,8 +61,8 @@ func checkCount(what string, count, least, most int) error {
 	return nil
 }
 
-// connect adds links, given as indices of devices, to Neighbors. A link may occur more than once and in either direction. A link
-// from a device to itself is ignored.
+// connect adds links to the field Neighbors of the devices. A link is a pair of indexes of devices. It may occur more than once
+// and in either direction. A link from a device to itself is ignored.
 func connect(devices []Device, links [][2]int) {
 	neighbors := make([][]int, len(devices))
 	for _, link := range links {

@@ -10,11 +10,11 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// AttributeNUMANode is the standard attribute for the NUMA node of a device. Older drivers have an attribute of the same name in
-// their own domain.
+// AttributeNUMANode is the standard attribute for the NUMA node of a device. Older drivers publish an attribute with the name
+// numaNode in their own domain.
 const AttributeNUMANode = "resource.kubernetes.io/numaNode"
 
-// Source is the source of a device's NUMA node.
+// Source says how the NUMA node of a device was found.
 type Source int
 
 const (
@@ -22,23 +22,25 @@ const (
 	Unknown Source = iota
 	// Published means that the device publishes its NUMA node.
 	Published
-	// ByRoot means that another device below the same PCIe root publishes the NUMA node.
+	// ByRoot means that other devices below the same PCIe root publish the NUMA node.
 	ByRoot
-	// ByDomain means that all publishing devices in the PCI domains of the same CPU agree on the NUMA node.
+	// ByDomain means that devices in the PCI domains of the same CPU publish the NUMA node, and all of them publish the same
+	// one.
 	ByDomain
 )
 
 // Location is the position of a device in its machine.
 type Location struct {
-	// Source is the source of NUMANode.
+	// Source says how NUMANode was found.
 	Source   Source
 	NUMANode int64
-	// Roots are the PCIe roots above the device or, for a CPU, near it.
+	// Roots are the PCIe roots above the device. For a CPU, they are the roots near the CPU.
 	Roots []string
 }
 
-// Locate returns the locations of devices of one node. Drivers publish different parts of a location: a GPU its PCIe root, and
-// the NIC below the same root also its NUMA node. Locate takes the NUMA node of a device from the first of these sources:
+// Locate returns the location of each device of one node. Drivers publish different parts of a location. For example, a GPU
+// publishes its PCIe root, and the NIC below the same root also publishes its NUMA node. Locate takes the NUMA node of a device
+// from the first of these sources that has it:
 //
 //  1. the device's own attributes;
 //  2. the devices below the same PCIe root, if they publish a single NUMA node;
@@ -78,8 +80,8 @@ func locationOf(d Device) Location {
 	return l
 }
 
-// numaNodeOf returns the NUMA node that a device publishes. It returns false for devices on several nodes and for negative
-// numbers.
+// numaNodeOf returns the NUMA node that a device publishes. It returns false for a device on several NUMA nodes, and for a
+// negative number.
 func numaNodeOf(d Device) (int64, bool) {
 	const id = "numaNode"
 	names := []resourceapi.QualifiedName{AttributeNUMANode, resourceapi.QualifiedName(d.Driver + "/" + id), id, "dra.net/" + id}
@@ -96,7 +98,7 @@ func numaNodeOf(d Device) (int64, bool) {
 	return 0, false
 }
 
-// numaNodes maps a common property of devices to the NUMA nodes that they publish.
+// numaNodes maps a property that devices share, such as a PCIe root, to the NUMA nodes that these devices publish.
 type numaNodes[K comparable] map[K]map[int64]bool
 
 func (n numaNodes[K]) add(key K, l Location) {
@@ -109,7 +111,7 @@ func (n numaNodes[K]) add(key K, l Location) {
 	n[key][l.NUMANode] = true
 }
 
-// complete completes a location if the devices with this key publish exactly one NUMA node.
+// complete sets the NUMA node of a location if the devices with the given key publish exactly one NUMA node.
 func (n numaNodes[K]) complete(key K, l *Location, source Source) {
 	if l.Source != Unknown || len(n[key]) != 1 {
 		return
@@ -119,11 +121,11 @@ func (n numaNodes[K]) complete(key K, l *Location, source Source) {
 	}
 }
 
-// domainsPerCPU is the number of PCI domains of a CPU on machines that have separate domains per CPU.
+// domainsPerCPU is the number of PCI domains that each CPU has, on machines with separate domains per CPU.
 const domainsPerCPU = 16
 
-// locateByDomain finds the NUMA nodes of devices on machines that have GPUs and NICs below different roots of the same CPU. It
-// does nothing unless CPUs and NUMA nodes correspond one to one.
+// locateByDomain finds NUMA nodes by PCI domain. It is needed for machines with GPUs and NICs below different roots of the same
+// CPU. It does nothing unless each CPU has exactly one NUMA node, and each NUMA node exactly one CPU.
 func locateByDomain(locations []Location) {
 	byCPU, cpus := numaNodes[int64]{}, map[int64]bool{}
 	for _, l := range locations {
@@ -149,7 +151,7 @@ func locateByDomain(locations []Location) {
 	}
 }
 
-// cpu returns the number of the CPU, from the domain in the name of the root: "pci0018:00".
+// cpu returns the number of the device's CPU, computed from the PCI domain in the name of its root, such as "pci0018:00".
 func (l Location) cpu() (int64, bool) {
 	if len(l.Roots) != 1 {
 		return 0, false

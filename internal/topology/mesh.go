@@ -5,14 +5,14 @@ package topology
 
 import "fmt"
 
-// AttributeRow and AttributeCol are the position of a device in its mesh or torus, as ints from 0.
+// AttributeRow and AttributeCol are attributes for the position of a device in its mesh or torus: ints that count from 0.
 const (
 	AttributeRow = "row"
 	AttributeCol = "col"
 )
 
-// NewMesh wires rows x cols devices to a grid. Each device is linked to its left, right, upper and lower neighbour. Devices are
-// numbered row by row.
+// NewMesh returns a grid of rows x cols devices. Each device is linked to its left, right, upper and lower neighbour. The
+// devices are numbered row by row.
 func NewMesh(family Family, rows, cols int) (Topology, error) {
 	if err := checkShape(family, rows, cols, 1); err != nil {
 		return Topology{}, fmt.Errorf("mesh: %w", err)
@@ -22,7 +22,7 @@ func NewMesh(family Family, rows, cols int) (Topology, error) {
 	return Topology{Kind: Mesh, Rows: rows, Cols: cols, Devices: devices}, nil
 }
 
-// checkShape checks each dimension first, because the product of two dimensions within bounds can't overflow.
+// checkShape checks each dimension before the number of devices, because the product of two valid dimensions can't overflow.
 func checkShape(family Family, rows, cols, least int) error {
 	if err := checkCount("rows", rows, least, MaxDevices); err != nil {
 		return err

@@ -5,10 +5,11 @@ package topology
 
 import "fmt"
 
-// AttributeBridge names the bridge of a device, a string: "bridge-0". Exactly two devices share a bridge.
+// AttributeBridge is a string attribute with the name of a device's bridge, such as "bridge-0". Exactly two devices share a
+// bridge.
 const AttributeBridge = "bridge"
 
-// NewBridgePairs links n devices in pairs: 0 with 1, 2 with 3 and so on. n must be even.
+// NewBridgePairs returns n devices, linked in pairs: 0 with 1, 2 with 3 and so on. n must be even.
 func NewBridgePairs(family Family, n int) (Topology, error) {
 	if err := checkCount("devices", n, 2, MaxDevices); err != nil {
 		return Topology{}, fmt.Errorf("bridge pairs: %w", err)

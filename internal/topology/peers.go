@@ -12,11 +12,12 @@ import (
 )
 
 const (
-	// AttributeID is the name of the device as a string, because expressions can't read the name itself.
+	// AttributeID is a string attribute with the name of the device. It is needed because expressions can't read the name
+	// itself.
 	AttributeID = "id"
-	// AttributePeers holds the names of the linked devices, joined by commas.
+	// AttributePeers is a string attribute with the names of the linked devices, joined by commas.
 	AttributePeers = "peers"
-	// AttributePeerList holds the same names as a list of strings.
+	// AttributePeerList is an attribute with the same names as a list of strings.
 	AttributePeerList = "peerList"
 )
 
@@ -24,7 +25,7 @@ const (
 type PeerForm int
 
 const (
-	// PeersAsString publishes AttributePeers, which every cluster stores.
+	// PeersAsString publishes AttributePeers, which every API server accepts.
 	PeersAsString PeerForm = iota
 	// PeersAsStringAndList also publishes AttributePeerList. An API server without the feature gate DRAListTypeAttributes rejects
 	// the slices.
@@ -36,8 +37,8 @@ const (
 	quadCorners = 4
 )
 
-// NewHybridCubeMesh wires 8 devices like an eight-GPU server without a switch. There are two quads, 0 to 3 and 4 to 7. All
-// devices of a quad are linked to each other, and each device is linked to its counterpart in the other quad.
+// NewHybridCubeMesh returns 8 devices, wired like a server with eight GPUs and no switch. There are two quads: devices 0 to 3
+// and 4 to 7. All devices of a quad are linked to each other. Each device is also linked to its counterpart in the other quad.
 func NewHybridCubeMesh(family Family, form PeerForm) (Topology, error) {
 	if err := family.validate(quads * quadCorners); err != nil {
 		return Topology{}, fmt.Errorf("hybrid cube mesh: %w", err)
@@ -81,7 +82,7 @@ func peerAttributes(d Device, form PeerForm) attributes {
 	return result
 }
 
-// checkPeers checks the length of the joined names, the only attribute that grows faster than the device name.
+// checkPeers checks the length of AttributePeers, because only this attribute grows with the number of links.
 func checkPeers(d Device) error {
 	const most = resourceapi.DeviceAttributeMaxValueLength
 	if length := len(*d.Attributes[AttributePeers].StringValue); length > most {

@@ -5,16 +5,17 @@ package topology
 
 import "fmt"
 
-// AttributeIndex is the position of a device in its ring, an int from 0.
+// AttributeIndex is an attribute for the position of a device in its ring: an int that counts from 0.
 const AttributeIndex = "index"
 
 // minRing is the smallest number of devices with two distinct neighbours each.
 const minRing = 3
 
-// NewRing wires n devices, at least 3, to a closed chain. Each device is linked to the previous and the next, the last to the
-// first.
+// NewRing returns a closed chain of n devices, at least 3. Each device is linked to the previous and the next one, and the last
+// to the first.
 //
-// An expression that compares differences of indices sees a chain instead of a ring, although {0, n-1} is contiguous.
+// An expression that compares differences of indexes treats the ring as a chain: it does not see that devices 0 and n-1 are
+// linked.
 func NewRing(family Family, n int) (Topology, error) {
 	if err := checkCount("devices", n, minRing, MaxDevices); err != nil {
 		return Topology{}, fmt.Errorf("ring: %w", err)

@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Selector returns a selector of the device. Selectors can't read names, so it compares the ints and strings that the device
-// publishes. It selects other devices with the same values, too.
+// Selector returns a CEL selector that selects the device. It compares the ints and strings that the device publishes, because
+// selectors can't read names. It also selects other devices with the same values.
 func (d Device) Selector() string {
 	terms := []string{fmt.Sprintf("device.driver == %q", d.Driver)}
 	for _, name := range slices.Sorted(maps.Keys(d.Attributes)) {

@@ -16,9 +16,9 @@ import (
 // poolGeneration is the generation of a pool that never changes.
 const poolGeneration = 1
 
-// ResourceSlices returns the slices that the drivers publish on a node. Each driver has one pool with the node's name, split
-// according to the API's limit of devices per slice. Slices are named <node>-<driver>-<number>. They share no memory with the
-// topology.
+// ResourceSlices returns the slices that the drivers publish on a node. Each driver has one pool with the name of the node. The
+// pool is split into slices, because the API limits the devices per slice. The slices are named <node>-<driver>-<number>. They
+// share no memory with the topology.
 func (t Topology) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
 	if problems := validation.IsDNS1123Subdomain(nodeName); len(problems) > 0 {
 		return nil, fmt.Errorf("node name %q: %s", nodeName, strings.Join(problems, "; "))
@@ -65,7 +65,7 @@ func (t Topology) published(driver string) []resourceapi.Device {
 	return devices
 }
 
-// devicesPerSlice returns the API's limit of devices. The limit is lower for slices with list attributes.
+// devicesPerSlice returns the maximum number of devices per slice. The API's limit is lower for slices with list attributes.
 func devicesPerSlice(devices []resourceapi.Device) int {
 	for _, device := range devices {
 		for _, attribute := range device.Attributes {
@@ -84,7 +84,7 @@ func isList(attribute resourceapi.DeviceAttribute) bool {
 
 func newSlice(name, nodeName, driver string, devices []resourceapi.Device) *resourceapi.ResourceSlice {
 	return &resourceapi.ResourceSlice{
-		// Typed clients don't need TypeMeta, but slices in files do.
+		// Set TypeMeta for slices that are written to files. Typed clients don't need it.
 		TypeMeta: metav1.TypeMeta{
 			APIVersion: resourceapi.SchemeGroupVersion.String(),
 			Kind:       "ResourceSlice",

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestInvariants checks invariants of every kind of topology.
+// TestInvariants checks properties that topologies of every kind have.
 func TestInvariants(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -48,7 +48,7 @@ func TestInvariants(t *testing.T) {
 	})
 }
 
-// TestNeighborsAgreeWithAttributes checks that the links match the attributes.
+// TestNeighborsAgreeWithAttributes checks that two devices are neighbours if and only if their attributes say so.
 func TestNeighborsAgreeWithAttributes(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -76,7 +76,8 @@ func linkedByAttributes(topo topology.Topology, a, b topology.Device) bool {
 	}
 }
 
-// distance returns the difference of two int attributes. If closesAfter is not 0, it is the shorter way around the ring.
+// distance returns the difference of an int attribute of two devices. If closesAfter is not 0, it returns the shorter way
+// around a ring of this length.
 func distance(a, b topology.Device, name resourceapi.QualifiedName, closesAfter int) int {
 	difference := int(*a.Attributes[name].IntValue - *b.Attributes[name].IntValue)
 	difference = max(difference, -difference)
@@ -181,7 +182,8 @@ func TestResourceSlicesSplit(t *testing.T) {
 	}
 }
 
-// TestResourceSlicesProperties checks that the API server would accept the slices and that pools are complete.
+// TestResourceSlicesProperties checks that the API server would accept the slices, and that each pool has all devices of its
+// driver.
 func TestResourceSlicesProperties(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")

@@ -5,10 +5,10 @@ package topology
 
 import "fmt"
 
-// NewTorus wires rows x cols devices, at least 2x2, like a mesh, and also links the ends of every row and column. It has the
-// attributes of a mesh.
+// NewTorus returns a mesh of rows x cols devices, at least 2x2, and also links the ends of every row and column. The devices
+// have the attributes of a mesh.
 //
-// A row or column of two devices has a single link, because its closing link equals the link of the mesh.
+// In a row or column of two devices, the closing link equals the link of the mesh, so there is only one link.
 func NewTorus(family Family, rows, cols int) (Topology, error) {
 	if err := checkShape(family, rows, cols, 2); err != nil {
 		return Topology{}, fmt.Errorf("torus: %w", err)
@@ -18,7 +18,7 @@ func NewTorus(family Family, rows, cols int) (Topology, error) {
 	return t, nil
 }
 
-// Close wires the devices of a grid, given row by row, as a torus.
+// Close adds the links of a torus to devices that are given row by row.
 func (t *Topology) Close(rows, cols int) {
 	connect(t.Devices, append(meshLinks(rows, cols), closingLinks(rows, cols)...))
 	t.Kind, t.Rows, t.Cols = Torus, rows, cols

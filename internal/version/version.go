@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version provides the versions of celset and Kubernetes that a program was built from.
+// Package version returns the versions of celset and of Kubernetes in a program.
 package version
 
 import (
@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// unknown is the go command's text for an unknown version of a module.
+// unknown is the text that the go command records if it does not know the version of a module.
 const unknown = "(devel)"
 
-// released is the version of a release. The linker sets it, because the go command's own result depends on how the source was
-// fetched.
+// released is the version of a release. The linker sets this variable, because the version that the go command records depends
+// on how the source was fetched.
 var released string
 
-// revision is the commit of a release. The linker sets it.
+// revision is the commit of a release. The linker sets this variable.
 var revision string
 
-// Get returns the version of this module in the program: a release, or a pseudo-version with time and commit.
+// Get returns the version of this module: the version of a release, or a pseudo-version with the time and the commit.
 func Get() string {
 	if released != "" {
 		return released
@@ -44,7 +44,8 @@ func text(celset, kubernetes string) string {
 	return celset + " (Kubernetes " + kubernetes + ")"
 }
 
-// kubernetes returns the version of Kubernetes, or "" if it is unknown. Kubernetes v1.37.2 has libraries of version v0.37.2.
+// kubernetes returns the version of Kubernetes, or "" if it is unknown. The libraries of Kubernetes v1.37.2 have the version
+// v0.37.2.
 func kubernetes(info *debug.BuildInfo, ok bool) string {
 	if !ok {
 		return ""

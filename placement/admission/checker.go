@@ -14,15 +14,17 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options select the Placements to check, and configure the checks. They must match the options of the controller.
+// Options select the Placements to check, and configure the checks. They must be the same as the options of the controller.
 type Options struct {
-	// All includes all Placements that are not disabled, not only Placements with the annotation celset.dev/placement.
+	// All includes every Placement that is not disabled. If it is false, only Placements with the annotation celset.dev/placement
+	// are checked.
 	All bool
-	// Scheduler configures the decisions.
+	// Scheduler configures the scheduler that validates Placements.
 	Scheduler placement.Config
 }
 
-// Checker checks Placements. The verdict depends on the Placement alone. It is safe for concurrent use.
+// Checker checks Placements. Its verdict depends on the Placement alone, not on other objects. Checker is safe for concurrent
+// use.
 type Checker struct {
 	scheduler *placement.Scheduler
 	all       bool
@@ -30,13 +32,13 @@ type Checker struct {
 
 // Verdict is the result of checking a Placement.
 type Verdict struct {
-	// Errors reject the Placement. The list is complete.
+	// Errors are the reasons to reject the Placement. All mistakes are listed.
 	Errors field.ErrorList
-	// Warnings don't reject the Placement. Each is one line.
+	// Warnings don't reject the Placement. Each warning is one line.
 	Warnings []string
 }
 
-// NewChecker returns a Checker.
+// NewChecker returns a Checker with these options.
 func NewChecker(options Options) (*Checker, error) {
 	scheduler, err := placement.NewScheduler(options.Scheduler)
 	if err != nil {
@@ -45,7 +47,7 @@ func NewChecker(options Options) (*Checker, error) {
 	return &Checker{scheduler, options.All}, nil
 }
 
-// Check checks a new Placement. The verdict has an error for each misconfiguration. The returned error comes from the context.
+// Check checks a new Placement. The verdict has an error for each misconfiguration. Check itself fails only if ctx is done.
 func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
 		return Verdict{}, nil
@@ -58,8 +60,8 @@ func (c *Checker) Check(ctx context.Context, object *clusterv1beta1.Placement) (
 	return result, err
 }
 
-// CheckUpdate checks an update. The verdict has an error for each new misconfiguration, and a warning for each misconfiguration
-// that old has too. The returned error comes from the context.
+// CheckUpdate checks an update of a Placement. The verdict has an error for each new misconfiguration, and a warning for each
+// misconfiguration that old has, too. CheckUpdate itself fails only if ctx is done.
 func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.Placement) (Verdict, error) {
 	if !placement.Responsible(object, c.all) {
 		return Verdict{}, nil
@@ -86,8 +88,8 @@ func (c *Checker) CheckUpdate(ctx context.Context, old, object *clusterv1beta1.P
 	return result, err
 }
 
-// warnings returns remarks about configuration that is valid but probably unintended. It returns nil if celset doesn't decide
-// the Placement.
+// warnings returns remarks about fields that are valid but probably not intended. It returns nil if celset doesn't decide the
+// Placement.
 func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement) []string {
 	if !placement.Responsible(object, c.all) {
 		return nil
@@ -107,7 +109,7 @@ func (c *Checker) warnings(ctx context.Context, object *clusterv1beta1.Placement
 				"spec.predicates[%d].requiredClusterSelector: the selector is empty and matches every cluster, so the other predicates have no effect; remove the empty predicate, or remove the others", i))
 		}
 	}
-	// An error means that the request was canceled, so the warnings don't matter.
+	// An error means that the request was canceled, and then no warnings are needed.
 	all, _ := c.scheduler.Doubts(ctx, object)
 	for _, doubt := range all {
 		result = append(result, doubt.Error())

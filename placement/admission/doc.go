@@ -33,8 +33,8 @@
 //
 // # Updates
 //
-// A stored Placement was admitted once, perhaps by a hub without this webhook. So an update is rejected only for new mistakes: a
-// field is wrong now, and the old Placement doesn't have the same wrong value. An old mistake is a warning, even if it has moved
-// within its list. Updates of other metadata and of finalizers always pass. So does an update that adds the annotation for celset
-// to a stored Placement. The annotation celset.dev/tie-break is checked like the fields of the spec.
+// A stored Placement was admitted once, perhaps by a hub without this webhook. So an update is rejected only for new mistakes:
+// a field is wrong now, and the old Placement doesn't have the same wrong value. An old mistake is a warning, even if it has
+// moved within its list. Updates of other metadata and of finalizers always pass. So does an update that adds the annotation
+// for celset to a stored Placement. The annotation celset.dev/tie-break is checked like the fields of the spec.
 package admission

@@ -57,7 +57,7 @@ spec:
   scoreRateLimit: 1m
 `
 
-// values replace parts of a Placement.
+// values has the values that replace parts of a Placement.
 var values = []any{
 	nil, true, int64(0), int64(1), int64(-1), int64(11), int64(1) << 40, 1.5, []any{}, map[string]any{},
 	"", "a", "x y", "1m", "-1m", "100%", "-1%", "In", "Gt", "Exists", "Equal", "Additive", "Exact", "Steady", "Spread", "Balance",
@@ -66,7 +66,7 @@ var values = []any{
 	map[string]any{"x y": "z"}, []any{"true", "("}, []any{map[string]any{}}, []any{nil},
 }
 
-// malform changes up to three parts of a JSON value. choose returns a number from 0 to below n.
+// malform replaces up to three parts of a JSON value. choose(n) returns a number from 0 to n-1.
 func malform(content any, choose func(n int) int) {
 	for range choose(4) {
 		places := placesOf(content)
@@ -75,7 +75,8 @@ func malform(content any, choose func(n int) int) {
 	}
 }
 
-// placesOf returns a setter for each part of a JSON value, always in the same order. The setter stores a copy of its argument.
+// placesOf returns a function for each part of a JSON value, in a fixed order. The function replaces that part with a copy of
+// its argument.
 func placesOf(content any) []func(any) {
 	var result []func(any)
 	switch container := content.(type) {
@@ -98,7 +99,7 @@ func placesOf(content any) []func(any) {
 	return result
 }
 
-// draw returns the JSON of a Placement, usually a malformed one.
+// draw returns the JSON of a Placement. It is usually malformed.
 func draw(t require.TestingT, choose func(n int) int) []byte {
 	var content map[string]any
 	require.NoError(t, yaml.Unmarshal([]byte(complete), &content))
@@ -113,7 +114,7 @@ func chooser(t *rapid.T) func(n int) int {
 	return func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") }
 }
 
-// drawPlacement draws until the types are right, because the API server checks types.
+// drawPlacement draws Placements until one has the right types, because the API server rejects wrong types before the webhook.
 func drawPlacement(t *rapid.T) *clusterv1beta1.Placement {
 	return rapid.Custom(func(t *rapid.T) *clusterv1beta1.Placement {
 		object := &clusterv1beta1.Placement{}
@@ -124,7 +125,8 @@ func drawPlacement(t *rapid.T) *clusterv1beta1.Placement {
 	}).Draw(t, "placement")
 }
 
-// The webhook admits a Placement if and only if the controller does not report it as misconfigured.
+// TestSameAsTheController checks that the webhook admits a Placement if and only if the controller does not report it as
+// misconfigured.
 func TestSameAsTheController(t *testing.T) {
 	scheduler, err := placement.NewScheduler(config)
 	require.NoError(t, err)
@@ -147,7 +149,7 @@ func TestSameAsTheController(t *testing.T) {
 	require.NotZero(t, verdicts[false])
 }
 
-// An update is rejected only for a new mistake.
+// TestUpdatesAreRatcheted checks that an update is rejected only for new mistakes.
 func TestUpdatesAreRatcheted(t *testing.T) {
 	checker := newChecker(t, true)
 	cases.Check(t, func(rt *rapid.T) {
@@ -171,12 +173,12 @@ func TestUpdatesAreRatcheted(t *testing.T) {
 	})
 }
 
-// Any JSON gets an answer without a panic.
+// TestMalformedPlacements checks that the webhook answers any JSON without a panic.
 func TestMalformedPlacements(t *testing.T) {
 	checker := newChecker(t, true)
 	scheme := runtime.NewScheme()
 	require.NoError(t, clusterv1beta1.Install(scheme))
-	// With recovery, the webhook would answer a panic, too.
+	// With recovery enabled, a panic would also lead to an answer.
 	webhook := crwebhook.WithValidator(scheme, checker.Validator()).WithRecoverPanic(false)
 	count := cases.Of(300, 10_000)
 	source, codes := rand.New(rand.NewPCG(cases.Seed(), 2)), map[int32]int{}
@@ -204,7 +206,8 @@ func TestMalformedPlacements(t *testing.T) {
 	require.Greater(t, codes[http.StatusUnprocessableEntity], count/10, "what is a misconfigured one")
 }
 
-// An object that the API server stores and Go can't decode is rejected with the path of the field.
+// TestUnreadablePlacements checks objects that the API server stores but Go can't decode. They are rejected with the path of
+// the field.
 func TestUnreadablePlacements(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, clusterv1beta1.Install(scheme))

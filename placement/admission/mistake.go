@@ -22,28 +22,29 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Limits of messages, in bytes. CEL may report 100 issues for an expression, each with a copy of the source line, and a line may
-// have 10 KiB.
+// These are the maximum lengths of texts in messages, in bytes. CEL may report 100 issues for an expression, each with a copy
+// of the source line, and a line may have 10 KiB.
 const (
 	maxValue  = 512
 	maxDetail = 4096
 )
 
-// mistake is a misconfiguration together with the value that is wrong.
+// mistake is a misconfiguration together with the wrong value.
 type mistake struct {
 	*placement.Misconfiguration
-	// value is the wrong value, with a type of decoded JSON. It is nil if the field is absent.
+	// value is the wrong value as decoded from JSON. It is nil if the field is absent.
 	value any
-	// known is false if the value could not be looked up.
+	// known is true if value was looked up successfully.
 	known bool
 }
 
-// identity identifies a mistake in two versions of a Placement. The path has no indexes, because list elements may move.
+// identity is equal for the same mistake in two versions of a Placement. Its path has no indexes, because list elements may
+// move.
 type identity struct{ path, value string }
 
 var index = regexp.MustCompile(`\[\d+\]`)
 
-// mistakes returns the misconfigurations of a Placement.
+// mistakes returns the misconfigurations of a Placement with the wrong values.
 func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement) ([]mistake, error) {
 	if object == nil {
 		return nil, nil
@@ -53,7 +54,7 @@ func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement
 	var content map[string]any
 	for i, one := range all {
 		if i == 0 {
-			// An object that can't be converted doesn't come from an API server. Its values are not shown.
+			// An object that can't be converted doesn't come from an API server. Messages then leave out its values.
 			content, _ = runtime.DefaultUnstructuredConverter.ToUnstructured(object)
 		}
 		value, known := lookup(content, one.Path.String())
@@ -62,10 +63,10 @@ func (c *Checker) mistakes(ctx context.Context, object *clusterv1beta1.Placement
 	return result, err
 }
 
-// element matches a step of a field.Path: an index or key in brackets, or a field.
+// element matches one element of the text of a field.Path: an index or key in brackets, or the name of a field.
 var element = regexp.MustCompile(`\[([^\]]*)\]|([^.\[]+)`)
 
-// lookup returns the value at a path, or nil if the path is absent. known is false if content is nil or an index is invalid.
+// lookup returns the value at a path, or nil if nothing is there. known is false if content is nil or an index is invalid.
 func lookup(content map[string]any, path string) (value any, known bool) {
 	value = content
 	for _, step := range element.FindAllStringSubmatch(path, -1) {
@@ -93,7 +94,7 @@ func (m mistake) identity() identity {
 	return identity{index.ReplaceAllString(m.Path.String(), "[]"), string(value)}
 }
 
-// fieldError returns the mistake as a field error, which the API server sends to the user.
+// fieldError returns the mistake as an error about a field. The API server shows it to the user.
 func (m mistake) fieldError() *field.Error {
 	detail := cut(m.Err.Error(), maxDetail)
 	switch value := m.value.(type) {
@@ -109,8 +110,8 @@ func (m mistake) fieldError() *field.Error {
 	return field.Invalid(m.Path, field.OmitValueType{}, detail)
 }
 
-// line returns the mistake without line breaks, because warnings travel in HTTP headers. It has the first issue of an expression
-// only.
+// line returns the mistake as one line, because HTTP headers transport warnings. If an expression has several issues, the line
+// has only the first.
 func (m mistake) line() string {
 	text := m.Err.Error()
 	var failure *cel.Error

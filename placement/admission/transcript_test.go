@@ -23,8 +23,8 @@ import (
 	"github.com/celset/celset/placement/admission"
 )
 
-// The files in testdata have the Placements that users create and change, and the answers. Fields without a value are as in
-// [placed]. "go test ./placement/admission -rewrite" updates the answers.
+// The files in testdata have Placements that users create and change, and the webhook's answers. Fields without a value are the
+// same as in [placed]. "go test ./placement/admission -rewrite" updates the answers.
 
 func TestCreate(t *testing.T) { replay(t, "create") }
 func TestUpdate(t *testing.T) { replay(t, "update") }
@@ -55,7 +55,7 @@ func replay(t *testing.T, name string) {
 	})
 }
 
-// said returns the text that a user reads of a verdict.
+// said returns the errors and warnings of a verdict as a user sees them.
 func said(verdict admission.Verdict) string {
 	text := ""
 	for _, err := range errorsOf(verdict) {
@@ -77,7 +77,7 @@ func TestChecksOfNothing(t *testing.T) {
 	require.Len(t, judged(checker.CheckUpdate(t.Context(), nil, placed(t, "numberOfClusters: -1"))).Errors, 1)
 }
 
-// config shares one environment between all tests, because creating one takes many milliseconds.
+// config has an environment that all tests share, because creating one takes many milliseconds.
 var config = func() placement.Config {
 	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 30})
 	if err != nil {
@@ -93,12 +93,12 @@ func newChecker(t testing.TB, all bool) *admission.Checker {
 	return checker
 }
 
-// ours returns annotations that assign a Placement to celset only.
+// ours returns the annotations of a Placement that celset decides and other schedulers don't.
 func ours() map[string]string {
 	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
 }
 
-// placed returns a Placement for celset with this spec.
+// placed returns a Placement with this spec that celset decides.
 func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "p", Annotations: ours()}}
@@ -106,7 +106,7 @@ func placed(t testing.TB, spec string) *clusterv1beta1.Placement {
 	return object
 }
 
-// expressions returns a predicate with CEL expressions.
+// expressions returns a predicate with these CEL expressions, as YAML.
 func expressions(quoted string) string {
 	return "{requiredClusterSelector: {celSelector: {celExpressions: [" + quoted + "]}}}"
 }
@@ -120,7 +120,7 @@ func errorsOf(verdict admission.Verdict) []string {
 	return result
 }
 
-// judged returns a verdict. It panics if the check was interrupted.
+// judged returns a verdict. It panics if err is set, which means that a context ended.
 func judged(verdict admission.Verdict, err error) admission.Verdict {
 	if err != nil {
 		panic(err)

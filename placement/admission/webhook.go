@@ -19,17 +19,18 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// Path is the path of the webhook of [Register].
+// Path is the URL path at which [Register] adds the webhook.
 const Path = "/validate-placements"
 
 const (
-	// maxErrors is the largest number of errors in an answer.
+	// maxErrors is the maximum number of errors in an answer.
 	maxErrors = 20
-	// maxJudged limits the concurrent checks, at most one per namespace. maxWaiting limits the waiting checks of a namespace.
+	// maxJudged is the maximum number of concurrent checks. Each namespace has at most one. maxWaiting is the maximum number of
+	// waiting checks of a namespace.
 	maxJudged, maxWaiting = 64, 64
 )
 
-// Register adds the webhook to a server at [Path]. The server may have other webhooks and needs no manager.
+// Register adds the webhook to a server at [Path]. The server may also have other webhooks. It needs no manager.
 func Register(server webhook.Server, options Options) error {
 	checker, err := NewChecker(options)
 	if err != nil {
@@ -43,8 +44,8 @@ func Register(server webhook.Server, options Options) error {
 	return nil
 }
 
-// Validator returns the checker as a validator of controller-runtime. Its errors are of the kind Invalid, like errors of the API
-// server's own validation.
+// Validator returns the checker as a validator for controller-runtime. Its errors have the reason Invalid, like errors of the
+// API server's own validation.
 func (c *Checker) Validator() admission.Validator[*clusterv1beta1.Placement] {
 	return validator{c, fairness.NewTurns(maxJudged, maxWaiting)}
 }
@@ -54,7 +55,7 @@ type validator struct {
 	turns   *fairness.Turns
 }
 
-// take waits for the turn of a namespace. The caller calls end after the check.
+// take waits for the turn of a namespace. The caller must call end after the check.
 func (v validator) take(ctx context.Context, namespace string) (end func(), err error) {
 	end, err = v.turns.Take(ctx, namespace)
 	if errors.Is(err, fairness.ErrTooMany) {

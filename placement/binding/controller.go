@@ -24,10 +24,10 @@ import (
 // Name is the name of the controller in logs and metrics.
 const Name = "celset-binding"
 
-// ServiceAccount is the name of the account whose rights decide which sets are bound to its namespace.
+// ServiceAccount is the name of the ServiceAccounts whose rights decide which sets are bound to their namespace.
 const ServiceAccount = "placement"
 
-// Cache changes the options of a manager's cache so that it holds only the ServiceAccounts named [ServiceAccount].
+// Cache changes the options of a manager's cache so that the cache holds only ServiceAccounts named [ServiceAccount].
 func Cache(options cache.Options) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		&corev1.ServiceAccount{}: {Field: fields.OneTermEqualSelector("metadata.name", ServiceAccount)},
@@ -39,7 +39,8 @@ func Cache(options cache.Options) cache.Options {
 	return options
 }
 
-// Add adds the controller to a manager. Its scheme must have the kinds of clusterv1beta2, corev1, rbacv1 and authorizationv1.
+// Add adds the controller to a manager. The manager's scheme must have the types of clusterv1beta2, corev1, rbacv1 and
+// authorizationv1.
 func Add(mgr manager.Manager) error {
 	r := &reconciler{client: mgr.GetClient()}
 	created := builder.WithPredicates(predicate.GenerationChangedPredicate{})
@@ -68,7 +69,7 @@ func ofRoleBinding(_ context.Context, object client.Object) []reconcile.Request 
 	return result
 }
 
-// ofRole returns the accounts that have a ClusterRole.
+// ofRole returns the accounts that are granted a changed ClusterRole.
 func (r *reconciler) ofRole(ctx context.Context, object client.Object) []reconcile.Request {
 	var list rbacv1.ClusterRoleBindingList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -84,7 +85,7 @@ func (r *reconciler) ofRole(ctx context.Context, object client.Object) []reconci
 	return result
 }
 
-// all returns all accounts, because any of them may have rights to all sets.
+// all returns all accounts, because each of them may have rights to all sets.
 func (r *reconciler) all(ctx context.Context, object client.Object) []reconcile.Request {
 	var list corev1.ServiceAccountList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

@@ -22,7 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// denied is the delay before the next review of a right that a role gives and the API server denies. The API server may receive
+// denied is the delay before a denied right is reviewed again although a role grants the right. The API server may receive
 // roles later than this controller.
 const denied = 5 * time.Second
 
@@ -30,7 +30,7 @@ type reconciler struct {
 	client client.Client
 }
 
-// Reconcile makes the bindings that an account owns match its rights.
+// Reconcile creates and deletes bindings so that the bindings owned by an account match the account's rights.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	account := &corev1.ServiceAccount{}
 	if err := r.client.Get(ctx, request.NamespacedName, account); err != nil || !account.DeletionTimestamp.IsZero() {
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// candidates returns the existing sets that the roles of the account mention.
+// candidates returns the existing sets that the account's roles name.
 func (r *reconciler) candidates(ctx context.Context, namespace string) (sets.Set[string], error) {
 	mentioned, err := r.scope(ctx, namespace)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *reconciler) candidates(ctx context.Context, namespace string) (sets.Set
 	return result, nil
 }
 
-// scope collects the rules of the roles that the account itself has.
+// scope returns the sets that the account's own roles name. Roles of groups are ignored.
 func (r *reconciler) scope(ctx context.Context, namespace string) (*scope, error) {
 	var list rbacv1.ClusterRoleBindingList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -102,7 +102,7 @@ func (r *reconciler) scope(ctx context.Context, namespace string) (*scope, error
 	return result, nil
 }
 
-// mayBind asks the API server whether an account may bind a set.
+// mayBind asks the API server, with a SubjectAccessReview, whether an account may bind a set.
 func (r *reconciler) mayBind(ctx context.Context, account *corev1.ServiceAccount, set string) (bool, error) {
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User:   serviceaccount.MakeUsername(account.Namespace, account.Name),
@@ -118,7 +118,8 @@ func (r *reconciler) mayBind(ctx context.Context, account *corev1.ServiceAccount
 	return review.Status.Allowed && !review.Status.Denied, nil
 }
 
-// write creates missing bindings. It deletes bindings that the account owns but has no right to.
+// write creates the missing bindings of the allowed sets. It deletes bindings that the account owns if their set is not
+// allowed.
 func (r *reconciler) write(ctx context.Context, account *corev1.ServiceAccount, allowed sets.Set[string]) error {
 	var list clusterv1beta2.ManagedClusterSetBindingList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(account.Namespace)); err != nil {
@@ -164,13 +165,13 @@ const (
 	verb        = "create"
 )
 
-// scope is a set of ManagedClusterSets, by name.
+// scope is a set of names of ManagedClusterSets. If all is set, it has every name.
 type scope struct {
 	all   bool
 	names sets.Set[string]
 }
 
-// add adds the sets that a rule allows to bind.
+// add adds the sets that a rule permits to bind.
 func (s *scope) add(rule rbacv1.PolicyRule) {
 	if !mentions(rule.APIGroups, clusterv1beta2.GroupName) || !mentions(rule.Verbs, verb) ||
 		!mentions(rule.Resources, resource+"/"+subresource, "*/"+subresource) {
@@ -182,12 +183,12 @@ func (s *scope) add(rule rbacv1.PolicyRule) {
 
 func (s *scope) has(name string) bool { return s.all || s.names.Has(name) }
 
-// mentions reports whether a list has one of several names, or "*" for all.
+// mentions reports whether list contains one of the names, or "*".
 func mentions(list []string, names ...string) bool {
 	return slices.ContainsFunc(list, func(item string) bool { return item == rbacv1.ResourceAll || slices.Contains(names, item) })
 }
 
-// namespacesOf returns the namespaces whose account is a subject of a binding.
+// namespacesOf returns the namespaces whose ServiceAccount named [ServiceAccount] is a subject of the ClusterRoleBinding.
 func namespacesOf(object *rbacv1.ClusterRoleBinding) []string {
 	var result []string
 	for _, subject := range object.Subjects {

@@ -21,19 +21,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
-// fixture is a reconciler whose API server has objects in memory and answers reviews from a list.
+// fixture is a reconciler with a fake API server that stores objects in memory and answers reviews from a map.
 type fixture struct {
 	reconciler
 	account *corev1.ServiceAccount
-	// reviews has the answer for each set. A review of any other set fails.
+	// reviews has the answer to the review of each set. The review of a set that is not in the map fails.
 	reviews map[string]authorizationv1.SubjectAccessReviewStatus
 	asked   []authorizationv1.SubjectAccessReviewSpec
 }
 
 var errReview = errors.New("no answer")
 
-// newFixture returns a fixture with the sets cn, eu and us. A role of the account mentions eu and us, and a role of all
-// accounts mentions all sets.
+// newFixture returns a fixture with the sets cn, eu and us. A role of the account names eu and us. A role of the group of all
+// accounts names all sets.
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{
@@ -65,7 +65,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// answer answers reviews and stores other objects.
+// answer handles a create request: it answers reviews and stores other objects.
 func (f *fixture) answer(ctx context.Context, c client.WithWatch, object client.Object, options ...client.CreateOption) error {
 	review, is := object.(*authorizationv1.SubjectAccessReview)
 	if !is {
@@ -80,7 +80,7 @@ func (f *fixture) answer(ctx context.Context, c client.WithWatch, object client.
 	return nil
 }
 
-// bound returns the names of the bindings of the namespace.
+// bound returns the names of the account's bindings.
 func (f *fixture) bound(t *testing.T) []string {
 	t.Helper()
 	var list clusterv1beta2.ManagedClusterSetBindingList
@@ -93,7 +93,7 @@ func (f *fixture) bound(t *testing.T) []string {
 	return names
 }
 
-// TestOnlyGrantedSetsAreBound checks that the API server decides about each set that a role mentions. A denied set is reviewed
+// TestOnlyGrantedSetsAreBound checks that the API server decides about each set that a role names. A denied set is reviewed
 // again, because the API server may receive roles later.
 func TestOnlyGrantedSetsAreBound(t *testing.T) {
 	f := newFixture(t)
@@ -125,7 +125,7 @@ func TestOnlyGrantedSetsAreBound(t *testing.T) {
 	require.Equal(t, []string{"cn", "us"}, f.bound(t), "the account owns eu, and somebody else cn")
 }
 
-// TestErrorsUnbindNothing checks that bindings stay if a review fails.
+// TestErrorsUnbindNothing checks that existing bindings stay if a review fails.
 func TestErrorsUnbindNothing(t *testing.T) {
 	f := newFixture(t)
 	granted := authorizationv1.SubjectAccessReviewStatus{Allowed: true}
@@ -147,7 +147,7 @@ func TestErrorsUnbindNothing(t *testing.T) {
 	require.Equal(t, []string{"eu", "us"}, f.bound(t), "the garbage collector deletes them")
 }
 
-// TestRequestsForAccounts checks that a change queues the accounts whose rights may have changed.
+// TestRequestsForAccounts checks which accounts a change queues: the accounts whose rights may have changed.
 func TestRequestsForAccounts(t *testing.T) {
 	f := newFixture(t)
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "own"}}

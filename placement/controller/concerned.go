@@ -20,11 +20,11 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// The functions below map an event to the Placements that it may affect. An extra Placement costs one needless decision, a
-// missing one makes a decision wrong, so doubtful Placements are included. Updates are mapped with the old and the new object, so
-// the sets that a cluster leaves count as well.
+// The functions below map an event to the Placements that it may affect. An unaffected Placement only costs a needless
+// decision, but a missing Placement keeps an outdated decision. So doubtful Placements are included. An update is mapped with
+// the old and the new object, so that a set that a cluster leaves counts as well.
 
-// ofCluster returns the Placements that may select the cluster that the changed object describes.
+// ofCluster returns the Placements that may select the cluster described by a changed object.
 func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reconcile.Request {
 	r.clusters.changed()
 	managed, err := r.inventory.Of(ctx, r.client, object)
@@ -35,7 +35,7 @@ func (r *reconciler) ofCluster(ctx context.Context, object client.Object) []reco
 	return r.choosing(ctx, managed)
 }
 
-// ofGroup returns all Placements. The changed object assigns several clusters to sets; such objects change seldom.
+// ofGroup returns all Placements. The changed object assigns several clusters to sets, and such objects rarely change.
 func (r *reconciler) ofGroup(ctx context.Context, _ client.Object) []reconcile.Request {
 	r.clusters.changed()
 	var list clusterv1beta2.ManagedClusterSetList
@@ -50,7 +50,7 @@ func (r *reconciler) ofGroup(ctx context.Context, _ client.Object) []reconcile.R
 	return r.ofSets(ctx, names)
 }
 
-// choosing returns the Placements that may select a cluster.
+// choosing returns the Placements that may select the given cluster.
 func (r *reconciler) choosing(ctx context.Context, object *clusterv1.ManagedCluster) []reconcile.Request {
 	var list clusterv1beta2.ManagedClusterSetList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -66,7 +66,7 @@ func (r *reconciler) choosing(ctx context.Context, object *clusterv1.ManagedClus
 	return r.ofSets(ctx, names)
 }
 
-// has reports whether a cluster with these labels may be in a set. An invalid selector may select every cluster.
+// has reports whether a cluster with these labels may be in the set. If the set's selector is invalid, has returns true.
 func has(set *clusterv1beta2.ManagedClusterSet, of map[string]string) bool {
 	from := set.Spec.ClusterSelector
 	switch from.SelectorType {
@@ -80,22 +80,22 @@ func has(set *clusterv1beta2.ManagedClusterSet, of map[string]string) bool {
 	}
 }
 
-// ofClusterSet returns the Placements that use a ManagedClusterSet.
+// ofClusterSet returns the Placements that use a changed ManagedClusterSet.
 func (r *reconciler) ofClusterSet(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.ofSets(ctx, sets.New(object.GetName()))
 }
 
-// ofBinding returns the Placements in the namespace of a binding that use its set.
+// ofBinding returns the Placements that use the set of a changed ManagedClusterSetBinding. They are in the binding's namespace.
 func (r *reconciler) ofBinding(ctx context.Context, object client.Object) []reconcile.Request {
 	return r.wanting(ctx, object.GetNamespace(), sets.New(object.GetName()))
 }
 
-// ofScore returns the Placements that may select the cluster of an AddOnPlacementScore and read the score.
+// ofScore returns the Placements that read a changed AddOnPlacementScore and may select its cluster.
 func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconcile.Request {
 	r.scores.changed()
 	managed, err := r.inventory.Cluster(ctx, r.client, object.GetNamespace())
 	if err != nil {
-		// The scores of a missing cluster are not read. The creation of the cluster is an event of its own.
+		// No Placement reads the scores of a missing cluster. If the cluster is created, its own event queues the Placements.
 		return nil
 	}
 	return slices.DeleteFunc(r.choosing(ctx, managed), func(request reconcile.Request) bool {
@@ -103,7 +103,7 @@ func (r *reconciler) ofScore(ctx context.Context, object client.Object) []reconc
 	})
 }
 
-// ofSets returns the Placements that use one of several sets in a namespace to which it is bound.
+// ofSets returns the Placements that use one of the named sets, in all namespaces to which the set is bound.
 func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []reconcile.Request {
 	if len(names) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (r *reconciler) ofSets(ctx context.Context, names sets.Set[string]) []recon
 	return result
 }
 
-// wanting returns the Placements in a namespace that use one of several sets or whose conditions name sets.
+// wanting returns the Placements of a namespace that use one of the named sets, or whose conditions name sets.
 func (r *reconciler) wanting(ctx context.Context, namespace string, names sets.Set[string]) []reconcile.Request {
 	var list clusterv1beta1.PlacementList
 	if err := r.client.List(ctx, &list, client.UnsafeDisableDeepCopy, client.InNamespace(namespace)); err != nil {

@@ -28,26 +28,26 @@ import (
 	"github.com/celset/celset/placement/turns"
 )
 
-// Name is the name of the controller in logs, metrics and events. SlowName is the name of the controller for expensive
-// Placements.
+// Name is the name of the controller in logs, metrics and events. SlowName is its name for the queue of expensive Placements.
 const (
 	Name     = "celset-placement"
 	SlowName = Name + "-slow"
 )
 
-// DefaultWorkers is the number of Placements decided concurrently, in addition to one expensive Placement.
+// DefaultWorkers is the default number of Placements decided at the same time. One more worker decides expensive Placements.
 const DefaultWorkers = 4
 
 // Options configure [Add].
 type Options struct {
-	// All makes the controller decide all Placements except disabled ones. Otherwise it decides only Placements with the
-	// annotation celset.dev/placement.
+	// All makes the controller decide all Placements except disabled ones. If it is false, the controller decides only Placements
+	// with the annotation celset.dev/placement.
 	All bool
-	// Workers is the number of Placements decided concurrently, in addition to one expensive Placement. 0 means [DefaultWorkers].
+	// Workers is the number of Placements decided at the same time, 0 for [DefaultWorkers]. One more worker decides expensive
+	// Placements.
 	Workers int
-	// Scheduler configures the decisions. Timeouts overrides its EvaluationTimeout.
+	// Scheduler configures how Placements are decided. Timeouts overrides its EvaluationTimeout.
 	Scheduler placement.Config
-	// Timeouts limits the time of evaluations.
+	// Timeouts limits the time for evaluating expressions.
 	Timeouts Timeouts
 	// Inventory is the source of the clusters. Nil means [inventory.ManagedClusters].
 	Inventory inventory.Inventory
@@ -58,17 +58,17 @@ type Options struct {
 	Observer Observer
 	// Now returns the current time. Nil means [time.Now].
 	Now func() time.Time
-	// SkipNameValidation allows several controllers in one process.
+	// SkipNameValidation allows several controllers of the same name in one process.
 	SkipNameValidation bool
 }
 
 // Observer measures the controller. Its methods are called concurrently and must not block.
 type Observer interface {
-	// ObserveWriting is called when the controller starts to write the PlacementDecisions of a Placement. The controller calls
-	// end when it has finished, with the error if there is one.
+	// ObserveWriting is called when the controller starts to write the PlacementDecisions of a Placement. After the last write,
+	// the controller calls end with the error, or with nil.
 	ObserveWriting() (end func(error))
-	// ObserveTurn is called after the evaluation of a Placement. turn is [TurnDone], [TurnContinued], [TurnFailed] or
-	// [TurnUnchanged]. slow is set for the worker of the slow queue.
+	// ObserveTurn is called after each turn of a Placement. turn is [TurnDone], [TurnContinued], [TurnFailed] or [TurnUnchanged].
+	// slow is true if the Placement is in the queue of expensive Placements.
 	ObserveTurn(turn string, slow bool)
 }
 
@@ -91,31 +91,31 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// reconciler decides Placements.
+// reconciler decides Placements and writes the decisions.
 type reconciler struct {
 	hub
 	events    events.EventRecorder
 	scheduler *placement.Scheduler
 	records   *records
-	// usual and slow add Placements to the two queues.
+	// usual and slow are the queues of cheap and of expensive Placements.
 	usual, slow lane
 	observer    Observer
-	// all makes the controller decide all Placements, not only annotated ones.
+	// all is set if the controller decides all Placements, not only annotated ones.
 	all bool
 	now func() time.Time
 }
 
 // hub reads the objects that a decision depends on, and writes PlacementDecisions.
 type hub struct {
-	// client reads from the cache. reader reads from the API server.
+	// client reads from the cache and writes. reader reads from the API server.
 	client    client.Client
 	reader    client.Reader
 	inventory inventory.Inventory
 	clusters  collected[[]*clusterv1.ManagedCluster]
 	scores    collected[*scores]
 	ledger    *ledger
-	// profiles is the namespace of the ClusterProfiles that PlacementDecisions of SIG Multicluster refer to. It is "" if the
-	// controller writes no such decisions.
+	// profiles is the namespace of the ClusterProfiles to which PlacementDecisions of SIG Multicluster refer. It is "" if the
+	// controller writes no such PlacementDecisions.
 	profiles string
 }
 
@@ -153,7 +153,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		clusters, err := r.inventory.Clusters(ctx, r.client)
-		// collect is never called concurrently.
+		// get of collected calls collect under a mutex, so former values can be read here.
 		return unchanged(r.clusters.value, clusters), err
 	}
 	r.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, r.client) }
@@ -173,8 +173,8 @@ func newScheduler(config placement.Config, timeouts Timeouts) (*placement.Schedu
 	return placement.NewScheduler(config)
 }
 
-// watches registers the watches. It ignores periodic resyncs without changes, because Placements that change with time are queued
-// when they are due.
+// watches registers the watches. It ignores periodic resyncs without changes, because a Placement whose result changes with
+// time is queued for that time.
 func (r *reconciler) watches(b *builder.Builder) *builder.Builder {
 	changed := builder.WithPredicates(predicate.ResourceVersionChangedPredicate{})
 	if group := r.inventory.Group(); group != nil {

@@ -13,34 +13,34 @@
 // # Selected Placements
 //
 // The controller decides Placements with the annotation celset.dev/placement, so that another scheduler can decide the other
-// Placements of the hub. With [Options.All], it decides every Placement that is not disabled. It leaves all other Placements and
-// their decisions unchanged, even if the annotation is removed.
+// Placements of the hub. With [Options.All], it decides every Placement that is not disabled. It leaves all other Placements
+// and their PlacementDecisions unchanged, even after the annotation was removed.
 //
 // # When a Placement is decided
 //
-// A Placement is decided when one of these changes:
+// A Placement is decided when one of these objects changes:
 //
 //   - the Placement or one of its PlacementDecisions
-//   - a ManagedCluster in a ManagedClusterSet bound to its namespace, or the membership in such a set
+//   - a ManagedCluster in a ManagedClusterSet bound to the Placement's namespace, or a cluster's membership in such a set
 //   - a ManagedClusterSet or a ManagedClusterSetBinding
-//   - an AddOnPlacementScore that its prioritizers or expressions read
+//   - an AddOnPlacementScore that the Placement's prioritizers or expressions read
 //
-// It is also decided when a toleration or a score expires. Several workers decide different Placements at the same time, in turns
-// of namespaces, but never the same Placement.
+// A Placement is also decided when a toleration or a score expires. Several workers decide different Placements at the same
+// time, and namespaces take turns. No two workers decide the same Placement at the same time.
 //
 // # Time limits
 //
-// [Timeouts] limit evaluations. A Placement is evaluated for one turn. If one turn is too short, the Placement continues in a
-// second queue, which has one worker, and stays there while it is expensive. If all its turns together take too long, its
-// condition reports that, and the controller retries with growing delays. [Guard] filters stored objects that can't be decoded or
-// take long to decode.
+// [Timeouts] limit evaluations. A Placement is evaluated for at most one turn at a time. If a turn is too short, the Placement
+// continues in a second queue, which has one worker, and stays there while it is expensive. If all its turns together take too
+// long, a condition of the Placement reports that, and the controller retries with growing delays. [Guard] filters stored
+// objects that can't be decoded or take long to decode.
 //
 // # How decisions are written
 //
-// The controller writes complete decisions only. If an error or a mistake in the Placement prevents one, the PlacementDecisions
-// stay unchanged and the conditions say why. Before the first write, it reads the PlacementDecisions from the API server instead
-// of the cache. It writes in the order of [placement.Updates]: a cluster that stays selected is in some PlacementDecision at
-// every moment. That holds even if the controller dies or pauses between two writes while another replica leads. Each write
-// carries the version that it is based on. A round of writes ends at the first write that fails or finds an object that was not
-// listed.
+// The controller writes complete decisions only. If an error or a mistake in the Placement prevents a decision, the
+// PlacementDecisions stay unchanged and the conditions say why. Before its first write for a Placement, the controller reads
+// the PlacementDecisions from the API server instead of the cache. It writes in the order of [placement.Updates]: a cluster
+// that stays selected is in some PlacementDecision at every moment. That holds even if the controller dies or pauses between
+// two writes while another replica leads. Each write carries the version that it is based on. A series of writes ends at the
+// first write that fails or finds an object that was not listed.
 package controller

@@ -18,11 +18,11 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// eventsAfter is the delay of events. After a change of a cluster, four of ten requests in a fleet are events, and decisions must
-// not wait for them.
+// eventsAfter is the delay before an event is sent. After a change of a cluster, four of ten requests in a fleet are events,
+// and the writes of decisions must not wait for events.
 const eventsAfter = time.Second
 
-// lateEvents records events after [eventsAfter]. Events that still wait when the process ends are lost.
+// lateEvents records each event after [eventsAfter]. Events that still wait when the process ends are lost.
 type lateEvents struct {
 	events.EventRecorder
 	scheme *runtime.Scheme
@@ -36,8 +36,8 @@ func (l lateEvents) Eventf(regarding, related runtime.Object, eventtype, reason,
 	})
 }
 
-// refer returns a reference to an object, because the object is large. If no reference can be made, it returns the object, and
-// the recorder logs the reason.
+// refer returns a reference to an object, so that a waiting event does not keep the large object in memory. If no reference can
+// be made, it returns the object, and the recorder logs the reason.
 func (l lateEvents) refer(object runtime.Object) runtime.Object {
 	if to, err := reference.GetReference(l.scheme, object); err == nil {
 		return to
@@ -45,7 +45,8 @@ func (l lateEvents) refer(object runtime.Object) runtime.Object {
 	return object
 }
 
-// maxNote is the maximum length of a note in bytes, before clip adds dots. The API server accepts little more for an event.
+// maxNote is the maximum length of an event's note in bytes, without the dots that clip adds. The API server's limit is a
+// little higher.
 const maxNote = 1000
 
 func clip(note string) string {
@@ -70,7 +71,7 @@ func (r *reconciler) deleted(object *clusterv1beta1.Placement, decision *cluster
 		"PlacementDecision %s of Placement %s in namespace %s is deleted", decision.Name, object.Name, object.Namespace)
 }
 
-// scored records an event with the scores behind a changed decision.
+// scored records an event with the scores that led to a changed decision.
 func (r *reconciler) scored(object *clusterv1beta1.Placement, result *placement.Result) {
 	if summary := result.ScoreSummary(); summary != "" {
 		r.events.Eventf(object, nil, corev1.EventTypeNormal, wellknown.ReasonScoreUpdate, wellknown.ActionScoreUpdated, "%s", summary)

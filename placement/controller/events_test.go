@@ -16,7 +16,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// An event is recorded later, with the content of the moment at which it was made.
+// TestEventsAreRecordedLater checks that an event is sent later, with the contents that its objects had when it was recorded.
 func TestEventsAreRecordedLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		scheme := runtime.NewScheme()

@@ -18,7 +18,7 @@ func must(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// predicates returns one predicate with these expressions.
+// predicates returns a single predicate with these expressions.
 func predicates(expressions ...string) []clusterv1beta1.ClusterPredicate {
 	return []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: expressions},

@@ -30,12 +30,12 @@ import (
 
 // Guard prevents one object from breaking lists and watches of all objects of its kind. The API server stores values that Go
 // can't decode, such as the time 2024-01-01T00:00:00+99:99 or an integer that overflows. A quantity with an exponent of some
-// millions takes hours to decode. Such an object fails the whole list or watch, so that one cluster, or one user of one
-// namespace, would stop a hub.
+// millions takes hours to decode. Such an object makes the whole list or watch fail, so one cluster, or one user of one
+// namespace, could stop the controller.
 //
-// So each object of the kinds of [AddToScheme] is decoded alone before the client decodes the list. If an object can't be
-// decoded, its status is removed. If it still can't be decoded, it is left out as if it were deleted. Each such object is logged,
-// and its resource is passed to observe, unless observe is nil.
+// So Guard decodes each object of the kinds of [AddToScheme] alone before the client decodes the list. If an object can't be
+// decoded, Guard removes its status. If it still can't be decoded, Guard leaves the object out as if it were deleted. Guard
+// logs each such object, and calls observe with its resource, unless observe is nil.
 func Guard(config *rest.Config, observe func(resource string)) {
 	if observe == nil {
 		observe = func(string) {}
@@ -44,8 +44,8 @@ func Guard(config *rest.Config, observe func(resource string)) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return guard{next, observe, logs} })
 }
 
-// An agent may write an undecodable object again and again. The first mostLogs such objects are logged at once, later ones at one
-// a minute.
+// An agent may write an undecodable object again and again. The first mostLogs such objects are logged at once, later objects
+// at a rate of one a minute.
 const (
 	mostLogs      = 10
 	logsPerSecond = 1. / 60
@@ -57,10 +57,10 @@ type guard struct {
 	logs    flowcontrol.RateLimiter
 }
 
-// WrappedRoundTripper returns the wrapped transport.
+// WrappedRoundTripper returns the transport that sends the requests.
 func (g guard) WrappedRoundTripper() http.RoundTripper { return g.next }
 
-// RoundTrip filters responses with objects that the controller reads.
+// RoundTrip filters the response if it contains objects of the kinds that the controller reads.
 func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := g.next.RoundTrip(request)
 	if err != nil || response.Body == nil || !isJSON(response.Header) || response.StatusCode >= http.StatusMultipleChoices {
@@ -85,25 +85,25 @@ func (g guard) RoundTrip(request *http.Request) (*http.Response, error) {
 		if errors.Is(err, io.EOF) && !isWatch {
 			err = io.ErrUnexpectedEOF
 		}
-		_ = writer.CloseWithError(err) // it returns no error
+		_ = writer.CloseWithError(err) // always nil for a pipe
 	}()
 	response.Body = guardedBody{reader, response.Body}
-	// Objects that are left out change the length.
+	// The filtered body may be shorter than the original one.
 	response.ContentLength = -1
 	response.Header.Del("Content-Length")
 	return response, nil
 }
 
-// guardedBody is a filtered response body.
+// guardedBody is the filtered body of a response.
 type guardedBody struct {
 	*io.PipeReader
 	from io.Closer
 }
 
-// Close closes the filtered and the original body.
+// Close closes the filtered body and the original one.
 func (b guardedBody) Close() error { return errors.Join(b.PipeReader.Close(), b.from.Close()) }
 
-// answering filters one response of the API server.
+// answering filters the body of one response.
 type answering struct {
 	guard
 	request  *http.Request
@@ -113,7 +113,8 @@ type answering struct {
 	to       io.Writer
 }
 
-// one passes on a single object. If the object can't be decoded even without its status, the caller gets the error.
+// one passes on a response that is a single object. If the object can't be decoded even without its status, it is passed on
+// unchanged, and the caller's decoder returns the error.
 func (a *answering) one() error {
 	var object json.RawMessage
 	if err := a.from.Decode(&object); err != nil {
@@ -125,7 +126,7 @@ func (a *answering) one() error {
 	return a.write(object)
 }
 
-// list passes on a list, one object after the other.
+// list passes on a response that is a list. It reads and writes one object at a time.
 func (a *answering) list() error {
 	begin, err := a.from.Token()
 	if err != nil {
@@ -189,7 +190,7 @@ func (a *answering) items() error {
 	return a.write([]byte(strings.TrimPrefix(separator, ",") + "]"))
 }
 
-// events passes on each event of a watch as it arrives. An object that must be left out becomes a deletion.
+// events passes on each event of a watch as it arrives. If the event's object must be left out, the event becomes a deletion.
 func (a *answering) events() error {
 	for {
 		var event struct {
@@ -221,7 +222,8 @@ func (a *answering) write(text []byte) error {
 	return err
 }
 
-// readable returns the object, the object without its status, or nil: the first of them that can be decoded.
+// readable returns the object if it can be decoded. Otherwise it returns the object without its status, or nil if that can't be
+// decoded either.
 func (a *answering) readable(object json.RawMessage) json.RawMessage {
 	err := a.decode(object)
 	if err == nil {
@@ -244,7 +246,7 @@ func (a *answering) readable(object json.RawMessage) json.RawMessage {
 	return result
 }
 
-// decode returns the error from decoding a list of this object alone.
+// decode decodes a list that contains only this object, and returns the error.
 func (a *answering) decode(object []byte) error {
 	if err := checkAmounts(object); err != nil {
 		return err
@@ -256,13 +258,13 @@ func (a *answering) decode(object []byte) error {
 	return utiljson.Unmarshal(slices.Concat([]byte(`{"items":[`), object, []byte(`]}`)), list)
 }
 
-// maxQuantity is the longest text of a quantity, in bytes.
+// maxQuantity is the maximum length of a quantity in bytes.
 const maxQuantity = 40
 
-// quantities matches quantities that are decoded quickly. The exponent determines the time, not the number of digits.
+// quantities matches quantities that are decoded quickly. Decoding takes long for a large exponent, not for many digits.
 var quantities = regexp.MustCompile(`^[+-]?[0-9.]+([EPTGMk]|[numKMGTPE]i?|[eE][+-]?[0-9]{1,2})?$`)
 
-// checkAmounts returns an error if decoding a quantity of a ManagedCluster may take long.
+// checkAmounts returns an error if a quantity in the status of a ManagedCluster may take long to decode.
 func checkAmounts(object []byte) error {
 	var of struct {
 		Status struct {
@@ -284,7 +286,7 @@ func checkAmounts(object []byte) error {
 	return nil
 }
 
-// identityOf returns an object with its type, names, UID, version and labels only.
+// identityOf returns a copy of the object that has only its type, names, UID, version and labels.
 func identityOf(object json.RawMessage) json.RawMessage {
 	var of struct {
 		metav1.TypeMeta `json:",inline"`
@@ -296,7 +298,7 @@ func identityOf(object json.RawMessage) json.RawMessage {
 			Labels          map[string]string `json:"labels,omitempty"`
 		} `json:"metadata"`
 	}
-	_ = json.Unmarshal(object, &of) // a partial result is enough
+	_ = json.Unmarshal(object, &of) // fields that can't be decoded stay empty
 	text, err := json.Marshal(of)
 	if err != nil {
 		return json.RawMessage("{}")
@@ -307,7 +309,7 @@ func identityOf(object json.RawMessage) json.RawMessage {
 var decodedKinds = sync.OnceValue(func() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {
-		panic(err) // the types of a module contradict each other
+		panic(err) // impossible: the same types encode and decode the object
 	}
 	return scheme
 })
@@ -324,7 +326,7 @@ var kinds = sync.OnceValue(func() map[schema.GroupVersionResource]schema.GroupVe
 	return result
 })
 
-// resourceAt returns the resource at a path, and whether the path names one object or a part of it instead of a list.
+// resourceAt returns the resource at a URL path. isOne is true if the path names one object or a part of it, not a list.
 func resourceAt(path string) (resource schema.GroupVersionResource, isOne bool) {
 	_, path, found := strings.Cut(path, "/apis/")
 	segments := strings.Split(path, "/")

@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// at returns a resource of the API group of ManagedClusters.
+// at returns a resource in the API group of ManagedClusters.
 func at(version, resource string) schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: clusterv1.GroupName, Version: version, Resource: resource}
 }
@@ -50,7 +50,7 @@ var kindsOf = map[schema.GroupVersionResource]func() client.ObjectList{
 	profilev1alpha1.GroupVersion.WithResource("placementdecisions"): func() client.ObjectList { return &profilev1alpha1.PlacementDecisionList{} },
 }
 
-// served is an API server that answers each request with the same text. It counts the resources passed to observe.
+// served is a transport that returns the same text for each request. It counts, by resource, the objects passed to observe.
 type served struct {
 	text     string
 	inPieces bool
@@ -65,7 +65,8 @@ func (s *served) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(body)}, nil
 }
 
-// get returns the filtered body of the response for a path. It checks that a response in small pieces gives the same body.
+// get returns the body that Guard returns for a response with this text. It requires the same body if the text arrives in small
+// pieces.
 func get(t require.TestingT, of schema.GroupVersionResource, path, text string) (string, map[string]int, error) {
 	var results [2]string
 	var observed map[string]int
@@ -88,7 +89,7 @@ func get(t require.TestingT, of schema.GroupVersionResource, path, text string) 
 	return results[0], observed, failure
 }
 
-// templates are objects with a placeholder for a value.
+// templates has objects of each kind with a placeholder for one value.
 var templates = map[string]map[schema.GroupVersionResource]string{
 	"amount": {clusters: `{"metadata":{"name":"a"},"status":{"capacity":{"cpu":%s,"x":"1Gi"},"allocatable":{"cpu":%[1]s}}}`},
 	"time": {
@@ -104,8 +105,9 @@ var templates = map[string]map[schema.GroupVersionResource]string{
 	"group":            {placements: `{"metadata":{"name":"a"},"spec":{"decisionStrategy":{"groupStrategy":{"clustersPerDecisionGroup":%s}}}}`},
 }
 
-// Each command of the file names a template. Its input lines are values. Its output shows an object with each value in a list and
-// in a watch. "go test ./placement/controller -run Undecodable -rewrite" updates the file.
+// TestUndecodableObjectsAreLeftOut runs the commands of a file. A command names a template, and its input lines are values. The
+// output shows for each value how Guard passes on an object with this value. "go test ./placement/controller -run Undecodable
+// -rewrite" updates the file.
 func TestUndecodableObjectsAreLeftOut(t *testing.T) {
 	datadriven.RunTest(t, "testdata/guard", func(t *testing.T, d *datadriven.TestData) string {
 		var lines []string
@@ -144,8 +146,8 @@ func TestUndecodableObjectsAreLeftOut(t *testing.T) {
 	})
 }
 
-// Text that is truncated or not a list is an error for the reader, not a panic. Harmless text stays unchanged, however large or
-// deep.
+// TestAnswersThatAreNoLists checks responses with unusual text. Truncated text, or text that is not a list, must be an error
+// for the reader, not a panic. Harmless text must stay unchanged, even if it is large or deeply nested.
 func TestAnswersThatAreNoLists(t *testing.T) {
 	for text, want := range map[string]string{
 		`{}`: `{}`, `{"items":null}`: `{"items":null}`, `{"items":[]}`: `{"items":[]}`,
@@ -167,7 +169,7 @@ func TestAnswersThatAreNoLists(t *testing.T) {
 	}
 }
 
-// drawValue draws a value for the place of a quantity, a time or a number.
+// drawValue draws a value that may be a quantity, a time, a number or invalid.
 func drawValue() *rapid.Generator[any] {
 	text := rapid.OneOf(
 		rapid.StringMatching(`[+-]?([0-9]{1,25}(\.[0-9]{0,25})?|\.[0-9]{1,25})([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]{1,9}(\.[0-9]?)?|\.[0-9]))?`),
@@ -178,7 +180,8 @@ func drawValue() *rapid.Generator[any] {
 		rapid.Map(rapid.Int64(), func(i int64) any { return i }), rapid.Just[any](map[string]any{"a": []any{"1e999"}}))
 }
 
-// Whatever is stored, the list can be decoded and contains all decodable objects unchanged.
+// TestGuardedListsCanBeDecoded draws random objects. The filtered list must always be decodable, and must contain each
+// decodable object unchanged.
 func TestGuardedListsCanBeDecoded(t *testing.T) {
 	resources := slices.SortedFunc(maps.Keys(kindsOf), func(a, b schema.GroupVersionResource) int { return strings.Compare(a.String(), b.String()) })
 	cases.Check(t, func(t *rapid.T) {
@@ -225,7 +228,8 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-// Guard filters only responses with objects that the controller reads, and passes on each event of a watch as it arrives.
+// TestGuard checks that Guard filters only responses with objects that the controller reads, and that it passes on each event
+// of a watch as soon as the event arrives.
 func TestGuard(t *testing.T) {
 	const body = `{"metadata":{"name":"a"},"status":{"capacity":{"cpu":"1e999"},"validUntil":"x","conditions":[{"lastTransitionTime":"x"}]}}`
 	const without = `{"metadata":{"name":"a"}}`

@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/placement/turns"
 )
 
-// model is the controller without a manager in a synctest bubble. Evaluations take the same time on any machine.
+// model is the controller without a manager, in a synctest bubble. Evaluations take the same fake time on any machine.
 type model struct {
 	*reconciler
 	t       *testing.T
@@ -46,15 +46,15 @@ type model struct {
 	mutex sync.Mutex
 	// takes is the duration of one evaluation.
 	takes time.Duration
-	// busy has the Placements that are being decided.
+	// busy has the Placements that a worker is deciding now.
 	busy map[types.NamespacedName]bool
-	// turns counts results of turns by queue.
+	// turns counts the results of turns by queue: true is the queue of expensive Placements.
 	turns map[bool]map[string]int
-	// prepared lists the Placements that workers have decided, once for each decision.
+	// prepared has the Placements whose expressions were compiled, in the order in which workers decided them.
 	prepared []types.NamespacedName
 }
 
-// A model is a [cel.Timer], whose Now is called at the start and the end of an evaluation.
+// Now implements [cel.Timer]. It is called at the start and the end of an evaluation.
 func (m *model) Now() time.Time {
 	m.mutex.Lock()
 	takes := m.takes
@@ -72,7 +72,7 @@ func (m *model) ObserveTurn(turn string, slow bool) {
 	m.turns[slow][turn]++
 }
 
-// newModel returns a model with this number of clusters in the set global and one cluster in the set small.
+// newModel returns a model with the given number of clusters in the set "global" and one cluster in the set "small".
 func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -105,7 +105,7 @@ func newModel(t *testing.T, clusters int, takes time.Duration) *model {
 	return m
 }
 
-// join creates a cluster with a list so long that an evaluation checks its deadline while it iterates.
+// join creates a cluster in a set. Its annotation is so long that an evaluation checks its deadline while it iterates.
 func (m *model) join(name, set string) {
 	must(m.t, m.client.Create(m.t.Context(), &clusterv1.ManagedCluster{ObjectMeta: metav1.ObjectMeta{
 		Name: name, UID: types.UID(name), Labels: map[string]string{clusterv1beta2.ClusterSetLabel: set},
@@ -113,7 +113,7 @@ func (m *model) join(name, set string) {
 	}}))
 }
 
-// place creates a Placement that selects from a set.
+// place creates a Placement that selects clusters of one set.
 func (m *model) place(namespace, name, set string) types.NamespacedName {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -127,7 +127,7 @@ func (m *model) place(namespace, name, set string) types.NamespacedName {
 	return key
 }
 
-// start starts the workers, and stop stops them. The test fails if two workers decide the same Placement at the same time.
+// start starts the workers. stop ends them. The test fails if two workers decide the same Placement at the same time.
 func (m *model) start() (stop func()) {
 	for slow, lane := range map[bool]*lane{false: &m.usual, true: &m.slow} {
 		queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))
@@ -193,7 +193,7 @@ func (m *model) begin(key types.NamespacedName) (end func()) {
 	}
 }
 
-// change updates a stored Placement to a new generation and queues it.
+// change updates a stored Placement, increments its generation, and queues it.
 func (m *model) change(key types.NamespacedName, mutate func(*clusterv1beta1.Placement)) {
 	object := &clusterv1beta1.Placement{}
 	must(m.t, m.client.Get(m.t.Context(), key, object))
@@ -211,7 +211,7 @@ func (m *model) take(takes time.Duration) {
 	m.takes = takes
 }
 
-// condition returns the status and message of a condition, or "" before the first decision.
+// condition returns the status and the message of a condition. It returns "" before the first decision.
 func (m *model) condition(key types.NamespacedName, kind string) string {
 	object := &clusterv1beta1.Placement{}
 	must(m.t, m.client.Get(m.t.Context(), key, object))
@@ -221,7 +221,7 @@ func (m *model) condition(key types.NamespacedName, kind string) string {
 	return ""
 }
 
-// until waits for a state and returns how long that took.
+// until waits until is returns true, and returns how long that took.
 func (m *model) until(what string, is func() bool) time.Duration {
 	m.t.Helper()
 	start := time.Now()
@@ -240,7 +240,8 @@ func (m *model) decided(key types.NamespacedName) func() bool {
 	}
 }
 
-// Even many expensive Placements of one namespace don't stop decisions for others, cheap or expensive.
+// TestExpensivePlacementsLetOthersBeDecided checks that other Placements, cheap or expensive, are decided in time while one
+// namespace has many expensive Placements.
 func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 80, 90*time.Millisecond)
@@ -281,8 +282,8 @@ func TestExpensivePlacementsLetOthersBeDecided(t *testing.T) {
 	})
 }
 
-// TestWorkersCompileNothing checks that slow compilation occupies no worker, and that Placements of another namespace are decided
-// between two of the slow expressions.
+// TestWorkersCompileNothing checks that slow compilation blocks no worker. The Placement of another namespace must be decided
+// before all slow expressions are compiled.
 func TestWorkersCompileNothing(t *testing.T) {
 	m := newModel(t, 1, 0)
 	stop := m.start()
@@ -314,7 +315,8 @@ func TestWorkersCompileNothing(t *testing.T) {
 	require.Less(t, slices.Index(m.prepared, polite), slices.Index(m.prepared, hostile[many-1]), "it came before all expressions of the others")
 }
 
-// Expressions that always time out are retried less and less often. A corrected Placement is decided without delay.
+// TestHopelessPlacementsAreTriedLessOften checks that a Placement whose expressions always time out is retried with growing
+// delays. After a change of its spec it is decided without delay.
 func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 10, 300*time.Millisecond)
@@ -326,7 +328,7 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 		require.Contains(t, m.condition(key, wellknown.ConditionEvaluationFailed), "c000 can't be evaluated in time: spec.predicates[0].requiredClusterSelector.celSelector.celExpressions[0] takes longer than 100ms")
 		for range 3600 {
 			time.Sleep(time.Second)
-			m.queue(key) // the clusters change all the time
+			m.queue(key) // as if a cluster changed every second
 		}
 		m.take(time.Millisecond)
 		m.mutex.Lock()
@@ -340,7 +342,8 @@ func TestHopelessPlacementsAreTriedLessOften(t *testing.T) {
 	})
 }
 
-// Removing the binding of a set takes effect while a Placement waits.
+// TestWaitingPlacementsObey checks that removing the binding of a set deselects its clusters at once, even if the Placement
+// waits after an overrun.
 func TestWaitingPlacementsObey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newModel(t, 10, time.Millisecond)
@@ -364,8 +367,8 @@ func TestWaitingPlacementsObey(t *testing.T) {
 	})
 }
 
-// TestPlacementsThatAreGoneAreForgotten checks that the prepared data of a deleted Placement is removed even if it was never
-// decided. Nothing is prepared for a Placement that is gone.
+// TestPlacementsThatAreGoneAreForgotten checks that the compiled expressions of a deleted Placement are removed, even if the
+// Placement was never decided. A Placement that is deleted before its compilation is not compiled.
 func TestPlacementsThatAreGoneAreForgotten(t *testing.T) {
 	m := newModel(t, 1, 0)
 	queue := turns.NewQueue("", workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](time.Millisecond, time.Second))

@@ -27,16 +27,16 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// world is a hub with the Placement ns/p, which selects all clusters, and the leaders that decide it. The label "group" of a
-// cluster is its decision group.
+// world is a hub with the Placement ns/p, which selects all clusters. Several leaders decide it. groups maps each cluster to
+// its decision group.
 type world struct {
 	*stored
 	placement *clusterv1beta1.Placement
 	groups    map[string]string
 	clusters  []*clusterv1.ManagedCluster
-	// late are sent requests whose leaders no longer wait for the answer.
+	// late has requests that may still be executed although their leaders no longer wait for the response.
 	late []*request
-	// answers counts the fates of requests.
+	// answers counts what happened to requests.
 	answers map[string]int
 }
 
@@ -55,7 +55,7 @@ func newWorld(clusters int) *world {
 	return w
 }
 
-// label assigns a cluster to a group.
+// label assigns a cluster to a decision group.
 func (w *world) label(cluster, group string) {
 	w.groups[cluster] = group
 	w.clusters = nil
@@ -67,7 +67,7 @@ func (w *world) label(cluster, group string) {
 	}
 }
 
-// group sets the decision groups, their order and their length; 0 is unlimited.
+// group sets the decision groups of the Placement in this order. length is the number of clusters in a group, 0 for no limit.
 func (w *world) group(length int, names ...string) {
 	w.placement.Generation++
 	strategy := clusterv1beta1.GroupStrategy{ClustersPerDecisionGroup: intstr.FromString("100%")}
@@ -83,7 +83,7 @@ func (w *world) group(length int, names ...string) {
 	w.placement.Spec.DecisionStrategy.GroupStrategy = strategy
 }
 
-// request is a write of a PlacementDecision whose leader waits for the answer.
+// request is the write of a PlacementDecision. Its leader waits for the response.
 type request struct {
 	identity
 	verb   string
@@ -95,19 +95,20 @@ type request struct {
 
 var errLost = errors.New("the connection was lost")
 
-// leader is a process that acts as the leader. It decides the Placement until it needs to write, and continues after an answer.
+// leader is a process that acts as the leader. It decides the Placement until it sends a write, and continues after the
+// response.
 type leader struct {
 	*reconciler
 	*world
-	// cache has the content of the watch up to the version seen of the history.
+	// cache has the objects that the watch has delivered: the first seen versions of the hub's history.
 	cache map[identity]client.Object
 	seen  int
 
 	requests chan *request
 	done     chan error
-	// waits is the request whose answer the leader waits for, if any.
+	// waits is the request for whose response the leader waits, or nil.
 	waits *request
-	// deciding is true until the decision ends.
+	// deciding is true while a decision is in progress.
 	deciding bool
 }
 
@@ -117,7 +118,7 @@ func (w *world) newLeader() *leader {
 	return l
 }
 
-// begin restarts the process. Its watch keeps its position.
+// begin restarts the process. Its watch continues where it was.
 func (l *leader) begin() {
 	timeouts := Timeouts{Turn: time.Hour, Total: time.Hour}.orDefaults()
 	scheduler, err := newScheduler(placement.Config{}, timeouts)
@@ -147,7 +148,7 @@ func (l *leader) tell(t told) {
 	}
 }
 
-// watch delivers this number of versions.
+// watch delivers the next versions of the hub's history to the leader.
 func (l *leader) watch(versions int) {
 	for range min(versions, len(l.history)-l.seen) {
 		l.tell(l.history[l.seen])
@@ -155,7 +156,7 @@ func (l *leader) watch(versions int) {
 	}
 }
 
-// start starts a decision unless one is in progress.
+// start starts a decision if none is in progress.
 func (l *leader) start() {
 	if l.deciding {
 		return
@@ -180,7 +181,7 @@ func (l *leader) wait() {
 	}
 }
 
-// Fates of a request.
+// These are the possible results of a request.
 const (
 	done       = "done"
 	answerLost = "answer lost"
@@ -188,7 +189,7 @@ const (
 	late       = "late"
 )
 
-// answer gives this fate to the request that the leader waits for. Then the leader continues.
+// answer ends the request for which the leader waits, with the given result. Then the leader continues.
 func (l *leader) answer(what string) {
 	r := l.waits
 	l.answers[what]++
@@ -209,7 +210,7 @@ func (l *leader) answer(what string) {
 	l.wait()
 }
 
-// serve executes a request.
+// serve executes a request at the hub.
 func (w *world) serve(r *request) error {
 	object, err := r.do()
 	if err != nil {
@@ -220,7 +221,7 @@ func (w *world) serve(r *request) error {
 	return err
 }
 
-// arrive executes the oldest late request.
+// arrive executes the oldest late request at the hub.
 func (w *world) arrive() {
 	r := w.late[0]
 	w.late = w.late[1:]
@@ -228,20 +229,20 @@ func (w *world) arrive() {
 	_ = w.serve(&request{identity: r.identity, verb: r.verb, do: r.do})
 }
 
-// finish completes a decision; every request succeeds.
+// finish completes a decision. All its requests succeed.
 func (l *leader) finish() {
 	for l.start(); l.deciding; l.answer(done) {
 	}
 }
 
-// give refuses requests until the leader gives up.
+// give rejects the leader's requests until its decision ends with an error.
 func (l *leader) give() {
 	for l.deciding {
 		l.answer(refused)
 	}
 }
 
-// reads reads from the API server.
+// reads is a client that reads from the API server.
 type reads struct {
 	client.Reader
 	*leader
@@ -267,7 +268,7 @@ func (r reads) List(_ context.Context, into client.ObjectList, _ ...client.ListO
 	return nil
 }
 
-// writes is the leader's client. It reads from the cache.
+// writes is the leader's client. It reads from the leader's cache and sends writes to the hub.
 type writes struct {
 	client.Client
 	*leader
@@ -291,7 +292,7 @@ func (w writes) List(_ context.Context, into client.ObjectList, _ ...client.List
 	return nil
 }
 
-// send sends a request and waits for the answer.
+// send sends a request and waits for its response.
 func (w writes) send(verb string, object client.Object, do func(client.Object) (client.Object, error)) error {
 	sent := copied(object)
 	r := &request{
@@ -310,7 +311,7 @@ func (w writes) Update(_ context.Context, object client.Object, _ ...client.Upda
 	return w.send("update", object, func(o client.Object) (client.Object, error) { return w.update(o, false) })
 }
 
-// Patch stores the object as an update does. The object has the wanted content and a version.
+// Patch stores the object as an update does, because the object already has the wanted content and a version.
 func (w writes) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
 	requireVersion(object, patch)
 	return w.send("patch", object, func(o client.Object) (client.Object, error) { return w.update(o, false) })
@@ -325,7 +326,7 @@ func (w writes) Delete(_ context.Context, object client.Object, options ...clien
 
 func (w writes) Status() client.SubResourceWriter { return statuses{of: w} }
 
-// statuses writes the status of a Placement at once, and the status of a decision as a request.
+// statuses writes the status of a Placement at once, and sends the status of a PlacementDecision as a request.
 type statuses struct {
 	client.SubResourceWriter
 	of writes
@@ -347,7 +348,7 @@ func requireVersion(object client.Object, patch client.Patch) {
 	}
 }
 
-// assign copies an object into another one.
+// assign copies object into into, which has the same type.
 func assign(into, object client.Object) {
 	reflect.ValueOf(into).Elem().Set(reflect.ValueOf(object.DeepCopyObject()).Elem())
 }

@@ -27,10 +27,11 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// decisionGroups are the API groups with a kind PlacementDecision.
+// decisionGroups has the API groups that have a kind PlacementDecision.
 var decisionGroups = []string{clusterv1beta1.GroupName, profilev1alpha1.Group}
 
-// requireComplete checks after each write that every cluster is in some PlacementDecision of the written object's API group.
+// requireComplete checks after each write that every cluster is in at least one PlacementDecision of the written object's API
+// group.
 func (w *world) requireComplete(t require.TestingT) {
 	written := w.written
 	w.written = func(verb string, object client.Object) {
@@ -48,9 +49,9 @@ func (w *world) requireComplete(t require.TestingT) {
 	}
 }
 
-// Two processes act as leaders. They stop at any write and continue later or never. Requests and answers get lost, requests and
-// events are late, processes restart, and the wanted groups change. After each write every cluster is in some slice, and in the
-// end in exactly one.
+// TestClustersAreNeverMissingWithTwoLeaders has two processes that act as leaders. They stop at any write, and continue later
+// or never. Requests and responses get lost, requests and events are late, processes restart, and the decision groups change.
+// After each write every cluster must be in at least one PlacementDecision, and in the end in exactly one.
 func TestClustersAreNeverMissingWithTwoLeaders(t *testing.T) {
 	counts := map[string]int{}
 	positive := func() bool {
@@ -154,18 +155,18 @@ func checkLeaders(t *rapid.T, counts map[string]int) {
 	}
 }
 
-// stored is the storage of an API server for the PlacementDecisions of both kinds. Its versions grow over all objects, as in
-// etcd, and a write without a change makes no version. The fake client of controller-runtime does neither.
+// stored is the API server's storage of both kinds of PlacementDecisions. As in etcd, all objects share one counter of
+// versions, and a write that changes nothing makes no new version. The fake client of controller-runtime does neither.
 type stored struct {
 	version int
 	objects map[identity]client.Object
-	// history has every version of every object in the order of the watch.
+	// history has all versions of all objects, in the order in which watches deliver them.
 	history []told
 	// written is called after each write.
 	written func(verb string, object client.Object)
 }
 
-// identity is the API group and the name of an object.
+// identity identifies an object by its API group and its name.
 type identity struct{ group, name string }
 
 func identify(object client.Object) identity {
@@ -180,7 +181,7 @@ func (i identity) resource() schema.GroupResource {
 	return schema.GroupResource{Group: i.group, Resource: "placementdecisions"}
 }
 
-// told is an event of a watch: a version of an object, or its last version and its deletion.
+// told is an event of a watch. If gone is set, the object was deleted, and object is its last version.
 type told struct {
 	object client.Object
 	gone   bool
@@ -199,7 +200,7 @@ func (s *stored) store(verb string, object client.Object) client.Object {
 	return object
 }
 
-// find returns the stored object, or a conflict if it has another version.
+// find returns the stored object. If its version is not the given one, find returns a conflict.
 func (s *stored) find(like client.Object, version string) (client.Object, error) {
 	id := identify(like)
 	switch is := s.objects[id]; {
@@ -224,7 +225,7 @@ func (s *stored) create(object client.Object) (client.Object, error) {
 	return s.store("create", object), nil
 }
 
-// update stores an object, or only its status if the kind has a status subresource.
+// update stores an object. If status is set and the kind has a status subresource, it stores only the status.
 func (s *stored) update(object client.Object, status bool) (client.Object, error) {
 	is, err := s.find(object, object.GetResourceVersion())
 	if err != nil {
@@ -258,7 +259,7 @@ func (s *stored) delete(object client.Object, preconditions client.Preconditions
 	return err
 }
 
-// chosen maps the objects of a group with the label of the Placement to their clusters.
+// chosen returns the clusters in each PlacementDecision of an API group that has the label of the Placement.
 func (s *stored) chosen(group string) map[string][]string {
 	result := map[string][]string{}
 	for id, object := range s.objects {
@@ -269,7 +270,7 @@ func (s *stored) chosen(group string) map[string][]string {
 	return result
 }
 
-// labelled reports whether an object has the label of the Placement p.
+// labelled reports whether an object has the label of Placement p.
 func labelled(object client.Object) bool {
 	key := clusterv1beta1.PlacementLabel
 	if identify(object).group == profilev1alpha1.Group {
@@ -293,7 +294,7 @@ func chosenBy(object client.Object) []string {
 	return names
 }
 
-// listed fills a list with the objects of its kind.
+// listed fills a list with those objects that have the kind of the list.
 func listed(objects map[identity]client.Object, into client.ObjectList) {
 	group := profilev1alpha1.Group
 	if _, is := into.(*clusterv1beta1.PlacementDecisionList); is {

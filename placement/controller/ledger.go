@@ -20,25 +20,26 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// ledger holds the newest version of each PlacementDecision of the hub that was received in an event, a list or the answer to a
-// write. So a Placement is decided with the latest writes, even if their events have not arrived.
+// ledger holds the newest known version of each PlacementDecision of the hub: from an event, a list, or the response to a
+// write. So the controller decides a Placement with its own latest writes, even if their events have not arrived.
 type ledger struct {
 	decisions *placement.Decisions
 
 	mutex sync.Mutex
-	// objects must not be modified. placements maps a Placement to the names of the objects with its label.
+	// objects must not be modified. placements maps a Placement to the names of its PlacementDecisions.
 	objects    map[types.NamespacedName]*clusterv1beta1.PlacementDecision
 	placements map[types.NamespacedName]sets.Set[string]
-	// deleted maps an object that this process deleted to its last version, until the event arrives.
+	// deleted maps an object that this process deleted to its last version, until the event of the deletion arrives.
 	deleted map[types.NamespacedName]string
-	// listed maps a Placement to the version of the last list of its objects. Older events about unlisted objects are obsolete.
+	// listed maps a Placement to the version of the last list of its PlacementDecisions. An older event about an object that was
+	// not in the list is obsolete.
 	listed map[types.NamespacedName]string
-	// awaited are the answers that have not arrived yet.
+	// awaited has the requests in progress.
 	awaited map[*answer]struct{}
 }
 
-// answer is a pending answer of the API server to a write or a list. If it arrives after the event of a deletion, its content is
-// obsolete. gone maps each object deleted since the request to the version of its deletion.
+// answer is a write or a list whose response has not been stored yet. If an object is deleted meanwhile, an older version in
+// the response is obsolete. gone maps each object deleted since the request to the version of its deletion.
 type answer struct {
 	gone map[types.NamespacedName]string
 }
@@ -54,7 +55,7 @@ func newLedger() *ledger {
 	}
 }
 
-// expectAnswer must be called before a request, and noted after its answer was stored.
+// expectAnswer must be called before a request. noted must be called after the response to the request was stored.
 func (l *ledger) expectAnswer() (noted func()) {
 	a := &answer{map[types.NamespacedName]string{}}
 	l.mutex.Lock()
@@ -67,7 +68,7 @@ func (l *ledger) expectAnswer() (noted func()) {
 	}
 }
 
-// isGone reports whether an object of this version was deleted while an answer was pending.
+// isGone reports whether the object was deleted, in this version or a later one, during a request that is still in progress.
 func (l *ledger) isGone(key types.NamespacedName, version string) bool {
 	for a := range l.awaited {
 		if !after(version, a.gone[key]) {
@@ -77,7 +78,7 @@ func (l *ledger) isGone(key types.NamespacedName, version string) bool {
 	return false
 }
 
-// set stores an object unless a newer version is stored or the object was deleted.
+// set stores an object. It ignores the object if a newer version is stored, or if the object was deleted since.
 func (l *ledger) set(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -106,7 +107,7 @@ func (l *ledger) put(key types.NamespacedName, object *clusterv1beta1.PlacementD
 	l.decisions.Set(object)
 }
 
-// list stores a complete list of the objects of a Placement, with the version of the list.
+// list stores the result of listing all PlacementDecisions of a Placement. version is the version of the list.
 func (l *ledger) list(placement types.NamespacedName, objects []*clusterv1beta1.PlacementDecision, version string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -126,14 +127,14 @@ func (l *ledger) list(placement types.NamespacedName, objects []*clusterv1beta1.
 	}
 }
 
-// forget removes the version of the last list of a Placement.
+// forget removes the version of the last list of a Placement's PlacementDecisions.
 func (l *ledger) forget(placement types.NamespacedName) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	delete(l.listed, placement)
 }
 
-// remove handles the event of a deletion. The object has its last version.
+// remove handles the event of a deletion. object is the last version of the deleted object.
 func (l *ledger) remove(object client.Object) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -151,7 +152,7 @@ func (l *ledger) remove(object client.Object) {
 	l.decisions.Delete(key.Namespace, key.Name)
 }
 
-// delete removes an object that this process deleted in this version. Older events about it may still arrive.
+// delete removes an object after this process has deleted this version of it. Older events about the object may still arrive.
 func (l *ledger) delete(object *clusterv1beta1.PlacementDecision) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -176,7 +177,7 @@ func (l *ledger) drop(key types.NamespacedName) {
 	}
 }
 
-// of returns the objects of a Placement, sorted by name. The caller must not modify them.
+// of returns the PlacementDecisions of a Placement, sorted by name. The caller must not modify them.
 func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementDecision {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -187,7 +188,7 @@ func (l *ledger) of(placement types.NamespacedName) []*clusterv1beta1.PlacementD
 	return result
 }
 
-// has reports whether the ledger has an object in exactly this version.
+// has reports whether the ledger already has exactly this version of the object.
 func (l *ledger) has(object client.Object) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -195,8 +196,8 @@ func (l *ledger) has(object client.Object) bool {
 	return known != nil && known.ResourceVersion != "" && known.UID == object.GetUID() && known.ResourceVersion == object.GetResourceVersion()
 }
 
-// handler updates the ledger before it adds Placements to the queue, because a worker may decide a Placement at once and must
-// find the change.
+// handler returns an event handler. It updates the ledger before it queues a Placement, because a worker may decide the
+// Placement at once and must find the change in the ledger.
 func (l *ledger) handler() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q queue) { l.seen(e.Object, q) },
@@ -225,7 +226,7 @@ func (l *ledger) seen(object client.Object, q queue) {
 	}
 }
 
-// enqueue adds the Placement named by the label of a PlacementDecision to the queue.
+// enqueue queues the Placement to which a PlacementDecision belongs by its label, after the given delay.
 func enqueue(object client.Object, q queue, after time.Duration) {
 	request := reconcile.Request{NamespacedName: placementOf(object)}
 	switch {
@@ -237,12 +238,12 @@ func enqueue(object client.Object, q queue, after time.Duration) {
 	}
 }
 
-// placementOf returns the Placement named by the label of an object.
+// placementOf returns the name of the Placement in the label of a PlacementDecision.
 func placementOf(object client.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[clusterv1beta1.PlacementLabel]}
 }
 
-// older reports whether a version precedes a known one. It returns false if the versions can't be compared.
+// older reports whether version precedes known. It returns false if known is empty or if the versions can't be compared.
 func older(version, known string) bool {
 	if known == "" {
 		return false
@@ -251,7 +252,7 @@ func older(version, known string) bool {
 	return err == nil && order < 0
 }
 
-// after reports whether a version follows a known one. It returns true if known is empty or the versions can't be compared.
+// after reports whether version follows known. It returns true if known is empty or if the versions can't be compared.
 func after(version, known string) bool {
 	return known == "" || version != known && !older(version, known)
 }

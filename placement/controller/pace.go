@@ -11,23 +11,23 @@ import (
 )
 
 const (
-	// DefaultTurn is the default length of a turn. A Placement that needs longer evaluations is expensive.
+	// DefaultTurn is the default duration of a turn. A Placement whose evaluations take longer is expensive.
 	DefaultTurn = 250 * time.Millisecond
-	// ExpensiveCost is the total cost, in CEL cost units, of all expressions of a Placement on all clusters. Above it a Placement is
-	// expensive, however fast the machine is.
+	// ExpensiveCost is a limit in CEL cost units. If all expressions of a Placement cost more on all clusters together, the
+	// Placement is expensive, however fast the machine is.
 	ExpensiveCost = 10_000_000
-	// firstDelay and lastDelay are the first and the longest delay after the evaluations of a Placement took too long.
+	// firstDelay and lastDelay are the shortest and the longest delay after the evaluations of a Placement took too long.
 	firstDelay = time.Second
 	lastDelay  = 5 * time.Minute
 )
 
 // Timeouts limit the evaluation of Placements. Zero means the default.
 type Timeouts struct {
-	// Evaluation limits the expressions of one predicate on one cluster; by default [placement.DefaultEvaluationTimeout].
+	// Evaluation limits the evaluation of one predicate on one cluster. The default is [placement.DefaultEvaluationTimeout].
 	Evaluation time.Duration
-	// Turn limits one turn of a Placement, before others are evaluated; by default [DefaultTurn].
+	// Turn limits one turn of a Placement. After it, other Placements are evaluated. The default is [DefaultTurn].
 	Turn time.Duration
-	// Total limits all turns of one decision; by default [placement.DefaultTimeout].
+	// Total limits all turns of one decision together. The default is [placement.DefaultTimeout].
 	Total time.Duration
 }
 
@@ -42,29 +42,30 @@ func (t Timeouts) orDefaults() Timeouts {
 // pace holds the evaluation times of one generation of a Placement.
 type pace struct {
 	generation int64
-	// slow is true if the Placement is expensive and belongs to the slow queue. It is false at first.
+	// slow is true if the Placement is expensive and belongs to the slow queue. A new Placement is not slow.
 	slow bool
-	// spent is the evaluation time of the decision in progress, last the evaluation time of the last complete decision.
+	// spent is the evaluation time of the decision in progress. last is the evaluation time of the last complete decision.
 	spent, last time.Duration
-	// overruns counts consecutive decisions that took too long. After an overrun, the Placement waits until the time in until.
+	// overruns counts consecutive decisions that took too long. After such a decision, the Placement is not evaluated before
+	// until.
 	overruns int
 	until    time.Time
 }
 
-// Results of a turn.
+// These are the possible results of a turn.
 const (
 	// TurnDone means that the evaluations of the Placement are complete.
 	TurnDone = "done"
-	// TurnContinued means that the evaluations are incomplete and will continue in another turn.
+	// TurnContinued means that the evaluations are incomplete and continue in another turn.
 	TurnContinued = "continued"
-	// TurnFailed means that the evaluations take too long.
+	// TurnFailed means that the evaluations took too long in all turns together, or that one evaluation took too long.
 	TurnFailed = "failed"
-	// TurnUnchanged means that no evaluation was needed, because the changed clusters don't affect the Placement.
+	// TurnUnchanged means that nothing was evaluated, because the changed clusters don't affect the Placement.
 	TurnUnchanged = "unchanged"
 )
 
-// turn returns how long a Placement may be evaluated now. It returns 0 while the Placement waits after an overrun. It may be
-// decided even then: stored verdicts may suffice, or no cluster may be left to choose from.
+// turn returns how long the Placement may be evaluated now. It returns 0 while the Placement waits after an overrun. The
+// Placement may still be decided then, if stored verdicts suffice or if no cluster can be selected.
 func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	if p.until.After(now) {
 		return 0
@@ -72,23 +73,23 @@ func (p pace) turn(timeouts Timeouts, now time.Time) time.Duration {
 	return max(time.Millisecond, min(timeouts.Turn, timeouts.Total-p.spent))
 }
 
-// spend adds the time of an attempt to spent. done is true if the decision is complete.
+// spend adds the evaluation time of an attempt. done is true if the attempt completed the decision.
 func (p *pace) spend(took time.Duration, done bool) {
 	if p.spent += took; done {
 		p.last, p.spent = p.spent, 0
 	}
 }
 
-// verdict is the result of a turn: how a Placement continues.
+// verdict is the result of a turn, and decides how the Placement continues.
 type verdict struct {
 	turn string
-	// delay is the time until the next turn, if there is one.
+	// delay is the time until the next turn, if there is a next turn.
 	delay time.Duration
 	// slow is true if the Placement is expensive.
 	slow bool
 }
 
-// judge updates the pace for a result and returns the verdict. A nil result changes nothing.
+// judge returns the verdict for the result of a turn, and updates the pace. If result is nil, the pace stays unchanged.
 func (p *pace) judge(timeouts Timeouts, result *placement.Result, now time.Time) verdict {
 	switch {
 	case result == nil:
@@ -107,7 +108,7 @@ func (p *pace) judge(timeouts Timeouts, result *placement.Result, now time.Time)
 	}
 }
 
-// delayAfter returns the delay, which doubles with each earlier failure.
+// delayAfter returns the delay after the given number of earlier failures. It doubles with each failure.
 func delayAfter(failures int) time.Duration {
 	delay := firstDelay
 	for range failures {

@@ -16,9 +16,9 @@ import (
 	"github.com/celset/celset/placement/inventory"
 )
 
-// Preview decides Placements as the controller does, from the objects of a cache, and writes nothing. It doesn't need to be the
-// leader. It stores nothing, so a preview affects neither the controller's decisions nor later previews. It is safe for
-// concurrent use.
+// Preview decides Placements as the controller does, but writes nothing. It reads objects from a cache, and the process need
+// not be the leader. Preview stores nothing, so it affects neither the controller's decisions nor later previews. It is safe
+// for concurrent use.
 type Preview struct {
 	reader    client.Reader
 	inventory inventory.Inventory
@@ -27,8 +27,8 @@ type Preview struct {
 	now       func() time.Time
 }
 
-// NewPreview returns a Preview that reads from a cache with the options of [Cache]. It uses the options Scheduler, Timeouts,
-// Inventory and Now. Scheduler should have no observer, so that metrics count the controller's decisions only.
+// NewPreview returns a Preview that reads from a cache with the options of [Cache]. Of the options, it uses Scheduler,
+// Timeouts, Inventory and Now. Scheduler should have no observer, so that metrics count only the controller's decisions.
 func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	timeouts := options.Timeouts.orDefaults()
 	result := &Preview{reader: reader, inventory: options.Inventory, timeout: timeouts.Total, now: options.Now}
@@ -45,7 +45,7 @@ func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	return result, nil
 }
 
-// Placement returns a Placement from the cache. If it does not exist, the error is NotFound of the API machinery.
+// Placement returns a Placement from the cache. If it does not exist, apierrors.IsNotFound is true for the error.
 func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
 	result := &clusterv1beta1.Placement{}
 	if err := p.reader.Get(ctx, key, result); err != nil {
@@ -54,10 +54,10 @@ func (p *Preview) Placement(ctx context.Context, key types.NamespacedName) (*clu
 	return result, nil
 }
 
-// Schedule decides a Placement, which may be absent from the hub. It uses the current objects of the hub, and the former
-// decisions of the Placement with the same name and namespace. at is the time of the decision; zero means now. The evaluations
-// have the controller's total time for one decision, without turns. Schedule returns the errors of
-// [placement.Scheduler.Schedule]. The result is nil if the hub could not be read.
+// Schedule decides a Placement, which need not exist on the hub. It uses the hub's current objects and the current
+// PlacementDecisions for this name and namespace. at is the time of the decision, zero for now. The evaluations may take the
+// controller's total time for one decision, without turns. Schedule returns the errors of [placement.Scheduler.Schedule]. The
+// result is nil if the hub could not be read.
 func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error) {
 	decisions, err := p.decisions(ctx)
 	if err != nil {
@@ -75,8 +75,8 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	if err != nil {
 		return nil, err
 	}
-	// Schedulers store results by UID and generation, and a user may write any values there. Nothing is stored for an object without
-	// a generation.
+	// The scheduler stores results by UID and generation, and a user may set both in a preview. For an object without a generation
+	// nothing is stored.
 	unknown := object.DeepCopy()
 	unknown.Generation = 0
 	limited, cancel := placement.WithDeadline(ctx, p.timeout, p.timeout)
@@ -91,7 +91,7 @@ func (p *Preview) Schedule(ctx context.Context, object *clusterv1beta1.Placement
 	return result, err
 }
 
-// decisions lists and counts the PlacementDecisions anew, because only the leader receives their changes.
+// decisions lists all PlacementDecisions for each preview, because only the leader has an up-to-date ledger.
 func (p *Preview) decisions(ctx context.Context) (*placement.Decisions, error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := p.reader.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {

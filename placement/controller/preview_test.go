@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// unreadable is a reader whose lists fail after a number of calls.
+// unreadable is a reader whose List fails after the given number of calls.
 type unreadable struct {
 	client.Reader
 	failed error

@@ -25,20 +25,20 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Decisions are also published as PlacementDecisions of SIG Multicluster. Each object mirrors one of Open Cluster Management,
-// with the same name and clusters. Both kinds need the same steps from the current to the wanted objects. So objects of SIG
-// Multicluster are converted, and [placement.Updates] computes the steps.
+// Decisions are also published as PlacementDecisions of SIG Multicluster. Each of these objects mirrors a PlacementDecision of
+// Open Cluster Management, with the same name and clusters. The steps from the current to the wanted objects are the same for
+// both kinds. So the current objects of SIG Multicluster are converted, and [placement.Updates] computes the steps.
 
-// publishing is one round of writes to a Placement's PlacementDecisions of SIG Multicluster.
+// publishing is one series of writes to the PlacementDecisions of SIG Multicluster for a Placement.
 type publishing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
-	// live maps names to the current objects.
+	// live maps names to the current objects of SIG Multicluster.
 	live map[string]*profilev1alpha1.PlacementDecision
 }
 
-// publish makes the PlacementDecisions of SIG Multicluster match a result. It does nothing if they are disabled or the result has
-// no decision. It stops at the first step that fails. If another owner has an object of that name, the result reports a
+// publish writes the PlacementDecisions of SIG Multicluster for a result. It does nothing if they are disabled or if the result
+// has no decision. It stops at the first step that fails. If an object of another owner has a needed name, the result reports a
 // misconfiguration.
 func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	if r.profiles == "" || result == nil || result.Decision == nil {
@@ -70,7 +70,8 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	return nil
 }
 
-// isPublished reports whether the PlacementDecisions of SIG Multicluster are unchanged since they last matched the decision.
+// isPublished reports whether the PlacementDecisions of SIG Multicluster still have the versions in which they last matched the
+// decision.
 func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Placement) (bool, error) {
 	p := &publishing{reconciler: r, placement: object}
 	if err := p.list(ctx, r.client); err != nil {
@@ -80,7 +81,7 @@ func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Pla
 	return published != nil && maps.Equal(published, p.versions()), nil
 }
 
-// versions maps the names of the live objects to their versions.
+// versions maps the names of the live objects to their resource versions.
 func (p *publishing) versions() map[string]string {
 	versions := make(map[string]string, len(p.live))
 	for name, object := range p.live {
@@ -89,7 +90,8 @@ func (p *publishing) versions() map[string]string {
 	return versions
 }
 
-// wanted returns the objects of a decision with the labels of both APIs. They have no scores.
+// wanted returns the PlacementDecisions of a decision with the labels of both APIs. Scores are left out, because objects of SIG
+// Multicluster have none.
 func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.PlacementDecision {
 	result := decision.Objects(p.placement)
 	for i, object := range result {
@@ -102,7 +104,8 @@ func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.Plac
 	return result
 }
 
-// list finds the objects of the Placement. An object with its label but another owner's UID is ignored.
+// list reads the Placement's objects of SIG Multicluster into live. It ignores an object that has the Placement's label but an
+// owner with another UID.
 func (p *publishing) list(ctx context.Context, reader client.Reader) error {
 	var list profilev1alpha1.PlacementDecisionList
 	err := reader.List(ctx, &list, client.InNamespace(p.placement.Namespace), client.UnsafeDisableDeepCopy,
@@ -119,14 +122,14 @@ func (p *publishing) list(ctx context.Context, reader client.Reader) error {
 	return nil
 }
 
-// read returns the live objects as objects of Open Cluster Management.
+// read converts the live objects to PlacementDecisions of Open Cluster Management.
 func (p *publishing) read() []*clusterv1beta1.PlacementDecision {
 	var result []*clusterv1beta1.PlacementDecision
 	for _, name := range slices.Sorted(maps.Keys(p.live)) {
 		object := p.live[name]
 		same := &clusterv1beta1.PlacementDecision{ObjectMeta: object.ObjectMeta}
 		if object.SchedulerName != Name {
-			// A difference in the owner makes [placement.Updates] write the object.
+			// Without owners the object differs from the wanted one, so [placement.Updates] writes the object and sets SchedulerName.
 			same.OwnerReferences = nil
 		}
 		for _, decision := range object.Decisions {
@@ -167,8 +170,8 @@ func (p *publishing) create(ctx context.Context, wanted *clusterv1beta1.Placemen
 	return nil
 }
 
-// adopt restores the label of an object that belongs to the Placement. It always returns a conflict or another error: see
-// [writing.adopt].
+// adopt restores the label of an object that belongs to the Placement. It never returns nil, because the steps were computed
+// without this object: see [writing.adopt].
 func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &profilev1alpha1.PlacementDecision{}
 	if err := p.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
@@ -186,7 +189,7 @@ func (p *publishing) adopt(ctx context.Context, wanted *clusterv1beta1.Placement
 	return apierrors.NewConflict(profilev1alpha1.Resource("placementdecisions"), object.Name, errNotListed)
 }
 
-// update writes the whole object in one request, based on the version that was read.
+// update writes the whole object in one request. The request has the resource version of from.
 func (p *publishing) update(ctx context.Context, from *profilev1alpha1.PlacementDecision, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	p.fill(object, wanted)
@@ -211,7 +214,7 @@ func (p *publishing) fill(object *profilev1alpha1.PlacementDecision, wanted *clu
 	}
 }
 
-// delete removes an object if it has not changed.
+// delete deletes an object unless its version has changed.
 func (p *publishing) delete(ctx context.Context, object *profilev1alpha1.PlacementDecision) error {
 	err := p.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -221,7 +224,7 @@ func (p *publishing) delete(ctx context.Context, object *profilev1alpha1.Placeme
 	return nil
 }
 
-// ofPublished returns the Placement named by the label of a PlacementDecision of SIG Multicluster.
+// ofPublished returns the Placement whose name is in the label of a PlacementDecision of SIG Multicluster.
 func ofPublished(_ context.Context, object client.Object) []reconcile.Request {
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetLabels()[profilev1alpha1.DecisionKeyLabel]}
 	if key.Name == "" {

@@ -24,8 +24,8 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// publisher publishes decisions of the Placement ns/p to objects in memory. It calls after following each write; if after fails,
-// so does the write.
+// publisher publishes decisions of the Placement ns/p to a hub in memory. Each write calls the function after. If after returns
+// an error, the write fails, too.
 type publisher struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
@@ -61,7 +61,7 @@ func newPublisher(t require.TestingT) *publisher {
 	return p
 }
 
-// publish publishes slices of clusters, one group each.
+// publish publishes a decision with one group for each element of slices.
 func (p *publisher) publish(ctx context.Context, slices [][]string) error {
 	decision := &placement.Decision{}
 	for i, names := range slices {

@@ -19,21 +19,21 @@ import (
 	"github.com/celset/celset/cel/fairness"
 )
 
-// Expensive Placements have a queue and a worker of their own, so that other Placements keep their workers. All events go to the
-// usual queue, and its workers pass expensive Placements on. A Placement changes its queue only in the last step of a decision. A
-// worker that finds a Placement of the other queue passes it on and does nothing else. So one worker at a time decides a
-// Placement.
+// Expensive Placements have a queue and a worker of their own, so that they don't block the workers of other Placements. All
+// events go to the usual queue, and its workers pass expensive Placements on. A Placement changes its queue only in the last
+// step of a decision. A worker that takes a Placement of the other queue passes it on and does nothing else. So no two workers
+// decide the same Placement at the same time.
 
-// lane adds Placements to the queue of a controller. It keeps them until the queue exists.
+// lane adds Placements to one queue of the controller. Before the queue exists, lane stores the Placements.
 type lane struct {
 	mutex   sync.Mutex
 	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
 	waiting []reconcile.Request
-	// background prepares Placements and then adds them to the queue.
+	// background compiles the expressions of Placements, and then adds the Placements to the queue.
 	background *fairness.Background[reconcile.Request]
 }
 
-// source returns the source that gives the lane its queue when the controller starts.
+// source returns the source through which the controller passes its queue to the lane when the controller starts.
 func (l *lane) source() source.Source {
 	return source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		l.mutex.Lock()
@@ -47,7 +47,7 @@ func (l *lane) source() source.Source {
 	})
 }
 
-// add adds a Placement to the queue.
+// add adds a Placement to the queue, or stores it until the queue exists.
 func (l *lane) add(request reconcile.Request) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -58,21 +58,22 @@ func (l *lane) add(request reconcile.Request) {
 	l.queue.Add(request)
 }
 
-// The controller's own writes come back as events. The Placement is decided once more after such an event, because the selection
-// depends on the former selection: only that decision confirms the result. It is delayed, so that Placements affected by the same
-// cluster change are decided first.
+// The controller's own writes cause events. After such an event the Placement is decided once more. The selection depends on
+// the former selection, so only that second decision confirms the result. It is delayed, so that other Placements affected by
+// the same cluster are decided first.
 
-// confirmAfter is the delay before a written Placement is decided once more. Any other event causes a decision at once.
+// confirmAfter is the delay before a Placement is decided once more after the controller's own write. Any other event queues
+// the Placement at once.
 const confirmAfter = time.Second
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// isNews returns a predicate that drops updates written by this controller.
+// isNews returns a predicate that ignores updates of Placements written by this controller.
 func (r *reconciler) isNews() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool { return !r.records.isOwn(e.ObjectNew) }}
 }
 
-// confirm returns a handler that adds Placements written by this controller to the queue after [confirmAfter].
+// confirm returns a handler that queues a Placement [confirmAfter] after this controller wrote its status.
 func (r *reconciler) confirm() handler.EventHandler {
 	return handler.Funcs{UpdateFunc: func(_ context.Context, e event.UpdateEvent, q queue) {
 		if r.records.isOwn(e.ObjectNew) {

@@ -42,7 +42,7 @@ func TestALaneIsThereBeforeItsQueue(t *testing.T) {
 	}
 }
 
-// paced is a Placement with its records and a clock.
+// paced is a Placement with its records and a fake time.
 type paced struct {
 	t       *testing.T
 	records *records
@@ -57,7 +57,7 @@ func newPaced(t *testing.T) *paced {
 	}
 }
 
-// end ends an attempt of this duration with a result.
+// end ends an attempt to decide the Placement. took is the duration of the attempt.
 func (p *paced) end(took time.Duration, result *placement.Result) verdict {
 	p.t.Helper()
 	var got verdict
@@ -134,7 +134,8 @@ func TestDelaysGrow(t *testing.T) {
 	require.Equal(t, time.Second, p.end(time.Millisecond, hopeless).delay, "it was well in between")
 }
 
-// A recreated Placement stays in the queue of the former one, because a worker of that queue may have it.
+// TestAnotherPlacementOfTheNameStaysInTheQueue checks that a recreated Placement stays in the queue of the deleted one, because
+// a worker of that queue may still be deciding a Placement of this name.
 func TestAnotherPlacementOfTheNameStaysInTheQueue(t *testing.T) {
 	p := newPaced(t)
 	p.end(time.Millisecond, hopeless)
@@ -145,7 +146,8 @@ func TestAnotherPlacementOfTheNameStaysInTheQueue(t *testing.T) {
 	require.Equal(t, record{uid: "2", pace: pace{generation: 1, slow: true}}, p.records.named(client.ObjectKeyFromObject(p.object)))
 }
 
-// A failed attempt, such as a failed write, has no effect on the pace.
+// TestFailuresSayNothingOfTime checks that an attempt that failed with an error, such as a failed write, does not change the
+// pace.
 func TestFailuresSayNothingOfTime(t *testing.T) {
 	p := newPaced(t)
 	for range 100 {
@@ -189,7 +191,8 @@ func TestCollectedOncePerChange(t *testing.T) {
 	requireValue(4)
 }
 
-// A change during collect may be missing in the value, so the value is collected again.
+// TestCollectedDuringChange checks that the value is collected again after a change that happened during collect, since the
+// value may lack that change.
 func TestCollectedDuringChange(t *testing.T) {
 	n := 0
 	c := collected[int]{}
@@ -246,7 +249,7 @@ func TestUnchangedClustersAreTheSameObjects(t *testing.T) {
 	}
 	for _, test := range []struct {
 		former, now string
-		// same are the indexes of the objects among the former objects, or -1 for new objects.
+		// same[i] is the index of the former object that is returned for cluster i, or -1 for a new object.
 		same []int
 	}{
 		{"", "u1 u1", []int{-1, -1}}, {"u1", "", nil},

@@ -24,13 +24,13 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// worker decides the Placements of one queue.
+// worker decides the Placements of the usual or the slow queue.
 type worker struct {
 	*reconciler
 	slow bool
 }
 
-// Reconcile decides a Placement, or passes it on to the other queue.
+// Reconcile decides a Placement. If the Placement belongs to the other queue, Reconcile only passes it on.
 func (w worker) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	slow := w.records.named(request.NamespacedName).slow
 	if slow == w.slow {
@@ -47,9 +47,9 @@ func (r *reconciler) laneOf(slow bool) *lane {
 	return &r.usual
 }
 
-// reconcile decides a Placement. It writes the PlacementDecisions of Open Cluster Management, then the PlacementDecisions of SIG
-// Multicluster, and then the status. If the turn ends before the evaluations do, it writes nothing, and the Placement continues
-// after others had their turn.
+// reconcile decides a Placement. It writes the PlacementDecisions of Open Cluster Management, then the PlacementDecisions of
+// SIG Multicluster, and then the Placement's status. If the turn ends before the evaluations are complete, it writes nothing,
+// and the Placement continues after other Placements had a turn.
 func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	object, err := r.placement(ctx, request.NamespacedName)
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -65,7 +65,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 		r.records.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	// The record must exist before the scheduler stores anything, so that both are removed with the Placement.
+	// A later reconciliation removes the scheduler's data only if a record exists. So the record must exist before the data.
 	r.records.change(object, func(*record) {})
 	if !r.scheduler.Prepared(object) {
 		r.prepare(request, object.UID)
@@ -91,7 +91,7 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	if err == nil && result != nil && verdict.turn == TurnDone && !written {
 		r.scheduler.Confirm(object, result)
 	}
-	// After this line a worker of the other queue may decide the Placement.
+	// From here on a worker of the other queue may decide the Placement.
 	r.records.change(object, func(known *record) { known.slow = verdict.slow })
 	if verdict.turn == TurnContinued && verdict.delay == 0 {
 		r.slow.add(request)
@@ -103,8 +103,8 @@ func (r *reconciler) reconcile(ctx context.Context, request reconcile.Request) (
 	return r.outcome(result, err)
 }
 
-// prepare compiles the expressions of a Placement in the background, in turns of namespaces, and then adds the Placement to its
-// queue. So workers never compile expressions of tenants. A Placement that was deleted meanwhile is not compiled.
+// prepare compiles the expressions of a Placement in the background, where namespaces take turns, and then queues the
+// Placement. So workers never compile expressions of tenants. A Placement that was deleted meanwhile is not compiled.
 func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 	r.usual.background.Add(request.Namespace, request, func(ctx context.Context) {
 		object, err := r.placement(ctx, request.NamespacedName)
@@ -114,15 +114,15 @@ func (r *reconciler) prepare(request reconcile.Request, uid types.UID) {
 		if err := r.scheduler.Prepare(ctx, object); err != nil {
 			log.FromContext(ctx).V(1).Info("Could not prepare the expressions", "err", err)
 		}
-		// The Placement may have been deleted during the compilation, and its data removed before.
+		// If the Placement was deleted during the compilation, its data may have been removed before the compilation stored more.
 		if now, err := r.placement(ctx, request.NamespacedName); apierrors.IsNotFound(err) || err == nil && now.UID != uid {
 			r.scheduler.Forget(uid)
 		}
 	}, func() { r.usual.add(request) })
 }
 
-// unchanged reports whether the hub has the last decision and later changes of clusters don't affect it. If it returns false, the
-// time of this check counts as evaluation time.
+// unchanged reports whether the hub has the last decision and the cluster changes since then don't affect it. If it returns
+// false, the time of this check counts as evaluation time of the Placement.
 func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Placement) (unchanged bool, requeue time.Time, err error) {
 	if r.profiles != "" {
 		if published, err := r.isPublished(ctx, object); err != nil || !published {
@@ -143,7 +143,7 @@ func (r *reconciler) unchanged(ctx context.Context, object *clusterv1beta1.Place
 	return unchanged, requeue, nil
 }
 
-// judge returns the verdict on a Placement after its turn. An attempt that failed with an error has no effect on the pace.
+// judge returns the verdict on a Placement after its turn. If the attempt failed with an error, the pace stays unchanged.
 func (r *reconciler) judge(object *clusterv1beta1.Placement, result *placement.Result, err error) (verdict verdict) {
 	if err != nil {
 		result = nil
@@ -153,8 +153,8 @@ func (r *reconciler) judge(object *clusterv1beta1.Placement, result *placement.R
 	return verdict
 }
 
-// placement gets a Placement. It reads from the API server if the cache lacks the last written status, because that status
-// decides when scores may be recorded.
+// placement reads a Placement from the cache. If the cache lacks the status that this controller wrote last, placement reads
+// from the API server: the status says when scores may be recorded again.
 func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error) {
 	result := &clusterv1beta1.Placement{}
 	if err := r.client.Get(ctx, key, result); err != nil || !r.records.behind(result) {
@@ -163,12 +163,12 @@ func (r *reconciler) placement(ctx context.Context, key types.NamespacedName) (*
 	return r.live(ctx, key)
 }
 
-// longestSleep is the longest time until a Placement that depends on the time is decided again. Timers miss clock changes and the
-// sleep of a machine. An unneeded decision costs little.
+// longestSleep is the longest time after which a Placement whose result depends on the time is decided again. Timers don't
+// notice changes of the clock or the sleep of a machine. A needless decision costs little.
 const longestSleep = 10 * time.Minute
 
-// outcome returns when to decide a Placement again. Errors are retried with growing delays. A conflict is not an error: the cache
-// is behind.
+// outcome returns when the Placement must be decided again. Errors are retried with growing delays. A conflict only means that
+// the cache is not up to date, so it is retried after a short constant delay.
 func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Result, error) {
 	const behind = 50 * time.Millisecond
 	switch {
@@ -183,7 +183,8 @@ func (r *reconciler) outcome(result *placement.Result, err error) (reconcile.Res
 	}
 }
 
-// schedule decides a Placement. It repeats the decision if the Placement reads scores that were not watched for it before.
+// schedule decides a Placement. If the Placement reads other scores than before, schedule repeats the decision, because changes
+// of these scores may have been missed.
 func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placement) (*placement.Result, error) {
 	for {
 		snapshot, err := r.snapshot(ctx, object.Namespace)
@@ -197,7 +198,7 @@ func (r *reconciler) schedule(ctx context.Context, object *clusterv1beta1.Placem
 	}
 }
 
-// attempt decides a Placement within the time of its turn.
+// attempt decides a Placement within the time limit of its turn.
 func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placement, snapshot *placement.Snapshot) (*placement.Result, error) {
 	start := r.now()
 	turn := r.records.get(object).turn(r.records.timeouts, start)
@@ -211,8 +212,8 @@ func (r *reconciler) attempt(ctx context.Context, object *clusterv1beta1.Placeme
 	return result, err
 }
 
-// settle decides a Placement and writes its PlacementDecisions if they differ. The result is nil if there is nothing to report,
-// and may be present together with an error.
+// settle decides a Placement, and writes its PlacementDecisions if they differ from the decision. written is true if it wrote.
+// result is nil if there is nothing to report. It may be set together with an error.
 func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placement) (result *placement.Result, written bool, err error) {
 	result, err = r.schedule(ctx, object)
 	if err != nil || result.Decision == nil {
@@ -227,7 +228,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	if err != nil {
 		return nil, false, err
 	}
-	// The selection depends on the former selection. So a decision based on a stale cache is made again.
+	// The cache was not up to date. The selection depends on the former selection, so the Placement is decided again.
 	if behind {
 		if result, err = r.schedule(ctx, object); err != nil || result.Decision == nil {
 			return result, false, err
@@ -242,7 +243,7 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	end(err)
 	if err != nil {
 		r.records.change(object, func(known *record) { known.listed = false })
-		// The status would report decisions that are not written yet.
+		// The status must not report decisions that are not written, so an event reports the error.
 		r.events.Eventf(object, nil, corev1.EventTypeWarning, wellknown.ReasonDecisionFailed, wellknown.ActionDeciding, "%s", clip(err.Error()))
 		if foreign := (*foreignError)(nil); errors.As(err, &foreign) {
 			result.KeepFormer(object, foreign.misconfiguration())
@@ -253,8 +254,8 @@ func (r *reconciler) settle(ctx context.Context, object *clusterv1beta1.Placemen
 	return result, true, nil
 }
 
-// checkCurrent returns a conflict if the Placement was deleted, changed or assigned to another scheduler since it was cached. The
-// cache may have newer clusters than Placements.
+// checkCurrent returns a conflict if the Placement was deleted, changed or assigned to another scheduler after it was cached.
+// The cache may have received changed clusters before the changed Placement.
 func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Placement) error {
 	live, err := r.live(ctx, client.ObjectKeyFromObject(object))
 	if client.IgnoreNotFound(err) != nil {
@@ -266,9 +267,9 @@ func (r *reconciler) checkCurrent(ctx context.Context, object *clusterv1beta1.Pl
 	return nil
 }
 
-// catchUp lists the PlacementDecisions of a Placement before its first write and after a failed write, and reports whether known
-// was outdated. At other times the ledger is complete, because it has the controller's own writes and no other program writes
-// these objects. Every update or deletion requires the version in the ledger.
+// catchUp lists the PlacementDecisions of a Placement, but only before the first write and after a failed write. behind reports
+// whether known was outdated. At other times the ledger is complete: it has the controller's own writes, and no other program
+// writes these objects. Each update and deletion has the object's version in the ledger as a precondition.
 func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placement, known *[]*clusterv1beta1.PlacementDecision) (behind bool, err error) {
 	if r.records.get(object).listed {
 		return false, nil
@@ -286,15 +287,15 @@ func (r *reconciler) catchUp(ctx context.Context, object *clusterv1beta1.Placeme
 	return behind, nil
 }
 
-// sameVersions reports whether two lists, both sorted by name, have the same objects in the same versions.
+// sameVersions reports whether both lists have the same objects in the same versions. Both must be sorted by name.
 func sameVersions(known, listed []*clusterv1beta1.PlacementDecision) bool {
 	return slices.EqualFunc(known, listed, func(a, b *clusterv1beta1.PlacementDecision) bool {
 		return a.Name == b.Name && a.ResourceVersion == b.ResourceVersion
 	})
 }
 
-// report writes the status of a Placement and events about it. It writes no status if the spec has changed meanwhile, because the
-// next decision will.
+// report writes the status of a Placement and events about the result. If the spec has changed meanwhile, it leaves the status
+// to the next decision.
 func (r *reconciler) report(ctx context.Context, object *clusterv1beta1.Placement, result *placement.Result) error {
 	key := client.ObjectKeyFromObject(object)
 	r.warn(object, r.records.warn(object, result.Warnings))

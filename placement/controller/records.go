@@ -15,26 +15,27 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// record holds the state of a Placement between decisions. It is replaced, not modified.
+// record holds the state of a Placement between decisions. A change replaces the record as a whole.
 type record struct {
 	uid types.UID
 	pace
-	// reads are the scores whose changes add the Placement to the queue.
+	// reads has the scores that the last decision read. A change of such a score queues the Placement.
 	reads cluster.ScoreNames
-	// namesSets is true if any binding in the namespace adds the Placement to the queue.
+	// namesSets is true if the Placement must be queued after a change of any binding in its namespace.
 	namesSets bool
-	// version is the resource version of the Placement after the last write of its status.
+	// version is the resource version of the Placement after this controller last wrote its status.
 	version string
-	// warnings are the warnings of the last result. Each had its event.
+	// warnings are the warnings of the last result. An event was recorded for each.
 	warnings []placement.Warning
-	// listed is true if the ledger has all PlacementDecisions of the Placement: they were listed once, and no write has failed
-	// since.
+	// listed is true if the ledger has all PlacementDecisions of the Placement. It is set when they are listed, and reset when a
+	// write fails.
 	listed bool
-	// published maps names of its PlacementDecisions of SIG Multicluster to their versions when they last matched the decision.
+	// published maps the names of the Placement's objects of SIG Multicluster to the versions in which they last matched the
+	// decision.
 	published map[string]string
 }
 
-// records holds the records of all Placements that this controller decides.
+// records holds a record for each Placement that this controller decides.
 type records struct {
 	timeouts Timeouts
 	mutex    sync.RWMutex
@@ -45,7 +46,7 @@ func newRecords(timeouts Timeouts) *records {
 	return &records{timeouts: timeouts, of: map[types.NamespacedName]record{}}
 }
 
-// named returns the record for a name. The Placement may have another UID by now.
+// named returns the record for a name. The Placement that now has the name may have another UID.
 func (r *records) named(key types.NamespacedName) record {
 	r.mutex.RLock()
 	defer r.mutex.RUnlock()
@@ -57,9 +58,9 @@ func (r *records) get(object client.Object) record {
 	return r.named(client.ObjectKeyFromObject(object)).about(object)
 }
 
-// about returns the record for this object, or a new record if the UID differs. If the generation differs, the pace starts again,
-// because a corrected expression ends the delay after overruns. slow is kept, because a worker of the slow queue may have the
-// Placement.
+// about returns the record for this object, or a new record if the UID differs. If the generation differs, the pace is reset,
+// so that a corrected expression ends the delay after overruns. slow is kept in both cases, because a worker of the slow queue
+// may be deciding the Placement.
 func (r record) about(object client.Object) record {
 	if r.uid != object.GetUID() {
 		return record{uid: object.GetUID(), pace: pace{generation: object.GetGeneration(), slow: r.slow}}
@@ -80,8 +81,8 @@ func (r *records) change(object client.Object, to func(*record)) {
 	r.of[key] = known
 }
 
-// read stores which scores a result depends on, and whether it depends on all bindings. It reports whether these dependencies
-// differ from the former result. Then events may have been missed, and the Placement must be decided once more.
+// read stores which scores a result depends on, and whether it depends on all bindings. It reports whether this differs from
+// the former result. In that case events may have been missed, and the Placement must be decided once more.
 func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets bool) (changed bool) {
 	r.change(object, func(known *record) {
 		changed = known.reads.Computed != reads.Computed || !known.reads.Names.Equal(reads.Names) || known.namesSets != namesSets
@@ -90,7 +91,7 @@ func (r *records) read(object client.Object, reads cluster.ScoreNames, namesSets
 	return changed
 }
 
-// warn stores the warnings about a Placement and returns the new ones.
+// warn stores the warnings about a Placement. It returns the warnings that the last result did not have.
 func (r *records) warn(object *clusterv1beta1.Placement, warnings []placement.Warning) (added []placement.Warning) {
 	r.change(object, func(known *record) {
 		for _, warning := range warnings {
@@ -103,7 +104,7 @@ func (r *records) warn(object *clusterv1beta1.Placement, warnings []placement.Wa
 	return added
 }
 
-// behind reports whether an object is older than the status that was last written.
+// behind reports whether object is older than the status that this controller last wrote.
 func (r *records) behind(object client.Object) bool {
 	return older(object.GetResourceVersion(), r.get(object).version)
 }

@@ -23,8 +23,9 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Cache returns the options of a manager's cache. Objects of these kinds are shared without a copy, so nothing in the manager may
-// modify them. Managed fields are removed, except on clusters, where expressions may read them.
+// Cache returns the options for a manager's cache. Objects of these kinds are shared without a copy, so nothing in the process
+// may modify them. Managed fields are removed, except for clusters, because expressions may read the managed fields of
+// clusters.
 func Cache() cache.Options {
 	shared := cache.ByObject{UnsafeDisableDeepCopy: ptr.To(true), Transform: cache.TransformStripManagedFields()}
 	return cache.Options{ByObject: map[client.Object]cache.ByObject{
@@ -36,7 +37,8 @@ func Cache() cache.Options {
 	}}
 }
 
-// snapshot returns the objects of the cache and the decisions of the ledger.
+// snapshot returns the objects that a decision for a Placement in the namespace depends on. They come from the cache and the
+// ledger.
 func (r *reconciler) snapshot(ctx context.Context, namespace string) (*placement.Snapshot, error) {
 	clusters, err := r.clusters.get(ctx)
 	if err != nil {
@@ -69,7 +71,8 @@ func snapshotOf(ctx context.Context, reader client.Reader, namespace string, clu
 	}, nil
 }
 
-// decisionsOf returns the PlacementDecisions with the label of a Placement, sorted by name, and the version of the list.
+// decisionsOf lists the PlacementDecisions with the label of a Placement. It returns them sorted by name, with the version of
+// the list.
 func decisionsOf(ctx context.Context, reader client.Reader, key types.NamespacedName) (decisions []*clusterv1beta1.PlacementDecision, version string, err error) {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := reader.List(ctx, &list, client.InNamespace(key.Namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: key.Name}); err != nil {
@@ -88,15 +91,15 @@ func pointers[T any](items []T) []*T {
 	return result
 }
 
-// collected caches a value made from all objects of a kind in the cache. A change of a cluster affects all Placements that may
-// select it. They share one value.
+// collected caches a value that is computed from all objects of a kind. A change of a cluster affects all Placements that may
+// select it, and these Placements share one value.
 type collected[T any] struct {
 	collect func(context.Context) (T, error)
 
 	changes atomic.Uint64
 
 	mutex sync.Mutex
-	// at is the value of changes before value was made.
+	// at is the number of changes at the time before value was computed.
 	at    uint64
 	isSet bool
 	value T
@@ -106,7 +109,7 @@ type collected[T any] struct {
 // queued.
 func (c *collected[T]) changed() { c.changes.Add(1) }
 
-// get returns the current value. The caller must not modify it.
+// get returns the value, and computes it if it is outdated. The caller must not modify it.
 func (c *collected[T]) get(ctx context.Context) (T, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -122,8 +125,9 @@ func (c *collected[T]) get(ctx context.Context) (T, error) {
 	return value, nil
 }
 
-// unchanged returns the clusters, with the former object for each unchanged cluster. Lists from the cache have new objects for
-// all clusters, and the scheduler only examines objects that it has not seen. Both lists are sorted by name.
+// unchanged returns the listed clusters, but uses the former object of each cluster that did not change. Lists from the cache
+// have new objects for all clusters, and the scheduler examines each object that it has not seen. Both lists must be sorted by
+// name.
 func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
 	result := make([]*clusterv1.ManagedCluster, len(clusters))
 	for i, c := range clusters {
@@ -134,17 +138,17 @@ func unchanged(former, clusters []*clusterv1.ManagedCluster) []*clusterv1.Manage
 			result[i] = former[0]
 			continue
 		}
-		// Without the copy, one object would keep the whole list in memory.
+		// A pointer into the list would keep the whole list in memory, so the object is copied.
 		object := *c
 		result[i] = &object
 	}
 	return result
 }
 
-// scores holds all AddOnPlacementScores at one moment. It stays the same object until a score changes.
+// scores holds all AddOnPlacementScores at one time. As long as no score changes, the same *scores is used.
 type scores struct {
 	named map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
-	// names maps a namespace to the names of its scores.
+	// names maps the namespace of a cluster to the names of its scores.
 	names map[string][]string
 }
 

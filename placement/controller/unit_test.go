@@ -34,21 +34,22 @@ func decision(version string) *clusterv1beta1.PlacementDecision {
 	}}
 }
 
-// The ledger has version 10 of a PlacementDecision. A script has events (set, remove), answers to a deletion by this process
-// (delete), and lists. A list has the version of the object, or "-", and its own version. A request begins at await and ends at
-// noted.
+// TestLedgerKeepsTheNewest runs scripts on a ledger that has version 10 of a PlacementDecision. The commands are events ("set"
+// and "remove" with a version), a deletion by this process ("delete"), and a list: its first word is the version of the object
+// in the list, "-" for none, and the second word is the version of the list. A request begins with "await" and ends with
+// "noted".
 func TestLedgerKeepsTheNewest(t *testing.T) {
 	key, of := client.ObjectKeyFromObject(decision("")), types.NamespacedName{Namespace: "ns", Name: "p"}
 	for script, want := range map[string]string{
-		"set 11": "11", "set 9": "10", "set opaque": "opaque", // an update, a late one, and one that can't be compared
+		"set 11": "11", "set 9": "10", "set opaque": "opaque", // a later version, an older version, and a version that can't be compared
 		"remove 12": "", "remove 8": "10",
 		"delete 10": "", "delete 10, set 9, set 10": "", "delete 10, set 13, remove 12": "13", "delete 9": "10",
-		// deleted before the list, recreated later, created after the list
+		// The object was deleted before the list. Then events arrive: old ones, and one of an object created after the list.
 		"list - 20, set 15, set 20": "", "list - 20, set 21": "21", "list - 9": "10",
 		"list 12 20, set 12": "12", "list 12 20, set 11": "12", "list 9 9": "10",
-		"list - 20, forget, set 15":                     "15", // long ago
-		"await, remove 12, set 11, noted":               "",   // an answer after a deletion,
-		"await, remove 10, set 10, noted":               "",   // whose event was not received
+		"list - 20, forget, set 15":                     "15", // after forget, old events count again
+		"await, remove 12, set 11, noted":               "",   // the response of a request is stored after a deletion
+		"await, remove 10, set 10, noted":               "",   // the response has the version that was deleted
 		"await, remove 12, list 10 11, noted":           "",
 		"await, await, remove 12, noted, set 11, noted": "",
 		"await, remove 12, set 13, noted":               "13",
@@ -167,7 +168,7 @@ func TestClip(t *testing.T) {
 	require.True(t, strings.HasSuffix(clip("x"+strings.Repeat("ü", 1000)), "ü......"))
 }
 
-// reading is a reader of one Placement. If err is not nil, each read fails.
+// reading is a reader of one Placement. If err is set, each read fails.
 type reading struct {
 	client.Reader
 	live *clusterv1beta1.Placement
@@ -181,7 +182,8 @@ func (r reading) Get(_ context.Context, _ client.ObjectKey, into client.Object, 
 	return r.err
 }
 
-// A cache may have a cluster that is newer than a change of the Placement, but not the change.
+// TestNothingIsWrittenForAPlacementThatHasChanged checks that checkCurrent returns a conflict if the Placement changed on the
+// API server. The cache may have received a later change of a cluster, but not the earlier change of the Placement.
 func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	decided := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "ns", Name: "p", UID: "1", Generation: 1, Annotations: map[string]string{wellknown.AnnotationPlacement: "true"},
@@ -210,11 +212,11 @@ func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	}
 }
 
-// delays is a queue that records the delay of each added request.
+// delays is a queue that records the delay with which each request is added.
 type delays struct {
 	queue
 	of map[reconcile.Request]time.Duration
-	// adding is called for requests without a delay.
+	// adding is called for each request without a delay.
 	adding func(reconcile.Request)
 }
 
@@ -226,14 +228,15 @@ func (d *delays) Add(request reconcile.Request) {
 
 func (d *delays) AddAfter(request reconcile.Request, after time.Duration) { d.of[request] = after }
 
-// take returns the added requests and removes them.
+// take returns the recorded delays and resets them.
 func (d *delays) take() map[reconcile.Request]time.Duration {
 	taken := d.of
 	d.of = map[reconcile.Request]time.Duration{}
 	return taken
 }
 
-// The controller's own writes cause a delayed decision, other changes an immediate one.
+// TestPlacementsThatWereWrittenWait checks that the controller's own writes queue a Placement with a delay, and other changes
+// without one.
 func TestPlacementsThatWereWrittenWait(t *testing.T) {
 	q := &delays{of: map[reconcile.Request]time.Duration{}}
 	now, later := map[reconcile.Request]time.Duration{requestOf("ns", "p"): 0}, map[reconcile.Request]time.Duration{requestOf("ns", "p"): confirmAfter}
@@ -275,7 +278,8 @@ func TestPlacementsThatWereWrittenWait(t *testing.T) {
 	}
 }
 
-// A worker that takes a Placement from the queue at once finds the change in the ledger.
+// TestLedgerKnowsBeforeTheQueueDoes checks that the ledger has a change before the Placement is queued, since a worker may take
+// the Placement at once.
 func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
 	l := newLedger()
 	var found []string
@@ -300,8 +304,8 @@ func TestLedgerKnowsBeforeTheQueueDoes(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// The controller uses the types of Open Cluster Management's API module, so every program that uses this module can read its
-// objects.
+// TestKindsAreThoseOfTheAPIModule checks that the controller uses the types of Open Cluster Management's API module. Programs
+// that use this module can then read the controller's objects.
 func TestKindsAreThoseOfTheAPIModule(t *testing.T) {
 	scheme := runtime.NewScheme()
 	require.NoError(t, AddToScheme(scheme))

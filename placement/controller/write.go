@@ -19,11 +19,11 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// writing is one round of writes to the PlacementDecisions of a Placement.
+// writing is one series of writes to the PlacementDecisions of a Placement.
 type writing struct {
 	*reconciler
 	placement *clusterv1beta1.Placement
-	// live maps names to the current objects.
+	// live maps names to the current PlacementDecisions.
 	live    map[string]*clusterv1beta1.PlacementDecision
 	decided bool
 }
@@ -59,7 +59,7 @@ func (w *writing) take(ctx context.Context, step placement.Step) error {
 	}
 }
 
-// create creates an object and then patches its status, because a create request ignores the status.
+// create creates an object and then patches its status, because the API server ignores the status in a create request.
 func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := wanted.DeepCopy()
 	err := w.client.Create(ctx, object)
@@ -74,8 +74,8 @@ func (w *writing) create(ctx context.Context, wanted *clusterv1beta1.PlacementDe
 	return w.patchDecisions(ctx, object, wanted)
 }
 
-// adopt restores the label of an object that belongs to the Placement. It always returns a conflict or another error: the steps
-// were computed without the clusters of this object. If the object has its label, another process has just created it.
+// adopt restores the label of an object that belongs to the Placement. It never returns nil, because the steps were computed
+// without the clusters of this object. If the object already has the label, another process has just created it.
 func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDecision) error {
 	object := &clusterv1beta1.PlacementDecision{}
 	if err := w.reader.Get(ctx, client.ObjectKeyFromObject(wanted), object); err != nil {
@@ -94,10 +94,10 @@ func (w *writing) adopt(ctx context.Context, wanted *clusterv1beta1.PlacementDec
 	return apierrors.NewConflict(clusterv1beta1.Resource("placementdecisions"), object.Name, errNotListed)
 }
 
-// errNotListed reports an object that exists but was not listed before the steps were computed.
+// errNotListed is the error for an object that exists but was not listed before the steps were computed.
 var errNotListed = errors.New("the PlacementDecision was not listed before; the controller lists the PlacementDecisions again")
 
-// merged returns labels or annotations with others added.
+// merged adds others to into and returns the result. Values in others win.
 func merged(into, others map[string]string) map[string]string {
 	if into == nil {
 		into = map[string]string{}
@@ -106,11 +106,11 @@ func merged(into, others map[string]string) map[string]string {
 	return into
 }
 
-// foreignError reports that a PlacementDecision of another owner has a name that the Placement needs.
+// foreignError is the error if a PlacementDecision of another owner has a name that the Placement needs.
 type foreignError struct {
 	decision  client.Object
 	placement *clusterv1beta1.Placement
-	// group is the API group of the decision; empty for Open Cluster Management.
+	// group is the API group of the decision. It is empty for Open Cluster Management.
 	group string
 }
 
@@ -123,13 +123,13 @@ func (e *foreignError) Error() string {
 		e.decision.GetNamespace(), e.decision.GetName(), of, e.placement.Name)
 }
 
-// misconfiguration reports the name of the Placement as its mistake.
+// misconfiguration returns the error as a mistake in the name of the Placement.
 func (e *foreignError) misconfiguration() *placement.Misconfiguration {
 	return &placement.Misconfiguration{Plugin: placement.Selection, Path: field.NewPath("metadata", "name"), Err: e}
 }
 
-// update changes labels and owners before the decisions, so that a reader who selects by label never finds new decisions under
-// old labels.
+// update writes labels and owners first and then the decisions, so that a reader who selects by label never finds new decisions
+// under old labels.
 func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	object.Labels, object.Annotations = merged(object.Labels, wanted.Labels), merged(object.Annotations, wanted.Annotations)
@@ -150,7 +150,7 @@ func (w *writing) update(ctx context.Context, from, wanted *clusterv1beta1.Place
 	return nil
 }
 
-// patchDecisions writes the decisions. An empty list is written too.
+// patchDecisions writes the decisions of an object. It also writes an empty list.
 func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1beta1.PlacementDecision) error {
 	object := from.DeepCopy()
 	object.Status.Decisions = wanted.Status.Decisions
@@ -162,7 +162,7 @@ func (w *writing) patchDecisions(ctx context.Context, from, wanted *clusterv1bet
 	return nil
 }
 
-// delete removes an object if it has not changed. If the object is already gone, no event is recorded.
+// delete deletes an object unless its version has changed. If the object is already gone, delete records no event.
 func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDecision) error {
 	err := w.client.Delete(ctx, object, client.Preconditions{UID: &object.UID, ResourceVersion: &object.ResourceVersion})
 	if client.IgnoreNotFound(err) != nil {
@@ -177,7 +177,7 @@ func (w *writing) delete(ctx context.Context, object *clusterv1beta1.PlacementDe
 	return nil
 }
 
-// note stores an object as the API server returned it.
+// note stores the version of an object that the API server returned.
 func (w *writing) note(object *clusterv1beta1.PlacementDecision) {
 	w.live[object.Name] = object
 	w.ledger.set(object)

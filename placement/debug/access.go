@@ -18,8 +18,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// authenticate returns the user of a request. An error of an authenticator means invalid credentials, unless the API server gave
-// no answer.
+// authenticate returns the user of a request. If an authenticator fails, the credentials are invalid, unless the API server
+// could not be asked.
 func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 	response, ok, err := h.Authenticator.AuthenticateRequest(request)
 	switch {
@@ -33,7 +33,7 @@ func (h *handler) authenticate(request *http.Request) (user.Info, error) {
 	}
 }
 
-// unanswered reports whether the API server could not be reached or returned an error.
+// unanswered reports whether the error means that the API server could not be reached or failed.
 func unanswered(err error) bool {
 	var several utilerrors.Aggregate
 	if errors.As(err, &several) {
@@ -50,7 +50,7 @@ func unanswered(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// authorize returns an error unless a user may use this verb on Placements.
+// authorize returns an error unless the user may use the verb on the Placement.
 func (h *handler) authorize(ctx context.Context, who user.Info, verb string, key types.NamespacedName) error {
 	decision, reason, err := h.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
 		User: who, Verb: verb, Namespace: key.Namespace, Name: key.Name, ResourceRequest: true,

@@ -24,24 +24,24 @@ import (
 )
 
 const (
-	// maxBody is the size limit of a Placement in bytes. The longest expression fits. Decoding YAML takes a hundred times its size
-	// in memory.
+	// maxBody is the maximum size of a request's body in bytes. A Placement with the longest possible expression fits. Decoding
+	// YAML takes a hundred times its size in memory.
 	maxBody = 128 << 10
-	// smallBody is the size in bytes up to which a body is decoded without waiting. Larger bodies are decoded one at a time, in
-	// turns of users, because the namespace is not decoded yet.
+	// smallBody is the maximum size in bytes of a body that is decoded without waiting. Larger bodies are decoded one at a time,
+	// and users take turns. Namespaces can't take turns, because the body is not decoded yet.
 	smallBody = 1 << 10
 )
 
 var decodingTurns = fairness.NewTurns(1, maxWaiting)
 
-// codecs are strict, because a decoder that ignores a misspelled field would make the answer wrong.
+// codecs are strict: they reject unknown fields. If a misspelled field were ignored, the answer would be wrong.
 var codecs = func() serializer.CodecFactory {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clusterv1beta1.Install(scheme))
 	return serializer.NewCodecFactory(scheme, serializer.EnableStrict)
 }()
 
-// decode reads the Placement in the body of a request. It sets defaults and removes the status and managed fields.
+// decode decodes the Placement in a request's body. It sets defaults, and removes the status and the managed fields.
 func decode(w http.ResponseWriter, request *http.Request, user string) (*clusterv1beta1.Placement, error) {
 	decoder, err := decoderOf(request.Header)
 	if err != nil {
@@ -96,7 +96,7 @@ func decoderOf(header http.Header) (runtime.Decoder, error) {
 		fmt.Sprintf("the body is of type %q; send a Placement as %s or %s", given, runtime.ContentTypeJSON, runtime.ContentTypeYAML))
 }
 
-// named returns an error unless the object has a valid namespace and name. They determine who may create the object, and which
+// named returns an error unless the object has a valid namespace and name. They decide which right the user needs, and which
 // former decisions belong to the object.
 func named(object *clusterv1beta1.Placement) error {
 	if wrong := validation.IsDNS1123Label(object.Namespace); len(wrong) > 0 {

@@ -15,7 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Large Placements are read one at a time, and waiting ends with the request. Small Placements don't wait.
+// TestReadingTakesTurns checks that large bodies are decoded one at a time, that waiting ends with the request, and that small
+// bodies don't wait.
 func TestReadingTakesTurns(t *testing.T) {
 	end, err := decodingTurns.Take(t.Context(), "another")
 	require.NoError(t, err)
@@ -34,7 +35,7 @@ func TestReadingTakesTurns(t *testing.T) {
 	require.NoError(t, read(smallBody))
 }
 
-// The number of waiting requests of one user is limited.
+// TestReadingIsBoundedForAUser checks the limit of waiting requests of one user.
 func TestReadingIsBoundedForAUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end, err := decodingTurns.Take(t.Context(), "another")

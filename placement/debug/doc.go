@@ -12,9 +12,9 @@
 // # Requests
 //
 //   - GET /debug/placements/<namespace>/<name> decides a Placement of the hub. It requires the right to get that Placement.
-//   - POST /debug/placements/ decides the Placement in the body: JSON or YAML, at most 128 KiB, with the defaults of the API. It
-//     requires the right to create Placements in the namespace. The former decisions come from the Placement of the same name, if
-//     it exists. So the answer shows the effect of a change.
+//   - POST /debug/placements/ decides the Placement in the body: JSON or YAML, at most 128 KiB, with the defaults of the API.
+//     It requires the right to create Placements in the namespace. The former decisions come from the Placement of the same
+//     name, if it exists. So the answer shows the effect of a change.
 //
 // Neither request writes anything. The query parameter cluster limits the report to the named cluster and may be repeated. The
 // parameter now sets the time of the decision. With it, the same request has the same answer until an object changes.
@@ -27,17 +27,18 @@
 //
 // # The page
 //
-// GET /debug/placements/ returns a web page. The page requests the report for a Placement and shows the result for each cluster.
-// It also shows the clusters that would be selected without a predicate. It is the same for all users and has no data of the hub.
-// It sends the user's token with each request to this server and doesn't store the token. It loads nothing, and its content
-// security policy allows only its own script.
+// GET /debug/placements/ returns a web page. The page requests the report for a Placement and shows the result for each
+// cluster. It also shows the clusters that would be selected without a predicate. It is the same for all users and has no data
+// of the hub. It sends the user's token with each request to this server and doesn't store the token. It loads nothing, and its
+// content security policy allows only its own script.
 //
 // # Answers
 //
 // The body is a [report.Report] with all reasons for the decision, even if the Placement is misconfigured and keeps its former
-// decision. If the decision fails, the Report has an error, and the HTTP status is 500. Any other failure returns a Status of the
-// Kubernetes API. Its code is 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 or 415 as in HTTP.
+// decision. If the decision fails, the Report has an error, and the HTTP status is 500. Any other failure returns a Status of
+// the Kubernetes API. Its code is 400 for an invalid Placement, 401 or 403 for missing rights, and 404, 405, 413 or 415 as in
+// HTTP.
 //
-// Without the right to get a Placement, GET returns 403, even if the Placement doesn't exist. But a report names clusters even if
-// the user may not read ManagedClusters, as a PlacementDecision on the hub does.
+// Without the right to get a Placement, GET returns 403, even if the Placement doesn't exist. But a report names clusters even
+// if the user may not read ManagedClusters, as a PlacementDecision on the hub does.
 package debug

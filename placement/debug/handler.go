@@ -27,19 +27,19 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Path is the path of the handler, which serves everything below it.
+// Path is the URL path of the handler. The handler also serves all paths below.
 const Path = "/debug/placements"
 
 const (
-	// concurrent is the number of Placements decided at the same time. Each decision takes as long as a first decision, because
-	// nothing is cached between requests. The controller needs processors, too.
+	// concurrent is the maximum number of Placements decided at the same time. Nothing is remembered between requests, so each
+	// decision takes as long as the first decision of a Placement. The controller needs processors, too.
 	concurrent = 2
-	// maxWaiting limits the waiting requests of one namespace.
+	// maxWaiting is the maximum number of waiting requests of one namespace.
 	maxWaiting = 8
 
-	// DefaultTimeout is the default time limit of one answer.
+	// DefaultTimeout is the default time limit of one request.
 	DefaultTimeout = 30 * time.Second
-	// clusterParameter names a cluster to report, nowParameter the time of the decision.
+	// clusterParameter is the query parameter that names a cluster to report. nowParameter sets the time of the decision.
 	clusterParameter = "cluster"
 	nowParameter     = "now"
 )
@@ -48,10 +48,10 @@ var resource = schema.GroupVersionResource{Group: clusterv1beta1.GroupName, Vers
 
 // Placements reads and decides the Placements of a hub.
 type Placements interface {
-	// Placement returns a Placement. If it does not exist, the error is NotFound of the API machinery.
+	// Placement returns a Placement. If it does not exist, apierrors.IsNotFound is true for the error.
 	Placement(ctx context.Context, key types.NamespacedName) (*clusterv1beta1.Placement, error)
-	// Schedule decides a Placement, which may be absent from the hub, and writes nothing. The time of the decision is at; zero means
-	// now. Both the result and the error may be set, as in [placement.Scheduler.Schedule].
+	// Schedule decides a Placement and writes nothing. The Placement need not exist on the hub. at is the time of the decision,
+	// zero for now. Both the result and the error may be set, as in [placement.Scheduler.Schedule].
 	Schedule(ctx context.Context, object *clusterv1beta1.Placement, at time.Time) (*placement.Result, error)
 }
 
@@ -59,13 +59,13 @@ type Placements interface {
 type Options struct {
 	// Placements reads and decides Placements.
 	Placements Placements
-	// Authenticator finds the user of a request.
+	// Authenticator returns the user of a request.
 	Authenticator authenticator.Request
-	// Authorizer decides whether the user may get or create Placements.
+	// Authorizer decides whether a user may get or create Placements.
 	Authorizer authorizer.UnconditionalAuthorizer
-	// All is true if the controller decides all Placements that are not disabled.
+	// All is set if the controller decides all Placements that are not disabled.
 	All bool
-	// Timeout limits the time of an answer; zero means [DefaultTimeout].
+	// Timeout is the time limit of one request. Zero means [DefaultTimeout].
 	Timeout time.Duration
 }
 
@@ -85,7 +85,7 @@ func NewHandler(options Options) (http.Handler, error) {
 	return &handler{Options: options, turns: fairness.NewTurns(concurrent, maxWaiting)}, nil
 }
 
-// ServeHTTP answers one request.
+// ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	if isForPeople(request) {
 		thePage().ServeHTTP(w, request)
@@ -105,7 +105,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	reply(ctx, w, status, answer)
 }
 
-// answer authenticates the user first, so even a request for an unknown path needs authentication.
+// answer returns the report for a request. It authenticates the user first, so even a request for an unknown path needs a user.
 func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*report.Report, error) {
 	who, err := h.authenticate(request)
 	if err != nil {
@@ -124,7 +124,7 @@ func (h *handler) answer(w http.ResponseWriter, request *http.Request) (*report.
 	}
 }
 
-// get decides a Placement of the hub.
+// get decides a Placement that is stored on the hub.
 func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Info, key types.NamespacedName) (*report.Report, error) {
 	if err := allow(w, request, http.MethodGet); err != nil {
 		return nil, err
@@ -142,7 +142,7 @@ func (h *handler) get(w http.ResponseWriter, request *http.Request, who user.Inf
 	return h.decide(request, object)
 }
 
-// post decides a Placement that may not be on the hub.
+// post decides the Placement in the request's body.
 func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.Info) (*report.Report, error) {
 	if err := allow(w, request, http.MethodPost); err != nil {
 		return nil, err
@@ -157,7 +157,7 @@ func (h *handler) post(w http.ResponseWriter, request *http.Request, who user.In
 	return h.decide(request, object)
 }
 
-// timeOf returns the time in a request, or zero. It rejects times before 1970, because all stored times of a hub are later.
+// timeOf returns the time in the query, or zero. It rejects times before 1970, because all times stored on a hub are later.
 func timeOf(query url.Values) (time.Time, error) {
 	if !query.Has(nowParameter) {
 		return time.Time{}, nil
@@ -172,7 +172,8 @@ func timeOf(query url.Values) (time.Time, error) {
 	return at.UTC(), nil
 }
 
-// decide waits for its turn and decides a Placement. Placements limits the time of the decision, and the context the total time.
+// decide waits for the namespace's turn and decides a Placement. Schedule limits the time of the decision. The request's
+// context limits the total time.
 func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement) (*report.Report, error) {
 	object, err := without(object, request.URL.Query())
 	if err != nil {
@@ -199,10 +200,11 @@ func (h *handler) decide(request *http.Request, object *clusterv1beta1.Placement
 	return report.New(object, result, err, report.Options{Clusters: request.URL.Query()[clusterParameter], Removed: report.MaxRemoved, All: h.All}), nil
 }
 
-// withoutParameter is the index of a predicate to leave out.
+// withoutParameter is the query parameter with the index of a predicate to leave out.
 const withoutParameter = "without"
 
-// without returns the Placement, or a copy without the predicate that the query names.
+// without returns a copy of the Placement without the predicate in the query. If the query has no predicate, it returns the
+// Placement.
 func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta1.Placement, error) {
 	if !query.Has(withoutParameter) {
 		return object, nil

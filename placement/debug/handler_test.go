@@ -46,7 +46,7 @@ func TestLongRequests(t *testing.T) {
 	}
 }
 
-// aliases returns a short YAML text that expands to a very long one.
+// aliases returns a short YAML text with aliases that expand to a very long text.
 func aliases() string {
 	text := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
 	for i := range 9 {
@@ -65,7 +65,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 	require.Equal(t, http.StatusUnsupportedMediaType, response.Code)
 }
 
-// Authorization requests name the resource, so rights to Placements are sufficient.
+// TestRights checks that authorization requests have the resource and the name, so that rights to Placements are sufficient.
 func TestRights(t *testing.T) {
 	b := newBench(t)
 	b.get(t, "p")
@@ -91,7 +91,7 @@ func TestBrokenHub(t *testing.T) {
 	}
 }
 
-// An answer that times out reports that, with the partial result.
+// TestTimeout checks that the answer to a request that exceeds its time limit has the partial result and an error.
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, func(o *debug.Options) { o.Timeout = 200 * time.Millisecond })
@@ -109,7 +109,7 @@ func TestNewHandlerRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "must be set")
 }
 
-// TestPage checks the content and the headers of the page. A browser test checks its script.
+// TestPage checks the content and the headers of the web page. A browser test checks its script.
 func TestPage(t *testing.T) {
 	b := newBench(t)
 	for _, path := range []string{debug.Path, debug.Path + "/"} {
@@ -137,8 +137,8 @@ func TestPage(t *testing.T) {
 	require.Empty(t, b.asked)
 }
 
-// The size of an answer is bounded, however many clusters are removed and however long the reasons are. Each removed cluster can
-// be requested.
+// TestBounds checks that an answer has a bounded size, however many clusters are removed and however long the reasons are. Each
+// removed cluster can still be requested by name.
 func TestBounds(t *testing.T) {
 	const maxRemoved = report.MaxRemoved
 	b := newBench(t)
@@ -159,20 +159,20 @@ func TestBounds(t *testing.T) {
 	require.Equal(t, last, report.Filters[0].Removed[0].Cluster)
 }
 
-// queue is a bench whose decisions take a configured time.
+// queue is a bench whose decisions take a given time.
 type queue struct {
 	*bench
 	t       *testing.T
 	asking  sync.WaitGroup
 	mutex   sync.Mutex
 	running map[string]int
-	// mostOfOne and mostOfAll are the largest numbers of concurrent decisions, of one namespace and in total.
+	// mostOfOne is the largest number of concurrent decisions of one namespace so far. mostOfAll is the largest total number.
 	mostOfOne, mostOfAll int
-	// done lists the namespaces of completed decisions in order.
+	// done has the namespaces of completed decisions, in the order of completion.
 	done []string
 }
 
-// newQueue returns a queue whose hub has a Placement p in each of the namespaces.
+// newQueue returns a queue whose hub has a Placement p in each of the namespaces. Each decision takes the time takes.
 func newQueue(t *testing.T, takes time.Duration, namespaces ...string) *queue {
 	q := &queue{bench: newBench(t), t: t, running: map[string]int{}}
 	for _, namespace := range namespaces {
@@ -199,7 +199,7 @@ func newQueue(t *testing.T, takes time.Duration, namespaces ...string) *queue {
 	return q
 }
 
-// ask requests a Placement after all earlier requests, and passes the answer on.
+// ask requests a Placement after all earlier requests have arrived. answered is called with the answer.
 func (q *queue) ask(namespace string, answered func(code int, body string)) {
 	q.asking.Go(func() {
 		response := q.do(q.t, http.MethodGet, debug.Path+"/"+namespace+"/p", "root", "", "")
@@ -214,7 +214,7 @@ func (q *queue) ok(code int, body string) {
 	}
 }
 
-// Many requests for one namespace don't delay requests for another.
+// TestNamespacesTakeTurns checks that many requests for one namespace don't delay requests for another namespace.
 func TestNamespacesTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, time.Second, "many", "few", "one")
@@ -237,7 +237,7 @@ func TestNamespacesTakeTurns(t *testing.T) {
 	})
 }
 
-// Waiting requests time out, and requests beyond the limit are refused.
+// TestWaitingEnds checks that waiting requests time out, and that requests beyond the limit are refused.
 func TestWaitingEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(t, 0, "slow", "a")
@@ -274,7 +274,7 @@ func TestWaitingEnds(t *testing.T) {
 	})
 }
 
-// If evaluations take too long, the answer is a report, not an error.
+// TestOverrun checks that the answer is a report and not an error if evaluations take too long.
 func TestOverrun(t *testing.T) {
 	b := newBench(t)
 	b.change(t, `placements: [{metadata: {namespace: ns, name: slow}, spec: {predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ["true"]}}}]}}]`)

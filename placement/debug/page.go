@@ -23,11 +23,11 @@ var pageStyle string
 //go:embed page/page.js
 var pageScript string
 
-// page is the same for all users and has no data of the hub. It requests data with the user's token, so it needs no
-// authentication.
+// page is the web page. It is the same for all users and has no data of the hub, so it needs no authentication. Its script
+// requests data with the user's token.
 type page struct {
 	content []byte
-	// policy allows the page its own script and connections to this server only.
+	// policy is the content security policy. It allows only the page's own script and connections to this server.
 	policy string
 }
 
@@ -38,7 +38,7 @@ var thePage = sync.OnceValue(func() page {
 		Script template.JS
 	}{template.CSS(pageStyle), template.JS(pageScript)})
 	if err != nil {
-		panic(err) // the template is part of the program
+		panic(err) // impossible: the template is part of the program
 	}
 	return page{content.Bytes(), strings.Join([]string{
 		"default-src 'none'", "script-src " + digest(pageScript), "style-src " + digest(pageStyle),
@@ -46,19 +46,19 @@ var thePage = sync.OnceValue(func() page {
 	}, "; ")}
 })
 
-// digest returns the hash of inline content for a content security policy.
+// digest returns the hash of inline content, in the form that a content security policy needs.
 func digest(content string) string {
 	sum := sha256.Sum256([]byte(content))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// isForPeople reports whether a request is for the page.
+// isForPeople reports whether a request asks for the web page.
 func isForPeople(request *http.Request) bool {
 	path := strings.TrimSuffix(request.URL.Path, "/")
 	return path == Path && (request.Method == http.MethodGet || request.Method == http.MethodHead)
 }
 
-// ServeHTTP sends the page.
+// ServeHTTP sends the web page.
 func (p page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	header := w.Header()
 	header.Set("Content-Type", "text/html; charset=utf-8")
@@ -67,6 +67,6 @@ func (p page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	if request.Method != http.MethodHead {
-		_, _ = w.Write(p.content) // the client is gone after an error
+		_, _ = w.Write(p.content) // An error means that the client is gone.
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// refused is an error that is answered with a Status. All other errors are internal, including errors of the API server, because
-// the user can't correct them.
+// refused is an error whose status is sent to the user. All other errors are internal, including errors of the API server,
+// because the user can't correct them.
 type refused struct {
 	status metav1.Status
 }
@@ -35,7 +35,7 @@ func noSuchPath(request *http.Request) error {
 		fmt.Sprintf("the path %s does not exist; use GET %s/<namespace>/<name>, or POST a Placement to %s/", request.URL.Path, Path, Path))
 }
 
-// allow rejects all methods but one.
+// allow returns an error unless the request has the given method.
 func allow(w http.ResponseWriter, request *http.Request, method string) error {
 	if request.Method == method {
 		return nil
@@ -45,7 +45,7 @@ func allow(w http.ResponseWriter, request *http.Request, method string) error {
 		fmt.Sprintf("the method %s is not allowed on %s; use %s", request.Method, request.URL.Path, method))
 }
 
-// refuse answers with a Status. Internal errors are logged, and their text is not sent to the user.
+// refuse sends a Status for an error. An internal error is logged, and its text is not sent to the user.
 func refuse(ctx context.Context, w http.ResponseWriter, err error) {
 	var known *refused
 	if !errors.As(err, &known) {
@@ -68,7 +68,7 @@ func reply(ctx context.Context, w http.ResponseWriter, code int, body any) {
 	w.WriteHeader(code)
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	// Expressions often contain && and <.
+	// Expressions often contain && and <, which must stay readable.
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(body); err != nil {
 		klog.FromContext(ctx).V(4).Info("Could not send an answer", "err", err)

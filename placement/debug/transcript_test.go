@@ -37,8 +37,8 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// The files in testdata have requests with their answers; "go test ./placement/debug -rewrite" updates the answers. A request has
-// a method, a path, a user, a content type and a body. show=(...) selects parts of the report. The hub is the smallHub with the
+// The files in testdata have requests and their answers. "go test ./placement/debug -rewrite" updates the answers. A request
+// has a method, a path, a user, a content type and a body. show=(...) selects parts of the report. The hub is smallHub with the
 // given changes.
 
 func TestReports(t *testing.T)  { replay(t, "reports") }
@@ -69,7 +69,7 @@ func replay(t *testing.T, name string) {
 	})
 }
 
-// reported returns the selected parts of a report.
+// reported returns the selected parts of the report in a response.
 func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.TestData) string {
 	report := map[string]any{}
 	require.NoError(t, json.Unmarshal(response.Body.Bytes(), &report))
@@ -87,10 +87,10 @@ func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.T
 	return string(text)
 }
 
-// inScheme matches the scheme in an error, because its name has a line number of a library.
+// inScheme matches the name of a scheme in an error. That name has a line number of a library.
 var inScheme = regexp.MustCompile(` in scheme ".*"`)
 
-// refused returns the text that a user reads of a refusal.
+// refused returns the message of a refusal as a user sees it.
 func refused(t *testing.T, response *httptest.ResponseRecorder) string {
 	status := requireStatus(t, response)
 	require.EqualValues(t, response.Code, status.Code)
@@ -112,7 +112,7 @@ func requireStatus(t *testing.T, response *httptest.ResponseRecorder) metav1.Sta
 	return status
 }
 
-// change adds objects to the hub or replaces them.
+// change adds or replaces objects of the hub.
 func (b *bench) change(t *testing.T, text string) {
 	var said struct {
 		Sets       []*clusterv1beta2.ManagedClusterSet
@@ -139,7 +139,7 @@ func (b *bench) change(t *testing.T, text string) {
 	}
 }
 
-// scores are the AddOnPlacementScores of a hub.
+// scores has all AddOnPlacementScores of a hub.
 type scores []*clusterv1alpha1.AddOnPlacementScore
 
 func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
@@ -154,20 +154,21 @@ func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlaceme
 // now is the time of all decisions.
 var now = time.Date(2026, 8, 1, 12, 0, 0, 0, time.UTC)
 
-// bench is a handler in front of a small hub.
+// bench is a handler for a small fake hub.
 type bench struct {
 	handler http.Handler
 	// placements has the Placements of the hub by namespace and name.
 	placements map[types.NamespacedName]*clusterv1beta1.Placement
 	snapshot   *placement.Snapshot
 	scheduler  *placement.Scheduler
-	// broken, if not nil, is the error of reading the hub.
+	// broken is the error that reading the hub returns. It may be nil.
 	broken error
-	// decided counts decisions.
+	// decided is the number of decisions so far.
 	decided int
-	// before, if not nil, is called before a Placement is decided.
+	// before is called before a Placement is decided. It may be nil.
 	before func(context.Context)
-	// scheduled, if not nil, is called with the namespace of the Placement. limit sets the time limit of the evaluations.
+	// scheduled is called with the namespace of each decided Placement. It may be nil. limit sets the time limit of the
+	// evaluations.
 	scheduled func(context.Context, string)
 	limit     func(context.Context) (context.Context, context.CancelFunc)
 
@@ -177,7 +178,7 @@ type bench struct {
 
 var sharedScheduler = sync.OnceValues(func() (*placement.Scheduler, error) { return placement.NewScheduler(placement.Config{}) })
 
-// newBench returns a bench in front of the smallHub.
+// newBench returns a bench with smallHub.
 func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	t.Helper()
 	scheduler, err := sharedScheduler()
@@ -194,8 +195,8 @@ func newBench(t *testing.T, change ...func(*debug.Options)) *bench {
 	return b
 }
 
-// smallHub has the set global, bound to the namespace ns, with the clusters a, b and c, where b is tainted. The namespace has the
-// Placement p.
+// smallHub has the clusters a, b and c in the set "global", which is bound to the namespace ns. Cluster b has a taint. The
+// namespace has the Placement p.
 const smallHub = `
 sets: [{metadata: {name: global}, spec: {clusterSelector: {selectorType: LabelSelector, labelSelector: {}}}}]
 bindings: [{metadata: {namespace: ns, name: global}}]
@@ -242,8 +243,8 @@ func (b *bench) Schedule(ctx context.Context, object *clusterv1beta1.Placement, 
 	return b.scheduler.Schedule(ctx, object, b.snapshot, at)
 }
 
-// A token is the name of a user: reader may get Placements in ns, author may create Placements there, and root may do both
-// anywhere. Other users have no rights.
+// authenticate uses the token as the name of the user. reader may get Placements in ns, author may create Placements there, and
+// root may do both in all namespaces. Other users have no rights.
 func (b *bench) authenticate(request *http.Request) (*authenticator.Response, bool, error) {
 	switch token := strings.TrimPrefix(request.Header.Get("Authorization"), "Bearer "); token {
 	case "":
@@ -274,7 +275,7 @@ func (b *bench) Authorize(_ context.Context, a authorizer.Attributes) (authorize
 	}
 }
 
-// do makes a request as a user.
+// do sends a request as the user who.
 func (b *bench) do(t *testing.T, method, path, who, contentType, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
@@ -289,7 +290,7 @@ func (b *bench) do(t *testing.T, method, path, who, contentType, body string) *h
 	return response
 }
 
-// call makes a request and checks the headers that all answers have.
+// call sends a request and checks the headers that all answers must have.
 func (b *bench) call(t *testing.T, method, path, who, contentType, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	response := b.do(t, method, path, who, contentType, body)
@@ -308,7 +309,7 @@ func reportIn(t *testing.T, response *httptest.ResponseRecorder, code int) *repo
 	return report
 }
 
-// get returns the report on a stored Placement.
+// get returns the report about a Placement of the hub.
 func (b *bench) get(t *testing.T, path string) *report.Report {
 	t.Helper()
 	return reportIn(t, b.call(t, http.MethodGet, debug.Path+"/ns/"+path, "reader", "", ""), http.StatusOK)

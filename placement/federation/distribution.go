@@ -10,25 +10,25 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Cluster is a cluster that an object may be distributed to.
+// Cluster is a cluster to which an object may be distributed.
 type Cluster struct {
 	Name   string
 	Labels map[string]string
-	// Present is true if the cluster has the object now.
+	// Present is set if the object exists in the cluster now.
 	Present bool
 }
 
 // Distribution is the result of distributing an object.
 type Distribution struct {
-	// Selected are the names of the clusters that must have the object, sorted. Other settings, such as preferences for replicas,
+	// Selected has the sorted names of the clusters that must have the object. Further settings, such as preferences for replicas,
 	// apply to these clusters.
 	Selected []string
-	// Deleted are the names of the clusters that have the object and must not have it, sorted.
+	// Deleted has the sorted names of the clusters where the object exists and must be deleted.
 	Deleted []string
 }
 
-// Distribute selects clusters by the annotations of an object. After an error, the object must be neither created nor deleted
-// anywhere until the annotation is corrected.
+// Distribute selects clusters by the annotations of an object. After an error, the object must not be created or deleted in any
+// cluster until the annotation is corrected.
 func Distribute(annotations map[string]string, clusters []Cluster) (Distribution, error) {
 	selector, err := ParseAnnotations(annotations)
 	if err != nil {

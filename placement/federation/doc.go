@@ -7,8 +7,8 @@
 //	  {"key": "location", "operator": "in", "values": ["europe"]},
 //	  {"key": "environment", "operator": "==", "values": ["prod"]}]'
 //
-// A cluster is selected if its labels satisfy all requirements. An object without the annotation, or with an empty list, selects
-// every cluster.
+// A cluster is selected if its labels satisfy all requirements. An object without the annotation, or with an empty list,
+// selects every cluster.
 //
 //	selector, err := federation.ParseAnnotations(object.Annotations)
 //	selector.Matches(labels.Set(managedCluster.Labels))

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// ClusterSelectorAnnotation has the selector of an object as JSON.
+// ClusterSelectorAnnotation is the name of the annotation. Its value is a JSON list of [Requirement]s.
 const ClusterSelectorAnnotation = "federation.alpha.kubernetes.io/cluster-selector"
 
 // Requirement is one element of the annotation.
@@ -28,8 +28,8 @@ type Requirement struct {
 	Values []string `json:"values,omitempty"`
 }
 
-// operators are case-sensitive. If the label is absent, != and notin are satisfied, but gt and lt are not. gt and lt are not
-// satisfied by a label that is not an integer.
+// operators maps the names of operators, which are case-sensitive. If the cluster lacks the label, != and notin are satisfied,
+// but gt and lt are not. gt and lt are not satisfied either if the label's value is not an integer.
 var operators = map[string]selection.Operator{
 	"!": selection.DoesNotExist, "DoesNotExist": selection.DoesNotExist,
 	"=": selection.Equals, "==": selection.DoubleEquals,
@@ -41,7 +41,7 @@ var operators = map[string]selection.Operator{
 	"lt": selection.LessThan, "Lt": selection.LessThan, "<": selection.LessThan,
 }
 
-// Selector is a parsed annotation. It is safe for concurrent use. The zero value matches nothing.
+// Selector is a parsed annotation. It is safe for concurrent use. The zero value matches no cluster.
 type Selector struct {
 	labels labels.Selector
 }
@@ -49,7 +49,7 @@ type Selector struct {
 // Everything returns a selector that matches every cluster.
 func Everything() Selector { return Selector{labels.Everything()} }
 
-// ParseAnnotations returns the selector of an object with these annotations.
+// ParseAnnotations returns the selector in the annotations of an object.
 func ParseAnnotations(annotations map[string]string) (Selector, error) {
 	text, ok := annotations[ClusterSelectorAnnotation]
 	if !ok {
@@ -58,7 +58,7 @@ func ParseAnnotations(annotations map[string]string) (Selector, error) {
 	return Parse(text)
 }
 
-// Parse returns the selector for a value of the annotation. The error names the requirement that is wrong.
+// Parse parses the value of the annotation. The error names the requirement that is wrong.
 func Parse(text string) (Selector, error) {
 	path := field.NewPath("metadata", "annotations").Key(ClusterSelectorAnnotation)
 	var requirements []Requirement

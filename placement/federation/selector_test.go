@@ -24,7 +24,8 @@ import (
 	"github.com/celset/celset/placement/federation"
 )
 
-// The files in testdata have annotations with their meaning; "go test ./placement/federation -rewrite" updates them.
+// The files in testdata have annotations and the expected selectors. "go test ./placement/federation -rewrite" updates the
+// selectors.
 
 var european = labels.Set{"location": "europe", "environment": "prod", "version": "15"}
 
@@ -92,7 +93,8 @@ var (
 	labelSets   = rapid.MapOf(rapid.SampledFrom([]string{"a", "b", "d"}), labelValues)
 )
 
-// satisfied reports whether labels satisfy a requirement, and whether the requirement is valid.
+// satisfied implements the operators independently. It reports whether labels satisfy a requirement, and whether the
+// requirement is valid.
 func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool) {
 	value, present := set[r.Key]
 	switch r.Operator {
@@ -121,7 +123,8 @@ func satisfied(r federation.Requirement, set labels.Set) (satisfied, valid bool)
 	}
 }
 
-// A selector matches if all its requirements are satisfied. One invalid requirement makes the whole annotation invalid.
+// TestSelectorsMeanWhatTheySay checks that a selector matches if all its requirements are satisfied, and that one invalid
+// requirement makes the whole annotation invalid.
 func TestSelectorsMeanWhatTheySay(t *testing.T) {
 	seen := map[string]int{}
 	cases.Check(t, func(t *rapid.T) {
@@ -152,7 +155,7 @@ func TestSelectorsMeanWhatTheySay(t *testing.T) {
 	require.NotZero(t, seen["invalid"])
 }
 
-// Every text is a selector or an error.
+// TestAnyAnnotation checks that Parse returns a selector or an error for any text.
 func TestAnyAnnotation(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		text := rapid.OneOf(rapid.String(), rapid.StringMatching(`[\[{"]?[keyoprator:"\[\]{},! ]{0,30}[\]}"]?`)).Draw(t, "text")
@@ -163,7 +166,8 @@ func TestAnyAnnotation(t *testing.T) {
 	})
 }
 
-// A cluster is selected, deleted or unchanged because of its own labels only, in any order of the clusters.
+// TestDistributeTreatsClustersAlone checks that the result for a cluster depends only on its own labels, not on other clusters
+// or their order.
 func TestDistributeTreatsClustersAlone(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		var clusters []federation.Cluster

@@ -14,29 +14,30 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Inventory reads the clusters of a hub. Callers must not modify its results.
+// Inventory reads the clusters of a hub. Callers must not modify the results.
 type Inventory interface {
-	// Object returns an empty object of the kind that represents a cluster.
+	// Object returns an empty object of the kind that describes a cluster on this hub.
 	Object() client.Object
-	// Group returns an empty object of a kind that assigns several clusters to a set, or nil.
+	// Group returns an empty object of a kind that assigns several clusters to a ManagedClusterSet. It returns nil if there is no
+	// such kind.
 	Group() client.Object
-	// Cache adds the options for the cache that the inventory is read from.
+	// Cache changes the options of the cache from which the inventory is read.
 	Cache(options cache.Options) cache.Options
 	// Clusters returns all clusters, sorted by name. Names are unique.
 	Clusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error)
-	// Cluster returns the cluster of a name. If it does not exist, the error is NotFound of the API machinery.
+	// Cluster returns the cluster with a name. If it does not exist, apierrors.IsNotFound is true for the error.
 	Cluster(ctx context.Context, reader client.Reader, name string) (*clusterv1.ManagedCluster, error)
-	// Of returns the cluster that an object of the kind represents.
+	// Of returns the cluster that is described by an object of the kind of Object.
 	Of(ctx context.Context, reader client.Reader, object client.Object) (*clusterv1.ManagedCluster, error)
 }
 
-// ManagedClusters is the inventory of a hub of Open Cluster Management.
+// ManagedClusters is the inventory of a hub with Open Cluster Management.
 type ManagedClusters struct{}
 
 // Object implements [Inventory].
 func (ManagedClusters) Object() client.Object { return &clusterv1.ManagedCluster{} }
 
-// Group implements [Inventory]. Only labels of the clusters assign them to sets.
+// Group implements [Inventory]. Only the labels of the clusters themselves assign them to sets.
 func (ManagedClusters) Group() client.Object { return nil }
 
 // Cache implements [Inventory].

@@ -48,8 +48,8 @@ func reader(t *testing.T, objects ...client.Object) client.Reader {
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
 }
 
-// The file has ClusterProfiles with the ManagedClusters that represent them; "go test ./placement/inventory -rewrite" updates
-// these. The argument is the set that the namespace names.
+// TestProfilesAsManagedClusters converts the ClusterProfiles of a file. The output has the ManagedClusters. The argument of a
+// command is the set in the label of the namespace. "go test ./placement/inventory -rewrite" updates the output.
 func TestProfilesAsManagedClusters(t *testing.T) {
 	datadriven.RunTest(t, "testdata/profiles", func(t *testing.T, d *datadriven.TestData) string {
 		object, set := profile("fleet", "a", nil), ""
@@ -109,7 +109,7 @@ func TestManagedClusters(t *testing.T) {
 	require.Equal(t, cache.Options{}, from.Cache(cache.Options{}))
 }
 
-// Access data of a cluster doesn't affect its selection.
+// TestTheCacheKeepsNoAccess checks that the cache removes access data of clusters, on which no selection depends.
 func TestTheCacheKeepsNoAccess(t *testing.T) {
 	options := ClusterProfiles{Namespace: "fleet"}.Cache(cache.Options{})
 	seen := 0
@@ -131,8 +131,8 @@ func TestTheCacheKeepsNoAccess(t *testing.T) {
 	require.Equal(t, 2, seen)
 }
 
-// For any profile, the conversion changes nothing in it and keeps all properties as claims in their order. A cluster has the
-// availability condition if and only if the profile gives its health.
+// TestAnyProfile converts random profiles. The conversion must not modify the profile, and must keep all properties as claims
+// in their order. The cluster must have the condition about its availability if and only if the profile has a health condition.
 func TestAnyProfile(t *testing.T) {
 	texts := rapid.SampledFrom([]string{"", "a", "ControlPlaneHealthy", "ManagedClusterConditionAvailable", "True", "False", "é\x00", strings.Repeat("x", 300)})
 	labels := rapid.MapOfN(rapid.SampledFrom([]string{clusterv1beta2.ClusterSetLabel, profilev1alpha1.LabelClusterSetKey, profilev1alpha1.LabelClusterManagerKey, "a"}), texts, 0, 4)

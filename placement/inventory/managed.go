@@ -15,8 +15,8 @@ import (
 	profilev1alpha1 "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1"
 )
 
-// managed returns the ManagedCluster for a ClusterProfile. set is the set of the namespace, or empty. The result shares data with
-// the profile.
+// managed returns the ManagedCluster that represents a ClusterProfile. set is the set in the label of the namespace, or "". The
+// result shares data with the profile.
 func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.ManagedCluster {
 	result := &clusterv1.ManagedCluster{
 		ObjectMeta: metav1.ObjectMeta{
@@ -30,7 +30,7 @@ func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.Man
 		},
 	}
 	if set != "" {
-		// A change of the set must change the version of the cluster.
+		// If the namespace's set changes, the version of the cluster must change, too.
 		result.ResourceVersion += "+" + set
 	}
 	if properties := profile.Status.Properties; len(properties) > 0 {
@@ -42,7 +42,8 @@ func managed(profile *profilev1alpha1.ClusterProfile, set string) *clusterv1.Man
 	return result
 }
 
-// labelsOf returns the labels of a profile. It adds labels for the cluster set and the manager if the profile lacks them.
+// labelsOf returns the labels of a profile. If the profile lacks the labels of ManagedClusters for the cluster set and the
+// manager, labelsOf adds them.
 func labelsOf(profile *profilev1alpha1.ClusterProfile, set string) map[string]string {
 	result := profile.Labels
 	add := func(key, value string) {
@@ -60,12 +61,13 @@ func labelsOf(profile *profilev1alpha1.ClusterProfile, set string) map[string]st
 	return result
 }
 
-// health returns the condition that shows whether a cluster is usable, or nil.
+// health returns the condition that says whether the cluster is healthy, or nil.
 func health(profile *profilev1alpha1.ClusterProfile) *metav1.Condition {
 	return meta.FindStatusCondition(profile.Status.Conditions, profilev1alpha1.ClusterConditionControlPlaneHealthy)
 }
 
-// conditionsOf returns the conditions of a profile, with the availability condition that expressions read in ManagedClusters.
+// conditionsOf returns the conditions of a profile. It adds the condition about availability that ManagedClusters have and that
+// expressions read.
 func conditionsOf(profile *profilev1alpha1.ClusterProfile) []metav1.Condition {
 	healthy := health(profile)
 	if healthy == nil || meta.FindStatusCondition(profile.Status.Conditions, clusterv1.ManagedClusterConditionAvailable) != nil {
@@ -76,8 +78,8 @@ func conditionsOf(profile *profilev1alpha1.ClusterProfile) []metav1.Condition {
 	return append(slices.Clip(profile.Status.Conditions), available)
 }
 
-// taintsOf returns the taint that Open Cluster Management gives an unavailable cluster. A cluster without a health condition has
-// no taint.
+// taintsOf returns the taint that Open Cluster Management gives an unavailable cluster, if the cluster is not healthy. A
+// cluster without a health condition gets no taint.
 func taintsOf(profile *profilev1alpha1.ClusterProfile) []clusterv1.Taint {
 	healthy := health(profile)
 	if healthy == nil || healthy.Status == metav1.ConditionTrue {

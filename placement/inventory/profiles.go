@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ClusterProfiles is the inventory of the ClusterProfiles in one namespace.
+// ClusterProfiles is the inventory of a hub with ClusterProfiles. It has the ClusterProfiles of one namespace.
 type ClusterProfiles struct {
 	Namespace string
 }
@@ -25,7 +25,7 @@ type ClusterProfiles struct {
 // Object implements [Inventory].
 func (ClusterProfiles) Object() client.Object { return &profilev1alpha1.ClusterProfile{} }
 
-// Group implements [Inventory]. The namespace may have the label of a set.
+// Group implements [Inventory]. The namespace may have the label of a set, which then applies to all its clusters.
 func (ClusterProfiles) Group() client.Object { return &corev1.Namespace{} }
 
 // Cache implements [Inventory]. It limits the cache to the namespace and removes the access data of clusters.
@@ -87,7 +87,7 @@ func (p ClusterProfiles) Of(ctx context.Context, reader client.Reader, object cl
 	return managed(profile, set), nil
 }
 
-// set returns the set that the label of the namespace names, or "".
+// set returns the set in the label of the namespace, or "".
 func (p ClusterProfiles) set(ctx context.Context, reader client.Reader) (string, error) {
 	namespace := &corev1.Namespace{}
 	err := reader.Get(ctx, client.ObjectKey{Name: p.Namespace}, namespace)

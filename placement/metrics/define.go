@@ -34,19 +34,19 @@ const (
 	continued = "continued"
 	overran   = "failed"
 	unchanged = "unchanged"
-	// addOn is the label value for all prioritizers that read AddOnPlacementScores.
+	// addOn is the value of the label for all prioritizers that read AddOnPlacementScores.
 	addOn = "AddOn"
-	// unknown is the value of the label "reason" if the error of an evaluation contains no reason.
+	// unknown is the value of the label "reason" for an error of an evaluation that has no reason.
 	unknown = "Unknown"
 )
 
-// durations has buckets from a microsecond to minutes, a range beyond all expected durations.
+// durations returns buckets from a microsecond to minutes, which is beyond all expected durations.
 func durations() []float64 { return metrics.ExponentialBuckets(1e-6, 4, 14) }
 
-// costs has buckets that go beyond the limit of one evaluation.
+// costs returns buckets that reach beyond the cost limit of one evaluation.
 func costs() []float64 { return metrics.ExponentialBuckets(1, 4, 12) }
 
-// define creates the metrics without values.
+// define creates the metrics without time series.
 func (m *Metrics) define() {
 	m.scheduling = durationsBy("scheduling_duration_seconds",
 		"Time to decide one Placement, without writing the decision, by result: decided, standing (the previous decision stays in effect) or error.", "result")
@@ -88,7 +88,7 @@ func countBy(name, help string, labels ...string) *metrics.CounterVec {
 	}, labels)
 }
 
-// start sets counters to zero, so that rates and alerts include the first increment.
+// start creates the time series of counters with value 0. Otherwise rates and alerts would miss the first increment.
 func (m *Metrics) start() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.compilations: {compiled, refused},

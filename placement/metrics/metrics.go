@@ -17,13 +17,13 @@ import (
 
 // Options configure [Metrics].
 type Options struct {
-	// Registerer registers the metrics; it is required.
+	// Registerer registers the metrics. It is required.
 	Registerer metrics.Registerer
-	// Now is the clock; nil means the system clock.
+	// Now returns the current time. Nil means the system clock.
 	Now func() time.Time
 }
 
-// Metrics counts and measures decisions. It is safe for concurrent use.
+// Metrics counts and measures decisions about Placements. It is safe for concurrent use.
 type Metrics struct {
 	now func() time.Time
 
@@ -47,7 +47,7 @@ var (
 	_ cel.Timer          = (*Metrics)(nil)
 )
 
-// New registers metrics. It returns an error if they are registered already.
+// New creates and registers metrics. It returns an error if they are already registered.
 func New(options Options) (*Metrics, error) {
 	if options.Registerer == nil {
 		return nil, errors.New("metrics of placement: the registry is missing")
@@ -60,7 +60,7 @@ func New(options Options) (*Metrics, error) {
 	for _, one := range []metrics.Registerable{
 		m.scheduling, m.plugins, m.writing, m.cached, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
-		// Registries of Kubernetes create metrics themselves, but other registries don't.
+		// Create is called for registries that, unlike those of Kubernetes, don't call it themselves.
 		one.Create(nil)
 		if err := options.Registerer.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -70,7 +70,7 @@ func New(options Options) (*Metrics, error) {
 	return m, nil
 }
 
-// Scheduling returns the configuration of a [placement.Scheduler] that reports its decisions and CEL evaluations to m.
+// Scheduling returns the configuration of a [placement.Scheduler] that reports its decisions and its CEL evaluations to m.
 func (m *Metrics) Scheduling() (placement.Config, error) {
 	environment, err := cluster.NewEnvironment(cel.Config{Observer: m})
 	if err != nil {
@@ -79,7 +79,7 @@ func (m *Metrics) Scheduling() (placement.Config, error) {
 	return placement.Config{Environment: environment, Observer: m}, nil
 }
 
-// stopwatch returns a function that returns the seconds since this call.
+// stopwatch returns a function that returns the seconds since stopwatch was called.
 func (m *Metrics) stopwatch() func() float64 {
 	start := m.now()
 	return func() float64 { return m.now().Sub(start).Seconds() }

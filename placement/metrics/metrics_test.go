@@ -34,7 +34,7 @@ import (
 	"github.com/celset/celset/placement/metrics"
 )
 
-// bench is a measured scheduler with a clock that advances by a millisecond at each reading.
+// bench has a scheduler with metrics and a fake clock. Each reading of the clock advances it by a millisecond.
 type bench struct {
 	*metrics.Metrics
 	registry  compbase.KubeRegistry
@@ -67,13 +67,13 @@ func newBench(t *testing.T) *bench {
 			ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u", ResourceVersion: "1", Labels: map[string]string{"name": name}},
 		})
 	}
-	// The number of processors of the cluster a is out of range.
+	// Cluster a reports a number of processors that is out of range.
 	b.snapshot.Clusters[0].Status.Allocatable = clusterv1.ResourceList{"cpu": resource.MustParse("1e1000")}
 	b.snapshot.Clusters[0].Status.Capacity = b.snapshot.Clusters[0].Status.Allocatable
 	return b
 }
 
-// values returns counters and counts of histograms that are not zero.
+// values returns all counters, and the number of observations of each histogram, if they are not zero.
 func (b *bench) values(t *testing.T) map[string]uint64 {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -102,8 +102,8 @@ func (b *bench) text(t *testing.T) string {
 	return text
 }
 
-// A Placement is decided repeatedly, with a new spec if one is given. The file has the counts; "go test ./placement/metrics
-// -rewrite" updates them.
+// TestCounted runs the commands of a file: each decides a Placement, with a new spec if there is one. The output has the
+// metrics that changed. "go test ./placement/metrics -rewrite" updates the output.
 func TestCounted(t *testing.T) {
 	var b *bench
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "p", UID: "p"}}
@@ -167,7 +167,8 @@ func TestDurations(t *testing.T) {
 	require.EqualValues(t, 1, b.values(t)["cel_evaluation_failures_total Unknown"])
 }
 
-// Names, units and help texts follow Prometheus conventions, and each help text has the stability level.
+// TestConventions checks that names, units and help texts follow the conventions of Prometheus, and that each help text has the
+// stability level.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveWriting()(nil)

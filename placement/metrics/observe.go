@@ -40,15 +40,15 @@ func (m *Metrics) ObservePlugin(kind, name string) (end func()) {
 	return func() { m.plugins.WithLabelValues(kind, pluginOf(name)).Observe(elapsed()) }
 }
 
-// pluginOf returns the label value of a plugin. It keeps only the first part of AddOn/<resource>/<score>, because users choose
-// the other parts.
+// pluginOf returns the value of the label for a plugin. Of AddOn/<resource>/<score> it keeps only the first part, because users
+// choose the other parts.
 func pluginOf(name string) string {
 	plugin, _, _ := strings.Cut(name, "/")
 	return plugin
 }
 
-// ObserveWriting must be called before PlacementDecisions of a Placement are written. The caller passes the error of the write,
-// if any, to end.
+// ObserveWriting must be called before the PlacementDecisions of a Placement are written. After that, end must be called with
+// the error, or with nil.
 func (m *Metrics) ObserveWriting() (end func(error)) {
 	elapsed := m.stopwatch()
 	return func(err error) {
@@ -63,7 +63,8 @@ func (m *Metrics) ObserveWriting() (end func(error)) {
 	}
 }
 
-// ObserveTurn counts a turn of a Placement, with the result "done", "continued", "failed" or "unchanged".
+// ObserveTurn counts a turn of a Placement. turn is the result: "done", "continued", "failed" or "unchanged". expensive is true
+// if the Placement is in the queue of expensive Placements.
 func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	queue := usual
 	if expensive {
@@ -72,7 +73,7 @@ func (m *Metrics) ObserveTurn(turn string, expensive bool) {
 	m.turns.WithLabelValues(queue, turn).Inc()
 }
 
-// ObserveUndecodable counts an object of the API server that can't be decoded, by its resource.
+// ObserveUndecodable counts an object from the API server that can't be decoded. resource is the label.
 func (m *Metrics) ObserveUndecodable(resource string) { m.undecodable.WithLabelValues(resource).Inc() }
 
 // Now implements [cel.Timer].

@@ -30,10 +30,10 @@ import (
 // Name is the name of the controller in logs, metrics and events.
 const Name = "celset-multikueue"
 
-// DefaultRound is the default of [Options.Round]. It equals the interval of Kueue's incremental dispatcher.
+// DefaultRound is the default of [Options.Round]. Kueue's incremental dispatcher has the same interval.
 const DefaultRound = 5 * time.Minute
 
-// Kinds of Kueue in the version of release 0.15 and later.
+// These are kinds of Kueue. Kueue 0.15 and later serve this version.
 var (
 	version      = schema.GroupVersion{Group: "kueue.x-k8s.io", Version: "v1beta2"}
 	workloadKind = version.WithKind("Workload")
@@ -42,24 +42,26 @@ var (
 )
 
 const (
-	// controllerName is the controller of MultiKueue's admission checks.
+	// controllerName is the name in an AdmissionCheck that MultiKueue's controller handles.
 	controllerName = "kueue.x-k8s.io/multikueue"
 	// componentNumber is the annotation with the index of a Workload among the Workloads of one job.
 	componentNumber = "kueue.x-k8s.io/component-workload-index"
 )
 
-// ofPlacement is the index of Workloads that wait for a cluster. Their keys are the name of their Placement and [anyPlacement].
+// ofPlacement is the name of the index of Workloads that wait for a cluster. Each Workload has two keys: the name of its
+// Placement, and anyPlacement.
 const ofPlacement, anyPlacement = "placement", "*"
 
 // Options configure the controller.
 type Options struct {
-	// Round is the time between nominations of decision groups; by default [DefaultRound]. Groups nominated earlier stay nominated.
+	// Round is the time after which one more decision group is nominated. Groups that were nominated earlier stay nominated. The
+	// default is [DefaultRound].
 	Round time.Duration
-	// SkipNameValidation allows several controllers in a process, one after the other.
+	// SkipNameValidation allows several controllers of the same name in one process.
 	SkipNameValidation bool
 }
 
-// Cache adds an option that removes the pod templates of cached Workloads.
+// Cache changes the options of a manager's cache so that the cache removes the pod templates of Workloads.
 func Cache(options cache.Options) cache.Options {
 	byObject := map[client.Object]cache.ByObject{
 		empty(workloadKind): {UnsafeDisableDeepCopy: ptr.To(true), Transform: func(object any) (any, error) {
@@ -76,7 +78,8 @@ func Cache(options cache.Options) cache.Options {
 	return options
 }
 
-// Add adds the controller to a manager. Its scheme needs the kinds of clusterv1beta1, and its API server the kinds of Kueue.
+// Add adds the controller to a manager. The manager's scheme must have the kinds of clusterv1beta1, and its API server must
+// serve the kinds of Kueue.
 func Add(mgr manager.Manager, options Options) error {
 	if options.Round <= 0 {
 		options.Round = DefaultRound
@@ -116,7 +119,7 @@ func empty(kind schema.GroupVersionKind) *unstructured.Unstructured {
 	return object
 }
 
-// indexed returns the keys of [ofPlacement].
+// indexed returns the keys of a Workload in the index [ofPlacement].
 func indexed(object client.Object) []string {
 	u, ok := object.(*unstructured.Unstructured)
 	if !ok {
@@ -129,7 +132,7 @@ func indexed(object client.Object) []string {
 	return []string{anyPlacement, w.Labels[clusterv1beta1.PlacementLabel]}
 }
 
-// waiting returns the Workloads that wait for a cluster.
+// waiting returns the Workloads that wait for a cluster and have this key in the index [ofPlacement].
 func (r *reconciler) waiting(ctx context.Context, placement string, options ...client.ListOption) []reconcile.Request {
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(workloadKind)
@@ -145,8 +148,8 @@ func (r *reconciler) waiting(ctx context.Context, placement string, options ...c
 }
 
 type reconciler struct {
-	// cache reads from the cache, live from the API server. A manager's client would read unstructured objects from the API server
-	// only.
+	// cache reads from the cache, live from the API server. The manager's own client would read unstructured objects only from the
+	// API server.
 	cache, live client.Reader
 	status      client.StatusWriter
 	events      events.EventRecorder

@@ -1,17 +1,18 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package multikueue is an external dispatcher for Kueue's MultiKueue. It nominates the worker clusters of a Workload that a
-// Placement selects.
+// Package multikueue is an external dispatcher for Kueue's MultiKueue. It nominates worker clusters for a Workload: the
+// clusters that a Placement selects.
 //
 //	mgr, err := manager.New(config, manager.Options{Cache: multikueue.Cache(cache.Options{})})
 //	err = multikueue.Add(mgr, multikueue.Options{})
 //
 // # Dispatched Workloads
 //
-// A Workload is dispatched if its quota is reserved, its admission check of the controller kueue.x-k8s.io/multikueue is pending,
-// and no cluster is assigned. Its label cluster.open-cluster-management.io/placement names a Placement in its namespace. Kueue
-// copies the label from the job if its configuration (labelKeysToCopy) lists it. Without the label, all clusters are nominated.
+// A Workload is dispatched if its quota is reserved, its admission check of the controller kueue.x-k8s.io/multikueue is
+// pending, and no cluster is assigned to it. Its label cluster.open-cluster-management.io/placement names a Placement in its
+// namespace. Kueue copies the label from the job if Kueue's configuration lists the label in labelKeysToCopy. A Workload
+// without the label may run on any cluster, so all clusters are nominated.
 //
 // # Nominated clusters
 //
@@ -24,7 +25,7 @@
 //
 // # How a nomination is written
 //
-// It is written by server-side apply in the name of Kueue's own field manager. Otherwise Kueue could not remove it when it
-// assigns a cluster, because nominatedClusterNames and clusterName are mutually exclusive. The apply repeats all fields that this
-// manager owns, based on the version that was read.
+// The controller writes a nomination by server-side apply, as Kueue's own field manager. Otherwise Kueue could not remove the
+// nomination when it assigns a cluster, because nominatedClusterNames and clusterName are mutually exclusive. The apply repeats
+// all fields that this field manager owns, based on the version that was read.
 package multikueue

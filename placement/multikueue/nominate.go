@@ -21,17 +21,17 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// nomination holds the clusters that a Workload is offered to.
+// nomination has the clusters to which a Workload is offered.
 type nomination struct {
 	clusters []string
-	// reason and why are the reason and the message of the event if no cluster is nominated.
+	// reason and why are the reason and the message of an event. They are set if no cluster is nominated.
 	reason, why string
-	// next is the time until more clusters are nominated; 0 means never.
+	// next is the time until more clusters are nominated. 0 means that no more clusters follow.
 	next time.Duration
 }
 
-// Reconcile nominates clusters for a Workload. If the cached objects require a write, it decides again with the Workload of the
-// API server.
+// Reconcile nominates clusters for a Workload. If the cached objects require a write, Reconcile reads the Workload from the API
+// server and decides again.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	var (
 		object *unstructured.Unstructured
@@ -51,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		if slices.Equal(n.clusters, w.Status.NominatedClusterNames) {
 			if n.reason != "" {
-				// The API server limits a note to 1,024 bytes. The names of 20 worker clusters may be longer.
+				// The API server limits the note of an event to 1,024 bytes. The names of 20 worker clusters may be longer.
 				r.events.Eventf(object, nil, corev1.EventTypeWarning, n.reason, wellknown.ActionNominating, "No cluster is nominated: %.950s", n.why)
 			}
 			return reconcile.Result{RequeueAfter: n.next}, nil
@@ -60,7 +60,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: n.next}, r.write(ctx, object, n.clusters)
 }
 
-// nominate returns the clusters to offer to a Workload, or nil if the Workload waits for no cluster or the decision is incomplete.
+// nominate returns the clusters to which a Workload is offered. It returns nil if the Workload waits for no cluster, or if the
+// Placement's decision is not completely written.
 func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, error) {
 	if !w.waits() {
 		return nil, nil
@@ -93,8 +94,9 @@ func (r *reconciler) nominate(ctx context.Context, w *workload) (*nomination, er
 	return &nomination{clusters: offered(groups, taken, w.Status.NominatedClusterNames), next: next}, nil
 }
 
-// offered returns the clusters of the first groups, and clusters of other groups that are nominated already. These keep the
-// nomination, because they may have just admitted the Workload, and Kueue assigns only nominated clusters.
+// offered returns the clusters of the first taken groups, and those clusters of later groups that are already nominated. The
+// latter keep their nomination, because one of them may have just admitted the Workload, and Kueue assigns only nominated
+// clusters.
 func offered(groups [][]string, taken int, before []string) []string {
 	result := slices.Concat(groups[:taken]...)
 	for _, cluster := range slices.Concat(groups[taken:]...) {
@@ -105,8 +107,8 @@ func offered(groups [][]string, taken int, before []string) []string {
 	return result
 }
 
-// rounds returns the number of groups to nominate after a time, and the time until the next group; 0 means never. passed may be
-// negative if the clock of the API server is ahead.
+// rounds returns the number of groups to nominate when the time passed has elapsed since the reservation. next is the time
+// until one more group is nominated, 0 for never. passed may be negative if the clock of the API server is ahead.
 func rounds(passed, round time.Duration, groups int) (taken int, next time.Duration) {
 	passed = max(0, passed)
 	if over := int64(passed / round); over < int64(groups)-1 {
@@ -115,8 +117,9 @@ func rounds(passed, round time.Duration, groups int) (taken int, next time.Durat
 	return groups, 0
 }
 
-// workers returns the clusters of the MultiKueueConfig of a Workload's admission check. It returns nil if no check of MultiKueue
-// is pending or the MultiKueueConfig is missing. Kueue shows a check without a valid MultiKueueConfig as inactive.
+// workers returns the clusters in the MultiKueueConfig of a Workload's admission check. It returns nil if no check of
+// MultiKueue is pending, or if the MultiKueueConfig is missing. Kueue itself reports a check without a valid MultiKueueConfig
+// as inactive.
 func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error) {
 	for _, state := range w.Status.AdmissionChecks {
 		check := empty(checkKind)
@@ -143,9 +146,9 @@ func (r *reconciler) workers(ctx context.Context, w *workload) ([]string, error)
 	return nil, nil
 }
 
-// groups returns the decision groups in order. It leaves out clusters that are not in the list some, and groups without a
-// remaining cluster. whole is false while PlacementDecisions are being written one by one, because a cluster may then be in two
-// PlacementDecisions or in none. The next write causes an event.
+// groups returns the clusters of each decision group, in order. It leaves out clusters that are not in some, and groups that
+// are then empty. whole is false while the controller writes the PlacementDecisions one by one, because a cluster may then be
+// in two PlacementDecisions or in none. The next write causes an event.
 func (r *reconciler) groups(ctx context.Context, placement *clusterv1beta1.Placement, some []string) (result [][]string, whole bool, err error) {
 	seen := sets.Set[string]{}
 	for _, group := range placement.Status.DecisionGroups {

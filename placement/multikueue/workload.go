@@ -13,7 +13,8 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// workload has the needed fields of a Workload. The module of Kueue with the full type requires a hundred other modules.
+// workload has those fields of a Workload that this controller reads. Kueue's module with the full type requires a hundred
+// other modules.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`
 
@@ -36,7 +37,7 @@ func read(object *unstructured.Unstructured) (*workload, error) {
 	return w, nil
 }
 
-// essence returns a Workload with the fields that [read] and the cache need.
+// essence returns a copy of a Workload with only the fields that [read] and the cache need.
 func essence(object *unstructured.Unstructured) *unstructured.Unstructured {
 	result := empty(object.GroupVersionKind())
 	result.SetNamespace(object.GetNamespace())
@@ -61,7 +62,7 @@ func essence(object *unstructured.Unstructured) *unstructured.Unstructured {
 	return result
 }
 
-// reserved returns the condition QuotaReserved if it is true, else nil.
+// reserved returns the condition QuotaReserved if its status is True, otherwise nil.
 func (w *workload) reserved() *metav1.Condition {
 	condition := meta.FindStatusCondition(w.Status.Conditions, "QuotaReserved")
 	if condition == nil || condition.Status != metav1.ConditionTrue {
@@ -71,8 +72,9 @@ func (w *workload) reserved() *metav1.Condition {
 }
 
 // waits reports whether a Workload needs a nomination while an admission check of MultiKueue is pending. An evicted Workload
-// keeps its quota until its job is suspended. Kueue would not remove a nomination made then, and would use it at the next
-// reservation. If a job has several Workloads, Kueue nominates the cluster of the first one for the others.
+// does not: it keeps its quota until its job is suspended, and Kueue would not remove a nomination made meanwhile, and would
+// use it at the next reservation. If a job has several Workloads, Kueue itself nominates the cluster of the first Workload for
+// the others.
 func (w *workload) waits() bool {
 	number, numbered := w.Annotations[componentNumber]
 	return w.DeletionTimestamp.IsZero() && w.reserved() != nil && !w.is("Evicted") && !w.is("Finished") &&

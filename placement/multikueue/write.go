@@ -23,7 +23,8 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// write nominates clusters for a Workload that was read from the API server. An empty list removes the nomination.
+// write nominates clusters for a Workload. object must have been read from the API server. An empty list removes the
+// nomination.
 func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructured, clusters []string) error {
 	applied, err := r.fields.of(object)
 	if err != nil {
@@ -42,16 +43,16 @@ func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructure
 	return r.status.Apply(ctx, client.ApplyConfigurationFromUnstructured(applied), client.FieldOwner(wellknown.FieldManagerKueue), client.ForceOwnership)
 }
 
-// ownedFields finds the fields of a Workload's status that Kueue's field manager applied. It needs the schema, which defines the
-// keys of list items.
+// ownedFields finds the fields of a Workload's status that Kueue's field manager has applied. It needs the API server's schema,
+// which defines the keys of list items.
 type ownedFields struct {
 	openAPI openapi.Client
 	mutex   sync.Mutex
-	// types caches Kueue's types. An object that does not match them clears the cache, because Kueue may have been upgraded.
+	// types caches Kueue's types. If an object does not match them, Kueue may have been upgraded, so the cache is cleared.
 	types managedfields.TypeConverter
 }
 
-// of returns a copy of a Workload that has only the fields applied by Kueue's field manager.
+// of returns a copy of a Workload with only the fields that Kueue's field manager has applied.
 func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result := &unstructured.Unstructured{Object: map[string]any{}}
 	entries := object.GetManagedFields()
@@ -73,7 +74,7 @@ func (o *ownedFields) of(object *unstructured.Unstructured) (*unstructured.Unstr
 		result.Object = owned
 	}
 	if _, ok := result.Object["status"].(map[string]any); !ok {
-		// An apply without fields, such as an empty nomination, owns the status itself.
+		// After an apply without fields, such as an empty nomination, the field manager owns the whole status.
 		delete(result.Object, "status")
 	}
 	return result, nil
@@ -96,7 +97,7 @@ func (o *ownedFields) typed(object *unstructured.Unstructured) (*typed.TypedValu
 	return value, err
 }
 
-// typesOf returns Kueue's types from the schema of the API server.
+// typesOf returns Kueue's types from the schema that the API server publishes.
 func typesOf(client openapi.Client) (managedfields.TypeConverter, error) {
 	paths, err := client.Paths()
 	if err != nil {

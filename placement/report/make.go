@@ -15,28 +15,28 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// Options select the parts of a report.
+// Options select the parts of a decision that a report contains.
 type Options struct {
-	// Clusters are the clusters to list; empty means all.
+	// Clusters are the names of the clusters to list. If it is empty, all clusters are listed.
 	Clusters []string
-	// Removed limits the removed clusters listed for each filter; 0 means no limit.
+	// Removed is the maximum number of removed clusters that are listed for each filter. 0 means no limit.
 	Removed int
-	// All is true if celset-placement decides all Placements, not only annotated ones.
+	// All is set if celset-placement decides all Placements, not only annotated ones.
 	All bool
 }
 
-// New returns the report on a decision. err is the error of the decision, if any.
+// New returns the report about a decision. err is the error of the decision, or nil.
 func New(object *clusterv1beta1.Placement, result *placement.Result, err error, options Options) *Report {
 	return maker{object, result, sets.New(options.Clusters...), options.Removed}.make(err, options.All)
 }
 
-// maker builds a Report.
+// maker creates a Report.
 type maker struct {
 	object *clusterv1beta1.Placement
 	result *placement.Result
-	// only has the clusters to list; empty means all.
+	// only has the names of the clusters to list. If it is empty, all clusters are listed.
 	only sets.Set[string]
-	// most limits the removed clusters listed for a filter; 0 means no limit.
+	// most is the maximum number of removed clusters that are listed for each filter. 0 means no limit.
 	most int
 }
 
@@ -75,7 +75,7 @@ func (r maker) make(err error, all bool) *Report {
 	return result
 }
 
-// lists reports whether a cluster is listed.
+// lists reports whether the report lists a cluster.
 func (r maker) lists(cluster string) bool { return len(r.only) == 0 || r.only.Has(cluster) }
 
 func (r maker) available() Available {
@@ -168,8 +168,8 @@ func (r maker) groups() []Group {
 	return result
 }
 
-// SetDefaults sets the defaults that the API server takes from the schema of the CustomResourceDefinition. body is the text of
-// the object, which shows whether a weight is absent or zero.
+// SetDefaults sets the defaults that the API server takes from the schema of the CustomResourceDefinition. body is the object
+// as text. It shows whether a weight is absent or 0.
 func SetDefaults(object *clusterv1beta1.Placement, body []byte) {
 	spec := &object.Spec
 	orDefault(&spec.SortBy, clusterv1beta1.PlacementSortByClusterName)
@@ -197,7 +197,7 @@ func setWeights(configurations []clusterv1beta1.PrioritizerConfig, body []byte) 
 			} `json:"prioritizerPolicy"`
 		} `json:"spec"`
 	}
-	// The text was decoded before. If it can't be decoded now, all weights count as absent.
+	// body was decoded before. If it can't be decoded here, all weights count as absent.
 	_ = yaml.Unmarshal(body, &written)
 	for i := range configurations {
 		if weights := written.Spec.PrioritizerPolicy.Configurations; i >= len(weights) || weights[i].Weight == nil {

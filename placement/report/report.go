@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report describes a decision about a Placement as data. The debug endpoint of celset-placement and kubectl celset share
-// it.
+// Package report describes a decision about a Placement as data. The debug endpoint of celset-placement and kubectl celset
+// share it.
 //
 //	result, err := scheduler.Schedule(ctx, object, snapshot, now)
 //	answer := report.New(object, result, err, report.Options{All: true})
@@ -15,12 +15,12 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Limits of a Report.
+// Limits for the contents of a Report.
 const (
-	// MaxRemoved is the number of removed clusters that the debug endpoint lists for each filter.
+	// MaxRemoved is the maximum number of removed clusters that the debug endpoint lists for each filter.
 	MaxRemoved = 1000
-	// MaxReason limits a quoted reason, which may contain an expression, and MaxMessage a message that appears once. Both are in
-	// bytes.
+	// MaxReason is the maximum length in bytes of a quoted reason, which may contain an expression. MaxMessage is the maximum
+	// length in bytes of a message that occurs only once.
 	MaxReason  = 1 << 10
 	MaxMessage = 32 << 10
 )
@@ -28,42 +28,42 @@ const (
 // Report describes a decision about a Placement. Fields with the same names as in the debug server of Open Cluster Management
 // have the same meaning.
 type Report struct {
-	// Error explains why the decision failed.
+	// Error explains why the decision failed. It is empty if the decision succeeded.
 	Error string `json:"error,omitempty"`
-	// Placement is the Placement of the decision.
+	// Placement is the Placement that was decided.
 	Placement *clusterv1beta1.Placement `json:"placement"`
 	// Responsible is true if the controller decides this Placement.
 	Responsible bool `json:"responsible"`
-	// KeepsFormer is true if the former decision is kept, so that only conditions would be written.
+	// KeepsFormer is true if the former decision stays in effect, so that the controller would write only conditions.
 	KeepsFormer bool `json:"formerDecisionStands"`
 	// Undecided is true if the decision failed and there is no former decision.
 	Undecided bool `json:"undecided,omitempty"`
-	// Status is the new status of the Placement.
+	// Status is the status that the controller would write to the Placement.
 	Status clusterv1beta1.PlacementStatus `json:"status"`
 	// Misconfigurations are the mistakes in the Placement.
 	Misconfigurations []Misconfiguration `json:"misconfigurations,omitempty"`
-	// Warnings are the warnings that cause events.
+	// Warnings are the warnings for which the controller records events.
 	Warnings []Warning `json:"warnings,omitempty"`
-	// Available describes the clusters that the Placement selects from.
+	// Available describes the clusters that the Placement may select.
 	Available Available `json:"available"`
-	// Filters are the filters that ran, in order.
+	// Filters are the results of the filters, in the order in which they ran.
 	Filters []Filter `json:"filteredPipelineResults"`
-	// Prioritizers are the prioritizers that ran.
+	// Prioritizers are the results of the prioritizers.
 	Prioritizers []Prioritizer `json:"prioritizeResults"`
-	// Candidates are the clusters that passed all filters, in order of rank.
+	// Candidates are the clusters that passed all filters, best rank first.
 	Candidates []Candidate `json:"aggregatedScores"`
 	// Groups are the decision groups with their PlacementDecisions.
 	Groups []Group `json:"decisionGroups"`
-	// Time is the time of the decision, or the time in the request. now() is this time, rounded down to ten seconds.
+	// Time is the time of the decision. A request may set it. The value of now() is this time, rounded down to ten seconds.
 	Time metav1.Time `json:"time"`
-	// Requeue is the time at which the decision may change without a change of an object.
+	// Requeue is the time at which the decision may change although no object changes.
 	Requeue *metav1.Time `json:"requeueTime,omitempty"`
 	// Evaluated is the number of clusters on which predicates were evaluated. Cost is the total cost of the CEL expressions in CEL
 	// cost units.
 	Evaluated int    `json:"evaluatedClusters"`
 	Cost      uint64 `json:"celCost"`
 
-	// named is true if the request named clusters.
+	// named is true if the request named clusters to list.
 	named bool
 }
 
@@ -82,31 +82,32 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// Available describes the clusters that the Placement selects from.
+// Available describes the clusters that a Placement may select.
 type Available struct {
-	// Bound are the ManagedClusterSets bound to the namespace. Eligible are the bound sets that the Placement uses.
+	// Bound are the ManagedClusterSets that are bound to the namespace. Eligible are the bound sets that the Placement selects
+	// from.
 	Bound    []string `json:"boundClusterSets"`
 	Eligible []string `json:"eligibleClusterSets"`
 	// Clusters is the number of clusters in the eligible sets.
 	Clusters int `json:"clusters"`
-	// Missing are the requested clusters that are in no eligible set.
+	// Missing are the clusters named in the request that are in no eligible set.
 	Missing []string `json:"notAvailable,omitempty"`
 }
 
 // Filter is the result of one filter.
 type Filter struct {
 	Name string `json:"name"`
-	// Passed are the clusters that passed this filter and all earlier ones.
+	// Passed are the clusters that passed this filter and all earlier filters.
 	Passed []string `json:"filteredClusters"`
-	// Removed are the clusters that this filter removed, at most [Options].Removed. Count is their total number.
+	// Removed are the clusters that this filter removed, at most [Options].Removed. Count is the number of all removed clusters.
 	Removed []Removal `json:"removed"`
 	Count   int       `json:"removedClusters"`
 }
 
-// Removal is a removed cluster with the reason.
+// Removal is a cluster that a filter removed, with the reason.
 type Removal struct {
 	Cluster string `json:"clusterName"`
-	// Reason is a sentence without its subject, the cluster.
+	// Reason is a sentence without its subject, which is the cluster.
 	Reason string `json:"reason"`
 }
 
@@ -114,11 +115,11 @@ type Removal struct {
 type Prioritizer struct {
 	Name   string `json:"name"`
 	Weight int32  `json:"weight"`
-	// Scores maps candidates to their scores before weighting.
+	// Scores maps each candidate to its score, before the weight is applied.
 	Scores map[string]int64 `json:"scores"`
 }
 
-// Candidate is a cluster that passed all filters, with its result.
+// Candidate is a cluster that passed all filters.
 type Candidate struct {
 	Cluster string `json:"clusterName"`
 	// Score is the sum of the weighted scores.
@@ -126,11 +127,11 @@ type Candidate struct {
 	Selected bool  `json:"selected"`
 	// Reason explains why the cluster is not selected.
 	Reason string `json:"reason,omitempty"`
-	// ClusterSet is the first eligible set with this cluster.
+	// ClusterSet is the first eligible set that contains the cluster.
 	ClusterSet string `json:"clusterSet"`
-	// Predicate is the index of the first predicate that matches the cluster, or nil.
+	// Predicate is the index of the first predicate that matches the cluster. It is nil if the Placement has no predicates.
 	Predicate *int `json:"predicate,omitempty"`
-	// Avoided is the key of a taint that ranks the cluster behind others of the same score.
+	// Avoided is the key of a taint that ranks the cluster behind other clusters with the same score.
 	Avoided string `json:"avoidedTaint,omitempty"`
 }
 
@@ -148,7 +149,7 @@ type Decision struct {
 	Clusters []clusterv1beta1.ClusterDecision `json:"decisions"`
 }
 
-// Clip cuts a text that is longer than limit bytes, and adds "...".
+// Clip shortens a text to limit bytes and adds "...". It does not change a shorter text.
 func Clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text

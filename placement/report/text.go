@@ -10,20 +10,20 @@ import (
 	"text/tabwriter"
 )
 
-// A hub has thousands of clusters but only a few reasons for not selecting them. So the text has each reason once, with the
-// number of clusters and the first names. The data has all clusters.
+// A hub has thousands of clusters, but only a few reasons for not selecting them. So the text of a report has each reason once,
+// with the number of clusters and the first names. The report itself lists all clusters.
 
 const (
-	// mostReasons limits the reasons in the text for each filter and for the candidates.
+	// mostReasons is the maximum number of reasons in the text for each filter, and for the candidates.
 	mostReasons = 10
-	// mostSelected limits the selected clusters in the text.
+	// mostSelected is the maximum number of selected clusters in the text.
 	mostSelected = 20
-	// mostNames limits the clusters that are named for one reason.
+	// mostNames is the maximum number of clusters that are named for one reason.
 	mostNames = 3
 )
 
-// Text explains the decision. It contains the conditions, the clusters that each filter removed, and the candidates with their
-// scores in order of rank. Clusters with the same reason are grouped, unless the request named clusters.
+// Text explains the decision as text. It contains the conditions, the clusters that each filter removed, and the candidates
+// with their scores, best rank first. Clusters with the same reason are grouped, unless the request named clusters.
 func (r *Report) Text() string {
 	d := &text{named: r.named}
 	for _, condition := range r.Status.Conditions {
@@ -45,10 +45,10 @@ func (r *Report) Text() string {
 	return d.String()
 }
 
-// text builds the result of [Report.Text].
+// text collects the text for [Report.Text].
 type text struct {
 	strings.Builder
-	// named is true if the request named clusters. Each of them has a line of its own.
+	// named is true if the request named clusters. Each of these clusters then has a line of its own.
 	named bool
 }
 
@@ -124,14 +124,14 @@ func (c *Candidate) verdict() string {
 	return verdict
 }
 
-// grouped holds clusters by reason, in the order of the first occurrence.
+// grouped holds clusters by reason. The reasons are in the order in which they first occurred.
 type grouped struct {
 	of    []*reasoned
 	byKey map[string]*reasoned
 }
 
-// reasoned holds the clusters with the same reason. reason is the text for the first cluster. listed is the number of these
-// clusters that have a row in the table.
+// reasoned holds the clusters that have the same reason. reason is the reason as written for the first of them. listed is the
+// number of these clusters that have a row in the table.
 type reasoned struct {
 	reason   string
 	clusters []string
@@ -153,7 +153,7 @@ func (g *grouped) add(cluster, key, reason string) *reasoned {
 	return group
 }
 
-// isListed reports whether the cluster that was last added to group gets a row in the table.
+// isListed reports whether the cluster that was added last to the group gets a row in the table.
 func (g *grouped) isListed(group *reasoned, selected bool) bool {
 	most := mostNames
 	if selected {
@@ -162,7 +162,8 @@ func (g *grouped) isListed(group *reasoned, selected bool) bool {
 	return len(group.clusters) <= most && (group.listed > 0 || len(g.of) <= mostReasons)
 }
 
-// most returns the n largest groups in their order, and the numbers of clusters and groups that are left out.
+// most returns the n largest groups in their original order. clusters and groups are the numbers of clusters and groups that
+// are left out.
 func (g *grouped) most(n int) (shown []*reasoned, clusters, groups int) {
 	if len(g.of) <= n {
 		return g.of, 0, 0
@@ -179,15 +180,15 @@ func (g *grouped) most(n int) (shown []*reasoned, clusters, groups int) {
 	return shown, clusters, len(g.of) - n
 }
 
-// anonymous removes the name of the cluster from a reason, so that reasons of many clusters are equal.
+// anonymous removes the cluster's name from a reason, so that equal reasons of several clusters have equal texts.
 func anonymous(reason, cluster string) string {
 	return strings.NewReplacer("cluster "+cluster+": ", "cluster: ", "AddOnPlacementScore "+cluster+"/", "AddOnPlacementScore /").Replace(reason)
 }
 
-// hanging indents the lines of a reason after the first one.
+// hanging indents all lines of a reason except the first.
 func hanging(reason string) string { return strings.ReplaceAll(reason, "\n", "\n    ") }
 
-// First returns the first names and the number of the others.
+// First returns at most most names, and the number of the other names.
 func First(names []string, most int) string {
 	if len(names) <= most {
 		return strings.Join(names, ", ")

@@ -5,8 +5,8 @@
 //
 //	controller.Options{NewQueue: turns.NewQueue}
 //
-// Namespaces take turns. The objects of a namespace keep their order of arrival. However many objects a tenant creates or
-// changes, for each worker at most one of them is handled before the object of another namespace.
+// Namespaces take turns. Objects of the same namespace are handled in the order of arrival. However many objects a tenant
+// creates or changes, an object of another namespace waits for at most one object of this tenant for each worker.
 package turns
 
 import (
@@ -14,7 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// NewQueue returns the queue of a controller.
+// NewQueue returns a queue in which namespaces take turns. It has the signature of NewQueue in a controller's options.
 func NewQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	ordered := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[reconcile.Request]{Name: name, Queue: newOrder()})
 	return workqueue.NewTypedRateLimitingQueueWithConfig(limiter, workqueue.TypedRateLimitingQueueConfig[reconcile.Request]{
@@ -25,11 +25,11 @@ func NewQueue(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]
 	})
 }
 
-// order holds the waiting requests. They are unique, because the work queue removes duplicates.
+// order holds the waiting requests. No request is in order twice, because the work queue removes duplicates.
 type order struct {
-	// turns are the namespaces with a waiting request, the next one first.
+	// turns has the namespaces with waiting requests, in the order of their turns.
 	turns []string
-	// waiting maps a namespace to its requests.
+	// waiting maps a namespace to its requests in the order of arrival.
 	waiting map[string][]reconcile.Request
 	length  int
 }
@@ -53,7 +53,7 @@ func (o *order) Push(item reconcile.Request) {
 // Len returns the number of waiting requests.
 func (o *order) Len() int { return o.length }
 
-// Pop removes the first request of the next namespace. It requires a waiting request.
+// Pop removes and returns the first request of the namespace whose turn it is. At least one request must be waiting.
 func (o *order) Pop() reconcile.Request {
 	namespace := o.turns[0]
 	o.turns[0] = ""

@@ -20,11 +20,12 @@ func requestOf(namespace, name string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}
 }
 
-// No request is lost, and each namespace keeps its order. A waiting namespace is overtaken at most once by each other namespace.
+// TestTheQueueIsFair checks that no request is lost, and that each namespace keeps its order. While a namespace waits, each
+// other namespace may have at most one turn.
 func TestTheQueueIsFair(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		q, waiting := newOrder(), map[string][]reconcile.Request{}
-		// overtaken counts the turns of each namespace since another namespace waits.
+		// overtaken[a][b] counts the turns of namespace b since namespace a waits.
 		overtaken, n := map[string]map[string]int{}, 0
 		t.Repeat(map[string]func(*rapid.T){
 			"push": func(t *rapid.T) {

@@ -14,13 +14,14 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// Common holds the arguments that apply to the whole scheduler. Any profile may set them, but two profiles may not differ. If
-// only the first profile counted, a new profile before it would silently change these arguments.
+// Common holds the arguments that apply to the whole scheduler. Any profile may set them, but two profiles must not set
+// different values. Common rejects that: if the first profile's value won, inserting a new first profile would change the value
+// silently.
 type Common struct {
 	share    stated[configv1alpha1.Share]
 	backOff  stated[configv1alpha1.BackOff]
 	interval stated[metav1.Duration]
-	// allocates reports whether a profile uses celset's allocator.
+	// allocates is set if at least one profile uses celset's allocator.
 	allocates bool
 }
 
@@ -39,15 +40,15 @@ func (c *Common) Add(profile string, args *configv1alpha1.DynamicResourcesCELArg
 	return nil
 }
 
-// Share returns the share of a namespace.
+// Share returns the share of the scheduler's time that each namespace gets.
 func (c *Common) Share() *configv1alpha1.Share { return c.share.or(configv1alpha1.DefaultShare) }
 
-// BackOff returns the back-off of claims.
+// BackOff returns the limits of the back-off of claims whose attempts took too long.
 func (c *Common) BackOff() *configv1alpha1.BackOff {
 	return c.backOff.or(configv1alpha1.DefaultBackOff)
 }
 
-// FragmentationInterval returns the time between two counts of sets, 0 for never.
+// FragmentationInterval returns the time between two counts of the cluster's free sets, 0 for never.
 func (c *Common) FragmentationInterval() time.Duration {
 	if !c.allocates {
 		return 0
@@ -57,7 +58,8 @@ func (c *Common) FragmentationInterval() time.Duration {
 	}).Duration
 }
 
-// stated is an argument that one profile sets for all profiles. value is nil if no profile sets it.
+// stated is the value of an argument for all profiles, with the name of the profile that sets it. value is nil if no profile
+// sets it.
 type stated[T any] struct {
 	value   *T
 	profile string
@@ -84,7 +86,7 @@ func (s *stated[T]) or(other func() *T) *T {
 	return s.value
 }
 
-// written returns an argument in the format of a configuration.
+// written returns the value of an argument as it is written in a configuration file.
 func written(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {

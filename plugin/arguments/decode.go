@@ -19,7 +19,8 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// Decode decodes the arguments of the plugin. A given value is an error if a feature gate that it needs is off. Defaults are never errors.
+// Decode decodes the plugin's arguments and sets defaults. It returns an error if args sets an argument that needs a feature
+// gate which is off. A default never causes this error.
 func Decode(args runtime.Object, features plfeature.Features, gates featuregate.FeatureGate) (*configv1alpha1.DynamicResourcesCELArgs, error) {
 	var raw []byte
 	var upstreams config.DynamicResourcesArgs
@@ -30,7 +31,7 @@ func Decode(args runtime.Object, features plfeature.Features, gates featuregate.
 			raw = args.Raw
 		}
 	case *config.DynamicResourcesArgs:
-		// The plugin replaces upstream's plugin under upstream's name.
+		// The plugin is registered under the name of upstream's plugin, so it also gets upstream's arguments.
 		if args != nil {
 			upstreams = *args
 		}
@@ -60,7 +61,8 @@ func Decode(args runtime.Object, features plfeature.Features, gates featuregate.
 	return decoded, nil
 }
 
-// ForUpstream returns the arguments of upstream's plugin, which rejects timeouts for features that are off.
+// ForUpstream returns the arguments for upstream's plugin. It leaves out timeouts of features that are off, because upstream's
+// plugin rejects them.
 func ForUpstream(args *configv1alpha1.DynamicResourcesCELArgs, features plfeature.Features) *config.DynamicResourcesArgs {
 	upstream := &config.DynamicResourcesArgs{}
 	if len(filterTimeoutLacks(features)) == 0 {
@@ -72,7 +74,7 @@ func ForUpstream(args *configv1alpha1.DynamicResourcesCELArgs, features plfeatur
 	return upstream
 }
 
-// filterTimeoutLacks returns the gates that the argument filterTimeout needs and that are off.
+// filterTimeoutLacks returns the feature gates that the argument filterTimeout needs, as far as they are off.
 func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
 	if !features.EnableDRASchedulerFilterTimeout {
 		off = append(off, kubefeatures.DRASchedulerFilterTimeout)
@@ -80,7 +82,7 @@ func filterTimeoutLacks(features plfeature.Features) (off []featuregate.Feature)
 	return off
 }
 
-// BindingTimeoutLacks returns the gates that the argument bindingTimeout needs and that are off.
+// BindingTimeoutLacks returns the feature gates that the argument bindingTimeout needs, as far as they are off.
 func BindingTimeoutLacks(features plfeature.Features) (off []featuregate.Feature) {
 	if !features.EnableDRADeviceBindingConditions {
 		off = append(off, kubefeatures.DRADeviceBindingConditions)
@@ -99,8 +101,8 @@ func forbidden(errs field.ErrorList, path *field.Path, off []featuregate.Feature
 	return errs
 }
 
-// describeGate describes a gate that is off, with the version that turns it on. Example: "DRADeviceBindingConditions, on by
-// default since Kubernetes 1.36, but this is 1.35".
+// describeGate describes a gate that is off, and names the version that turns it on by default. Example:
+// "DRADeviceBindingConditions, on by default since Kubernetes 1.36, but this is 1.35".
 func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) string {
 	off := fmt.Sprintf("%s, which is off", gate)
 	versioned, ok := gates.(featuregate.MutableVersionedFeatureGate)
@@ -114,7 +116,7 @@ func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) strin
 	return fmt.Sprintf("%s, which is on by default since Kubernetes %s, but the version is %s", gate, since, this)
 }
 
-// defaultSince returns the version that turns a gate on by default, or nil.
+// defaultSince returns the first version in which a gate is on by default, or nil.
 func defaultSince(specs featuregate.VersionedSpecs) *version.Version {
 	for _, spec := range specs {
 		if spec.Default {

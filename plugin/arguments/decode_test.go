@@ -39,7 +39,7 @@ func TestArguments(t *testing.T) {
 	require.ErrorContains(t, err, "got arguments of type *v1.Pod, want an object of kind DynamicResourcesCELArgs")
 }
 
-// TestArgumentsOfWhatIsOff checks that an argument for a missing feature is an error only if it is given.
+// TestArgumentsOfWhatIsOff checks that an argument whose feature is off is an error only if the configuration sets it.
 func TestArgumentsOfWhatIsOff(t *testing.T) {
 	off := plugintest.Features()
 	off.EnableDRASchedulerFilterTimeout, off.EnableDRADeviceBindingConditions = false, false

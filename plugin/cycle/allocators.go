@@ -23,44 +23,44 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// substitute replaces the allocator of a cycle, such as in the simulation of a preemption.
+// substitute replaces the cycle's allocator, for example with the simulation of a preemption.
 type substitute interface {
 	Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
 type substituteInContext struct{}
 
-// WithSubstitute returns a context that makes the allocators of the cycle call s.
+// WithSubstitute returns a context with which the cycle's allocator calls s instead of searching.
 func WithSubstitute(ctx context.Context, s substitute) context.Context {
 	return context.WithValue(ctx, substituteInContext{}, s)
 }
 
-// substituteIn returns the substitute for the allocator of the cycle, or nil.
+// substituteIn returns the substitute in the context, or nil.
 func substituteIn(ctx context.Context) substitute {
 	s, _ := ctx.Value(substituteInContext{}).(substitute)
 	return s
 }
 
-// GroupDevices allocates the claims of a pod of a group in place of the allocator's search.
+// GroupDevices allocates the claims of a pod that is placed together with its group. It replaces the allocator's own search.
 type GroupDevices interface {
 	Allocate(ctx context.Context, a *allocator.Allocator, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error)
 }
 
-// MeasuredAllocator is celset's allocator with metrics and a limit for the whole attempt.
+// MeasuredAllocator is celset's allocator with metrics and a time limit for the whole scheduling attempt.
 type MeasuredAllocator struct {
 	*allocator.Allocator
 	Metrics *metrics.Metrics
 	Attempt *guard.Attempt
-	// Constrained is set if a CEL constraint applies to a claim of the pod.
+	// Constrained is set if a CEL constraint applies to at least one claim of the pod.
 	Constrained bool
 	Failed      failedNodes
-	// PassedOver lists the nodes that were skipped because they refuse the pod for a reason found beforehand.
+	// PassedOver lists the nodes that PreFilter left out because they refuse the pod for a reason found earlier.
 	PassedOver []fwk.NodeInfo
 	// values holds the values of preferences for the devices found on each node.
 	values NodeValues
-	// Extended is the pod's claim for extended resources, without a node. It is nil if the pod requests none.
+	// Extended is the pod's claim for extended resources, as it is independent of a node. It is nil if the pod requests none.
 	Extended *resourceapi.ResourceClaim
-	// Group allocates if devices are chosen for the pod's whole group, otherwise nil.
+	// Group allocates the claims if the pod is placed together with its group, otherwise nil.
 	Group GroupDevices
 }
 
@@ -90,7 +90,8 @@ func (a *MeasuredAllocator) Allocate(ctx context.Context, node *v1.Node, claims 
 	return results, RecordedError(a.Attempt, err)
 }
 
-// withContainers returns the claims. In upstream's claim for extended resources, it notes the requests that serve each container.
+// withContainers returns the claims. It adds an annotation to upstream's claim for extended resources: which of its requests
+// serve which container.
 func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	of := slices.IndexFunc(claims, func(claim *resourceapi.ResourceClaim) bool { return claim.Name == extended.ClaimName })
 	if of < 0 || a.Extended == nil {
@@ -101,12 +102,12 @@ func (a *MeasuredAllocator) withContainers(claims []*resourceapi.ResourceClaim) 
 	return claims
 }
 
-// failedNodes counts the nodes of an attempt that don't fit because an expression failed on their devices. These nodes get
-// equal statuses. One message for the pod has their number and an example.
+// failedNodes counts the nodes that don't fit because an expression failed on their devices. All these nodes get the same
+// status. The pod gets one message with their number and one example.
 type failedNodes struct {
 	mutex sync.Mutex
 	count int
-	// first is the error of the node with the smallest name, so that the message is stable.
+	// first is the error of the node whose name sorts first, so that the message doesn't change between attempts.
 	first *allocator.EvaluationError
 }
 
@@ -123,7 +124,7 @@ func (f *failedNodes) note(err error) {
 	}
 }
 
-// String returns the message for the pod, "" if no node failed.
+// String returns the message for the pod, or "" if the expressions failed on no node.
 func (f *failedNodes) String() string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -133,8 +134,8 @@ func (f *failedNodes) String() string {
 	return fmt.Sprintf("an expression fails on devices of %d nodes, such as %s", f.count, f.first.Detail())
 }
 
-// LimitedAllocator limits upstream's allocator to the time of the attempt; upstream limits only the time for each node. It also
-// turns errors about one node's devices into errors of that node.
+// LimitedAllocator is upstream's allocator with the time limit of the attempt. Upstream only limits the time for each node.
+// LimitedAllocator also makes some of upstream's errors affect only the node whose devices caused the error.
 type LimitedAllocator struct {
 	structured.Allocator
 	attempt *guard.Attempt
@@ -144,7 +145,7 @@ type LimitedAllocator struct {
 
 var _ structured.Allocator = &LimitedAllocator{}
 
-// NewLimitedAllocator returns upstream's allocator with the limit of an attempt.
+// NewLimitedAllocator wraps upstream's allocator with the time limit of an attempt.
 func NewLimitedAllocator(upstream structured.Allocator, attempt *guard.Attempt) *LimitedAllocator {
 	over, cancel := context.WithCancelCause(context.Background())
 	attempt.OnOver(cancel)
@@ -171,15 +172,16 @@ func (a *LimitedAllocator) Allocate(ctx context.Context, node *v1.Node, claims [
 	return results, ofNode(err, claims)
 }
 
-// aboutNode matches upstream's errors for allocationMode All that concern the devices of one node: an incomplete or invalid pool
-// (kubernetes/kubernetes#141898), and a device that a constraint refuses.
+// aboutNode matches upstream's errors for allocationMode All that are caused by the devices of one node: an incomplete or
+// invalid pool (kubernetes/kubernetes#141898), or a device that a constraint excludes.
 var aboutNode = regexp.MustCompile(`^claim \S+, request \S+: (asks for all devices, but resource pool \S+ is currently (being updated|invalid)|` +
 	`cannot add device \S+ because a claim constraint would not be satisfied)$`)
 
-// overLimit matches upstream's error for a claim with too many devices. With allocationMode All, only this node has too many.
+// overLimit matches upstream's error for a claim with too many devices. With allocationMode All, the number of devices depends
+// on the node, so other nodes may fit.
 var overLimit = regexp.MustCompile(`^claim \S+, request \S+: adding \d+ devices exceeds the claim limit of \d+, with \d+ already accounted for$`)
 
-// ofNode marks upstream's errors about the devices of one node as errors of that node. In Kubernetes 1.37 such errors end the
+// ofNode makes upstream's errors about the devices of one node reject only that node. Without ofNode, Kubernetes 1.37 ends the
 // attempt for all nodes.
 func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	if err == nil {
@@ -192,14 +194,15 @@ func ofNode(err error, claims []*resourceapi.ResourceClaim) error {
 	return err
 }
 
-// SkippedNode returns the error for a node that is skipped because the attempt is over. Results for other nodes remain valid. If
-// no node fits, the claims back off.
+// SkippedNode returns the error for a node that is not searched because the attempt's time is over. Nodes that were found
+// before remain valid. If no node fits, the pod's claims wait for a back-off.
 func SkippedNode(attempt *guard.Attempt, over error) error {
 	attempt.Failed(over)
 	return fmt.Errorf("%s%w", over.Error(), structured.ErrFailedAllocationOnNode)
 }
 
-// RecordedError converts an error of the search to the error that the scheduler gets. The claims back off if the search took too long.
+// RecordedError returns the error for the scheduler after a search failed with err. If the search took too long, the pod's
+// claims wait for a back-off.
 func RecordedError(attempt *guard.Attempt, err error) error {
 	if over, ok := errors.AsType[*guard.OvertimeError](err); ok {
 		return SkippedNode(attempt, over)
@@ -208,7 +211,7 @@ func RecordedError(attempt *guard.Attempt, err error) error {
 	return err
 }
 
-// note makes the claims back off if the search took too long.
+// note starts a back-off of the pod's claims if err means that the search exceeded a budget or its time.
 func note(attempt *guard.Attempt, err error) {
 	if err == nil {
 		return

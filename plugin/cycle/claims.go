@@ -28,35 +28,37 @@ const PluginName = "DynamicResourcesCEL"
 // ClaimsKey is the CycleState key of the *PodClaims.
 const ClaimsKey fwk.StateKey = PluginName + "/claims"
 
-// PodClaims holds the claims of a pod, and the results of the scheduling cycle for them. PreFilter resolves the claims once. The
-// other extension points read them from the cycle state.
+// PodClaims holds the claims of a pod, and the findings of the scheduling cycle about them. PreFilter resolves the claims
+// once. The other extension points read PodClaims from the cycle state.
 type PodClaims struct {
 	// Unallocated holds the unallocated claims, without the claim for extended resources.
 	Unallocated []*resourceapi.ResourceClaim
 	// Allocated holds the allocated claims.
 	Allocated []*resourceapi.ResourceClaim
-	// Extended is the claim for extended resources, nil if the pod requests none. Upstream's Filter makes another claim for each
-	// node, but constraints must be found without a node.
+	// Extended is the claim for extended resources, nil if the pod requests none. Upstream's Filter makes a different claim for
+	// each node, but the claim's constraints must be known before Filter.
 	Extended *resourceapi.ResourceClaim
-	// Err is the reason why the pod can't use one of its claims, regardless of devices. The other claims are not listed then.
+	// Err is the reason why the pod can't use one of its claims, whatever devices are free. If Err is set, the other fields are
+	// incomplete.
 	Err error
 
-	// Prepared has the prepared unallocated claims. IsPrepared is set once they were looked up.
+	// Prepared has the compiled unallocated claims. IsPrepared is set after they were looked up.
 	Prepared   allocator.Prepared
 	IsPrepared bool
-	// Attempt is the attempt that the guard admitted, nil if there is nothing to allocate.
+	// Attempt is the scheduling attempt that the guard admitted. It is nil if all claims are allocated.
 	Attempt *guard.Attempt
-	// Ours is celset's allocator for the nodes, nil if upstream's allocator is used.
+	// Ours is celset's allocator for this cycle. It is nil if upstream's allocator is used.
 	Ours *MeasuredAllocator
 	// Writing is set when PreBind begins to write the pod's claims. Written is set when PreBind has written all of them.
 	Writing, Written bool
 }
 
-// Clone implements [fwk.StateData]. It returns c itself. If a pod is tried with a cloned state, upstream's plugin replaces the
-// devices for a node in the original state, too. So the values of preferences for these devices must be replaced there as well.
+// Clone implements [fwk.StateData]. It returns c itself: if Filter runs with a cloned state, upstream's plugin replaces the
+// devices found for a node in the original state, too. The preference values of these devices must then be replaced there as
+// well.
 func (c *PodClaims) Clone() fwk.StateData { return c }
 
-// ClaimsIn returns the claims in the cycle state, nil before PreFilter.
+// ClaimsIn returns the PodClaims in the cycle state. It returns nil before PreFilter.
 func ClaimsIn(state fwk.CycleState) *PodClaims {
 	data, err := state.Read(ClaimsKey)
 	if err != nil {
@@ -66,15 +68,15 @@ func ClaimsIn(state fwk.CycleState) *PodClaims {
 	return claims
 }
 
-// Resolver finds the claims of pods, and the constraints and preferences that apply to them in a profile.
+// Resolver finds the claims of pods, and the constraints and preferences that apply to these claims in a profile.
 type Resolver struct {
 	Manager fwk.SharedDRAManager
 	Checker *podclaims.Checker
-	// Features holds the feature gates of the scheduler.
+	// Features holds the values of upstream's feature gates.
 	Features plfeature.Features
-	// Enabled is the feature gate of constraints and preferences.
+	// Enabled is the value of the feature gate of constraints and preferences.
 	Enabled bool
-	// Preference is the policy for claims without a preference, or "".
+	// Preference is the profile's default policy for claims without a preference, or "".
 	Preference v1alpha1.PreferencePolicy
 }
 
@@ -106,7 +108,7 @@ func (c *PodClaims) All() []*resourceapi.ResourceClaim {
 	return append(slices.Clone(c.Unallocated), c.Extended)
 }
 
-// AllPrepared returns all unallocated claims prepared, including the claim for extended resources.
+// AllPrepared returns the compiled unallocated claims, including the claim for extended resources.
 func (c *PodClaims) AllPrepared(ctx context.Context, p preparation.Claims) (allocator.Prepared, error) {
 	if c.IsPrepared && c.Extended == nil {
 		return c.Prepared, nil
@@ -114,7 +116,7 @@ func (c *PodClaims) AllPrepared(ctx context.Context, p preparation.Claims) (allo
 	return preparation.All(ctx, p, c.All())
 }
 
-// UIDs returns the UIDs of the claims that the pod names.
+// UIDs returns the UIDs of the pod's claims, without the claim for extended resources.
 func (c *PodClaims) UIDs() []types.UID {
 	var uids []types.UID
 	for _, claim := range slices.Concat(c.Unallocated, c.Allocated) {
@@ -123,8 +125,8 @@ func (c *PodClaims) UIDs() []types.UID {
 	return uids
 }
 
-// Own returns the UID of the only unallocated claim, which may use its own pending devices again. It returns "" if there are
-// several claims: another claim could get these devices.
+// Own returns the UID of the pod's only unallocated claim. That claim may get its own pending devices again. Own returns "" if
+// the pod has several unallocated claims, because another of them could get those devices.
 func (c *PodClaims) Own() types.UID {
 	if len(c.Unallocated) != 1 || c.Extended != nil {
 		return ""
@@ -132,7 +134,7 @@ func (c *PodClaims) Own() types.UID {
 	return c.Unallocated[0].UID
 }
 
-// ExtendedClaim returns the pod's claim for extended resources, nil if the pod requests none.
+// ExtendedClaim returns the claim that serves the pod's extended resources, or nil if the pod requests none.
 func (r *Resolver) ExtendedClaim(pod *v1.Pod) *resourceapi.ResourceClaim {
 	if !r.Features.EnableDRAExtendedResource {
 		return nil
@@ -146,8 +148,8 @@ func (r *Resolver) WantsExtended(pod *v1.Pod) bool {
 		extended.Wants(pod, r.Manager.DeviceClassResolver().GetDeviceClass)
 }
 
-// Constrained returns the claims that a CEL constraint applies to, by reference or by a default of a class. If the gate is off,
-// defaults don't apply, so that pods are scheduled as by a scheduler without celset.
+// Constrained returns those claims to which a CEL constraint applies: the claim refers to it, or a class has it as a default.
+// If the gate is off, defaults don't apply, so that pods are scheduled as by a scheduler without celset.
 func (r *Resolver) Constrained(claims []*resourceapi.ResourceClaim) []*resourceapi.ResourceClaim {
 	hasDefaults := func(className string) bool {
 		class, err := r.Manager.DeviceClasses().Get(className)
@@ -170,12 +172,12 @@ func (r *Resolver) Prefers(prepared allocator.Prepared, claims []*resourceapi.Re
 	}))
 }
 
-// ClaimsOf returns the existing claims of a pod, allocated or not.
+// ClaimsOf returns the existing claims that the pod uses, allocated or not.
 func (r *Resolver) ClaimsOf(pod *v1.Pod) []*resourceapi.ResourceClaim {
 	return preemption.ClaimsOf(pod, r.Claim)
 }
 
-// Claim returns a claim, nil if it does not exist.
+// Claim returns the claim with this name, or nil if it does not exist.
 func (r *Resolver) Claim(namespace, name string) *resourceapi.ResourceClaim {
 	claim, err := r.Manager.ResourceClaims().Get(namespace, name)
 	if err != nil {

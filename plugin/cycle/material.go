@@ -18,19 +18,19 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// Upstream's PreFilter copies the names of all devices in use and the list of all slices for each pod. In a large cluster, these
-// are hundreds of thousands of words. A second copy for celset's allocator would double the cost of each scheduling cycle and the
-// memory of each pod that is being bound. So a Recorder wraps the scheduler's lists and keeps the copies that upstream's plugin
-// gets.
+// For each pod, upstream's PreFilter copies the names of all devices in use and the list of all slices. In a large cluster,
+// these are hundreds of thousands of words. A second copy for celset's allocator would double the cost of each scheduling cycle
+// and the memory of each pod that is being bound. So a Recorder wraps the scheduler's lists and keeps the copies that
+// upstream's plugin gets.
 
-// Material holds the lists for an allocator. They must not be modified.
+// Material holds the lists that an allocator reads. They must not be modified.
 type Material struct {
 	Allocated *structured.AllocatedState
 	slices    []*resourceapi.ResourceSlice
 }
 
-// During runs upstream's PreFilter and returns the lists it got. The devices that kept returns count as in use. kept is called
-// after the devices are listed.
+// During runs preFilter, which is upstream's PreFilter, and returns the lists that it read. The devices returned by kept are
+// added to the devices in use. During calls kept after each listing of the devices in use.
 func (o *Recorder) During(kept func() []resourceapi.DeviceRequestAllocationResult, preFilter func()) *Material {
 	o.recording.Lock()
 	defer o.recording.Unlock()
@@ -47,8 +47,8 @@ func (o *Recorder) set(seen *Material, kept func() []resourceapi.DeviceRequestAl
 	o.seen, o.reserved = seen, kept
 }
 
-// listInUse lists the devices in use, adds the devices that kept returns, and records the result. Lists are copies that it may
-// modify.
+// listInUse lists the devices in use, adds the devices returned by kept, and records the result. list returns a copy, so
+// listInUse may modify it.
 func (o *Recorder) listInUse(features structured.Features, list func() (*structured.AllocatedState, error)) (*structured.AllocatedState, error) {
 	for {
 		ends := o.ends()
@@ -64,7 +64,7 @@ func (o *Recorder) listInUse(features structured.Features, list func() (*structu
 		}
 		allocator.AddAllocated(state, kept(), features)
 		if ends != o.ends() {
-			// A write ended meanwhile: its allocation may be in neither list, so list again.
+			// A write was settled meanwhile. Its devices may be missing from both lists, so both are read again.
 			continue
 		}
 		o.mutex.Lock()
@@ -81,15 +81,15 @@ func (o *Recorder) ends() uint64 {
 	return o.Writes.Ends()
 }
 
-// Allocators makes allocators for the pods of a profile.
+// Allocators makes the allocators for the pods of one profile.
 type Allocators struct {
 	Resolver  *Resolver
 	Preparing *preparation.Store
-	// Asked counts the set shapes that claims ask for.
+	// Asked counts the set shapes that the claims of the cluster request.
 	Asked *demand.Shapes
 	// Budget limits the search on one node.
 	Budget allocator.Budget
-	// Cache is shared by the allocators of all cycles. It is nil if upstream's allocator serves all pods.
+	// Cache is shared by the allocators of all cycles. It is nil if the profile uses upstream's allocator for all pods.
 	Cache *allocator.Cache
 }
 
@@ -98,7 +98,8 @@ func (a *Allocators) Features() structured.Features {
 	return dynamicresources.AllocatorFeatures(a.Resolver.Features)
 }
 
-// NewAllocator returns celset's allocator. seen holds the lists that the caller already has.
+// NewAllocator returns celset's allocator. seen holds the lists that the caller already has. NewAllocator reads the other
+// lists.
 func (a *Allocators) NewAllocator(ctx context.Context, prepared allocator.Prepared, seen Material, opts ...allocator.Option) (*allocator.Allocator, error) {
 	all, err := a.gatherMaterial(ctx, seen)
 	if err != nil {
@@ -117,7 +118,7 @@ func (a *Allocators) NewAllocator(ctx context.Context, prepared allocator.Prepar
 		a.Resolver.Manager.DeviceClasses(), all.slices, prepared.SelectorsOr(a.Preparing.Selectors), opts...)
 }
 
-// NewUpstreams returns upstream's allocator with the compiled selectors.
+// NewUpstreams returns upstream's allocator, which evaluates the compiled selectors of prepared.
 func (a *Allocators) NewUpstreams(ctx context.Context, prepared allocator.Prepared, seen Material) (structured.Allocator, error) {
 	all, err := a.gatherMaterial(ctx, seen)
 	if err != nil {
@@ -131,7 +132,7 @@ const (
 	gatherTimeout  = 5 * time.Second
 )
 
-// gatherMaterial returns seen, completed by the lists that seen lacks.
+// gatherMaterial returns seen, and reads the lists that seen lacks.
 func (a *Allocators) gatherMaterial(ctx context.Context, seen Material) (Material, error) {
 	var err error
 	if seen.Allocated == nil {
@@ -145,8 +146,9 @@ func (a *Allocators) gatherMaterial(ctx context.Context, seen Material) (Materia
 	return seen, err
 }
 
-// AllocatedState returns the devices that are allocated or about to be. All profiles of the process share the claim tracker. If
-// allocations change during the listing, the tracker returns an error and AllocatedState tries again.
+// AllocatedState returns the devices that are allocated or reserved for a claim that is being written. All profiles of the
+// process share the claim tracker. If allocations change while the tracker lists them, it returns an error, and AllocatedState
+// tries again.
 func (a *Allocators) AllocatedState(ctx context.Context) (*structured.AllocatedState, error) {
 	var state *structured.AllocatedState
 	var conflict error

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// value returns the value of a preference of a claim.
+// value returns the value of one preference. claim and preference are indices.
 func value(claim, preference int, value int64) allocator.PreferenceValue {
 	return allocator.PreferenceValue{Claim: claim, Preference: preference, Value: value}
 }
@@ -79,7 +79,7 @@ func TestScoresOfNodes(t *testing.T) {
 	}
 }
 
-// TestLastValuesCount checks that the last result for a node replaces earlier ones, even if it has no values.
+// TestLastValuesCount checks that the last search on a node replaces the values of earlier searches there, even by no values.
 func TestLastValuesCount(t *testing.T) {
 	values := &NodeValues{}
 	values.note(t.Context(), "a", details(value(0, 0, 5)))
@@ -93,7 +93,7 @@ func TestLastValuesCount(t *testing.T) {
 	require.Empty(t, values.byNode)
 }
 
-// TestOrderOfValues compares with the lexicographic order of vectors, where a missing value is less than any other.
+// TestOrderOfValues compares compareValues with the lexicographic order of vectors in which a missing value is the least.
 func TestOrderOfValues(t *testing.T) {
 	const claims, preferences = 2, 3
 	values := rapid.Custom(func(t *rapid.T) [claims * preferences]*int64 {

@@ -22,21 +22,22 @@ import (
 	"github.com/celset/celset/plugin/pendingwrites"
 )
 
-// Recorder wraps the scheduler's handle and its lists for upstream's plugin.
+// Recorder is the handle that upstream's plugin gets. It wraps the scheduler's handle and records the lists that upstream's
+// PreFilter reads.
 type Recorder struct {
 	fwk.Handle
 	manager fwk.SharedDRAManager
-	// Writes tracks pending writes. It is nil if nothing is allocated.
+	// Writes tracks pending writes. It is nil in programs that write no allocations.
 	Writes *pendingwrites.Writes
 
-	// recording is held while a PreFilter runs and its lists are recorded.
+	// recording is locked while During runs, so that only one PreFilter is recorded at a time.
 	recording sync.Mutex
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	// seen holds the recorded lists, nil while no PreFilter is recorded. If another caller lists meanwhile, its lists are
-	// recorded: they are equally current.
+	// seen receives the recorded lists. It is nil while During does not run. If another caller lists meanwhile, its lists are
+	// recorded, which is harmless: they are equally current.
 	seen *Material
-	// reserved returns further devices that count as in use for the recorded PreFilter.
+	// reserved is the parameter kept of During. It returns further devices that count as in use.
 	reserved func() []resourceapi.DeviceRequestAllocationResult
 }
 
@@ -98,17 +99,18 @@ func (c watchedClaims) GatherAllocatedState() (*structured.AllocatedState, error
 	return c.listInUse(structured.Features{ConsumableCapacity: true}, c.ResourceClaimTracker.GatherAllocatedState)
 }
 
-// AssumedClaimRestore implements [fwk.ResourceClaimTracker]. If a pod can't be bound after its claim got devices, upstream's
-// plugin calls it to restore the informer's version of the claim. If the watch is late, that version has no devices, and the
-// devices would seem free. The claim was assumed because the API server had stored it, so there is nothing to undo: the watch
-// delivers all later changes. If Writes is nil, this program allocates nothing, and upstream's method runs unchanged.
+// AssumedClaimRestore implements [fwk.ResourceClaimTracker]. Upstream's plugin calls it if a pod can't be bound after its claim
+// got devices, to restore the informer's version of the claim. If the watch is late, that version has no devices, and the
+// devices would seem free. So with Writes nothing is restored: the API server has stored the claim, and the watch delivers all
+// later changes. A program without Writes allocates nothing, and upstream's method runs unchanged.
 func (c watchedClaims) AssumedClaimRestore(namespace, name string) {
 	if c.Writes == nil {
 		c.ResourceClaimTracker.AssumedClaimRestore(namespace, name)
 	}
 }
 
-// SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]. Upstream's plugin reserves devices with it.
+// SignalClaimPendingAllocation implements [fwk.ResourceClaimTracker]. Upstream's plugin calls it to reserve devices for a
+// claim.
 func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resourceapi.ResourceClaim) error {
 	if c.Writes != nil {
 		if err := c.Writes.Check(claim); err != nil {
@@ -118,10 +120,10 @@ func (c watchedClaims) SignalClaimPendingAllocation(uid types.UID, claim *resour
 	return c.ResourceClaimTracker.SignalClaimPendingAllocation(uid, claim)
 }
 
-// AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin retries it until the claim that it made for
-// extended resources is in the cache. If pod and claim were deleted, the retries take two minutes, and the devices stay in
-// flight. Any error but ErrNotFound ends the retries, so another error is returned if the pod is gone. Package pendingwrites
-// still keeps the devices in use until the claim is in the cache or gone.
+// AssumeClaimAfterAPICall implements [fwk.ResourceClaimTracker]. Upstream's plugin calls it repeatedly until the cache has the
+// claim that the plugin made for extended resources. If pod and claim were deleted, upstream repeats the call for two minutes,
+// and the devices stay reserved. Any error but ErrNotFound ends the repetition, so this method returns another error if the pod
+// is gone. Package pendingwrites still counts the devices as in use until the claim is in the cache or gone.
 func (c watchedClaims) AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error {
 	err := c.ResourceClaimTracker.AssumeClaimAfterAPICall(claim)
 	if errors.Is(err, assumecache.ErrNotFound) && c.hasLostOwner(claim) {
@@ -159,7 +161,7 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return slices, nil
 }
 
-// exclusively returns the state with the given devices in use as whole devices.
+// exclusively returns a state in which the given devices are in use as a whole.
 func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
 	return &structured.AllocatedState{
 		AllocatedDevices:         devices,

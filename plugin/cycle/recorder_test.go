@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// TestNothingIsKeptBetweenTurns checks that the Recorder releases the lists after each turn.
+// TestNothingIsKeptBetweenTurns checks that the Recorder keeps no lists after During has returned.
 func TestNothingIsKeptBetweenTurns(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t, plugintest.Class(), plugintest.Slice(0))
 	h.Start(ctx, t, plugintest.Class())

@@ -16,14 +16,15 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// NodeValues maps nodes to the values of preferences for the devices that Filter has found there for a pod. It has a lock because
-// Filter runs for several nodes at a time.
+// NodeValues maps each node to the preference values of the devices that Filter found there for a pod. It has a lock because
+// Filter runs for several nodes at the same time.
 type NodeValues struct {
 	mutex  sync.RWMutex
 	byNode map[string]allocator.Details
 }
 
-// note records the preferences' values for the devices last found on a node. Reserve would take these devices.
+// note records the preference values of the devices that were found last on a node. If the node is chosen, the pod gets these
+// devices.
 func (v *NodeValues) note(ctx context.Context, node string, details allocator.Details) {
 	if len(details.Preferences) > 0 {
 		klog.FromContext(ctx).V(5).Info("Preferences have chosen devices", "node", klog.KRef("", node), "outcome", details.Outcome, "values", details.Preferences)
@@ -40,14 +41,14 @@ func (v *NodeValues) note(ctx context.Context, node string, details allocator.De
 	}
 }
 
-// Of returns the values for a node.
+// Of returns the preference values of the devices found on a node.
 func (v *NodeValues) Of(node string) allocator.Details {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()
 	return v.byNode[node]
 }
 
-// NodeValuesIn returns the values of the cycle, nil if celset's allocator is not used.
+// NodeValuesIn returns the NodeValues in the cycle state. It returns nil if upstream's allocator is used.
 func NodeValuesIn(state fwk.CycleState) *NodeValues {
 	if c := ClaimsIn(state); c != nil && c.Ours != nil {
 		return &c.Ours.values
@@ -55,7 +56,7 @@ func NodeValuesIn(state fwk.CycleState) *NodeValues {
 	return nil
 }
 
-// LogChoice logs the preferences' values for the chosen node.
+// LogChoice logs the preference values of the devices on the chosen node.
 func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) {
 	logger := klog.FromContext(ctx).V(4)
 	if !logger.Enabled() {
@@ -68,10 +69,11 @@ func LogChoice(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node stri
 	}
 }
 
-// compareValues compares the values on two nodes. The first difference decides. A missing value is less than any other.
+// compareValues compares the preference values of two nodes, as lists of pairs. The first difference decides. A missing value
+// is less than any other value.
 func compareValues(a, b []allocator.PreferenceValue) int {
 	for i := range min(len(a), len(b)) {
-		// Values are sorted by claim and preference. If these differ, the other node lacks the smaller pair.
+		// Values are sorted by claim and preference. If the first difference is there, the node with the greater pair lacks a value.
 		if order := comparePlaces(a[i], b[i]); order != 0 {
 			return -order
 		}
@@ -86,8 +88,8 @@ func comparePlaces(a, b allocator.PreferenceValue) int {
 	return cmp.Or(cmp.Compare(a.Claim, b.Claim), cmp.Compare(a.Preference, b.Preference))
 }
 
-// Scores returns scores for the nodes that passed Filter: the maximum for the best nodes, 0 for the worst. Ranks between them are
-// evenly spaced. The result is nil if all nodes have equal values.
+// Scores returns the scores of the nodes that passed Filter. Nodes are ranked by their preference values. The best rank gets
+// the maximum score, the worst gets 0, and the others are evenly spaced. The result is nil if all nodes have equal values.
 func (v *NodeValues) Scores(nodes []fwk.NodeInfo) map[string]int64 {
 	v.mutex.RLock()
 	defer v.mutex.RUnlock()

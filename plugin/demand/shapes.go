@@ -19,28 +19,29 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// KeepWhole keeps sets whole that future claims may ask for. These claims are unknown, so the last claims are taken instead.
-// Users who create claims can influence the result only within limits. Classes alone define the conditions of a shape. A claim
+// KeepWhole keeps free sets whole for future claims. Future claims are unknown, so KeepWhole expects claims like the latest
+// ones. Users who create claims can influence this only within limits. Only classes define which sets a shape allows. A claim
 // adds only its number of devices and its frequency. One namespace has at most an eighth of the remembered claims.
 
 const (
-	// maxAskedClaims and maxAskedClaimsOfNamespace limit the remembered claims.
+	// maxAskedClaims is the maximum number of remembered claims, maxAskedClaimsOfNamespace that of one namespace.
 	maxAskedClaims            = 1024
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
 )
 
-// Shapes counts the shapes that the last claims of a cluster asked for. It is safe for concurrent use.
+// Shapes counts the shapes of the latest claims of a cluster. It is safe for concurrent use.
 type Shapes struct {
 	classes v1alpha1.ClassGetter
 
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	// claims has an *askedClaim for each claim that asks for a shape, oldest first. byNamespace has its elements in the same order.
+	// claims has an *askedClaim for each remembered claim, oldest first. byNamespace has the same list elements by namespace, in
+	// the same order.
 	claims      list.List
 	byNamespace map[string][]*list.Element
-	// counts maps a shape to the number of remembered claims that ask for it. It contains no zeros.
+	// counts maps a shape to the number of remembered claims that request it. Shapes with count 0 are absent.
 	counts map[allocator.Shape]int
-	// most is the cached result of Most, nil if it must be computed.
+	// most is the cached result of Most. It is nil if it must be computed again.
 	most []allocator.Shape
 }
 
@@ -49,16 +50,16 @@ type askedClaim struct {
 	shapes    []allocator.Shape
 }
 
-// New returns a Shapes without claims.
+// New returns a Shapes without remembered claims.
 func New() *Shapes {
 	return &Shapes{byNamespace: map[string][]*list.Element{}, counts: map[allocator.Shape]int{}}
 }
 
-// Watch adds the claims of the informer until ctx is done.
+// Watch adds the informer's claims, now and later, until ctx is done.
 func (a *Shapes) Watch(ctx context.Context, factory informers.SharedInformerFactory) error {
 	classes := factory.Resource().V1().DeviceClasses()
 	a.classes = classes.Lister()
-	// Only the handler of claims waits for the classes.
+	// Only this handler waits for the classes, not the informer's other handlers.
 	synced := sync.OnceValue(func() bool {
 		return wait.PollUntilContextCancel(ctx, 20*time.Millisecond, true, func(context.Context) (bool, error) { return classes.Informer().HasSynced(), nil }) == nil
 	})
@@ -70,7 +71,7 @@ func (a *Shapes) Watch(ctx context.Context, factory informers.SharedInformerFact
 	return err
 }
 
-// add remembers a claim.
+// add remembers a claim by the shapes that it requests.
 func (a *Shapes) add(namespace string, shapes []allocator.Shape) {
 	if len(shapes) == 0 {
 		return
@@ -89,7 +90,7 @@ func (a *Shapes) add(namespace string, shapes []allocator.Shape) {
 	}
 }
 
-// forget removes a claim, which must be the oldest claim of its namespace.
+// forget removes a remembered claim. The claim must be the oldest of its namespace.
 func (a *Shapes) forget(oldest *list.Element) {
 	claim := a.claims.Remove(oldest).(*askedClaim)
 	if rest := slices.Delete(a.byNamespace[claim.namespace], 0, 1); len(rest) > 0 {
@@ -102,8 +103,7 @@ func (a *Shapes) forget(oldest *list.Element) {
 	}
 }
 
-// count adds more to a shape's count. The cached result of Most stays valid if allocator.AskedFrequency of the count stays the
-// same.
+// count adds more to the count of a shape. It drops the cached result of Most if allocator.AskedFrequency of the count changes.
 func (a *Shapes) count(shape allocator.Shape, more int) {
 	before := a.counts[shape]
 	after := before + more
@@ -115,7 +115,8 @@ func (a *Shapes) count(shape allocator.Shape, more int) {
 	}
 }
 
-// Most returns the shapes asked for most often, by frequency and then by size, largest first. Callers must not modify them.
+// Most returns the shapes that are requested most often. They are ordered by frequency and then by size, descending. Callers
+// must not modify the result.
 func (a *Shapes) Most() []allocator.Shape {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// classes maps names to classes.
+// classes is a lister that maps names to classes.
 type classes map[string]*resourceapi.DeviceClass
 
 func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
@@ -28,7 +28,7 @@ func (c classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, apierrors.NewNotFound(schema.GroupResource{Resource: "deviceclasses"}, name)
 }
 
-// about limits the last constraint to requests.
+// about makes the last constraint of a claim apply only to the given requests.
 func about(c *resourceapi.ResourceClaim, requests ...string) *resourceapi.ResourceClaim {
 	c.Spec.Devices.Constraints[len(c.Spec.Devices.Constraints)-1].Requests = requests
 	return c
@@ -54,7 +54,7 @@ func TestShapesOfClaims(t *testing.T) {
 	}
 }
 
-// repeated adds n claims of a namespace.
+// repeated adds n equal claims of a namespace.
 func (a *Shapes) repeated(namespace string, n int, shapes ...allocator.Shape) {
 	for range n {
 		a.add(namespace, shapes)
@@ -87,8 +87,8 @@ func TestMostAskedShapes(t *testing.T) {
 	}, a.Most())
 }
 
-// TestOldShapesAreForgotten checks that a full namespace loses its own oldest claims. If the whole memory is full, the oldest
-// claim of all is removed.
+// TestOldShapesAreForgotten checks which claim is forgotten. If the namespace has its maximum, its own oldest claim is
+// forgotten. If the total is at its maximum, the oldest claim of all namespaces is forgotten.
 func TestOldShapesAreForgotten(t *testing.T) {
 	a := New()
 	a.repeated("quiet", 2, shape("gpu", 4))
@@ -107,7 +107,8 @@ func TestOldShapesAreForgotten(t *testing.T) {
 	require.Equal(t, []allocator.Shape{shape("gpu", 16)}, a.Most())
 }
 
-// TestClaimsOfTheClusterAreAsked checks claims that exist at the start and later ones. The classes may come after the claims.
+// TestClaimsOfTheClusterAreAsked checks that claims that exist at the start and later claims are counted. The classes may be
+// delivered after the claims.
 func TestClaimsOfTheClusterAreAsked(t *testing.T) {
 	c := plugintest.ClassDefining("gpu", "ring")
 	first := plugintest.Reference(plugintest.ClaimForClass("gpu", 4), "ring")

@@ -5,9 +5,9 @@
 // constraint:
 //
 //  1. PreEnqueue gates the pods of the group until the constraint is compiled (nodesets_prepare.go).
-//  2. GeneratePlacements sorts the pods by kind. The filters of the profile decide which nodes can take a pod of each kind
-//     (nodesets_kinds.go).
-//  3. Package nodeset chooses a set of nodes. It calls groupHosts to find out which pods a node takes together
-//     (nodesets_hosts.go).
-//  4. PreFilter restricts each pod to its assigned node (nodesets_tried.go). If a pod does not fit there, another set is chosen.
+//  2. GeneratePlacements sorts the pods by kind: pods of one kind fit on the same nodes. The profile's filters decide which
+//     nodes can take a pod of each kind (nodesets_kinds.go).
+//  3. Package nodeset chooses a set of nodes. It asks groupHosts which pods a node can take together (nodesets_hosts.go).
+//  4. PreFilter restricts each pod to its assigned node (nodesets_tried.go). If a pod does not fit there, another set is
+//     chosen.
 package gang

@@ -32,33 +32,32 @@ import (
 // Name is the name of the plugin [NodeSets] in scheduler configurations.
 const Name = "TopologyPlacementGeneratorCEL"
 
-// NodeSets extends upstream's plugin TopologyPlacementGenerator: for a PodGroup that refers to a CELNodeSetConstraint, it
-// generates the set of nodes that package nodeset chooses.
+// NodeSets extends upstream's plugin TopologyPlacementGenerator. For a PodGroup that refers to a CELNodeSetConstraint, it lets
+// package nodeset choose a set of nodes.
 //
-// The scheduler tries the generated placements one after the other, in an order of its own, and may skip some. So all placements
-// are equal, and a set is chosen when the scheduler tries a placement. The first set is chosen when the placements are generated.
-// If a pod does not fit, the next placement gets another set. That set does not put the same pods on the same node again. Once
-// the pods of the group have fitted on a set, the remaining placements are refused.
+// The scheduler tries the generated placements one after the other, in an order of its own, and may skip some. So all
+// placements contain the same nodes, and PreFilter restricts each pod to a node of the chosen set. The first set is chosen when
+// the placements are generated. If a pod does not fit, the next placement gets another set, which does not put the same pods on
+// the same node again. Once the pods of the group have fitted on a set, PreFilter refuses them in the remaining placements.
 //
-// PreFilter restricts each pod to its assigned node. If no set was chosen, PreFilter refuses the pods. So a scheduler that
-// generates no placements doesn't schedule these pods.
+// If no set was chosen, PreFilter refuses the pods. So a scheduler that generates no placements doesn't schedule these pods.
 type NodeSets struct {
 	*topologyaware.TopologyPlacement
 	handle fwk.Handle
-	// runner runs the PreFilter of all plugins.
+	// runner runs the PreFilter methods of all plugins of the profile.
 	runner preFilterRunner
-	// hasGroups is set if pods may belong to groups. enabled is set if the gate is on, too.
+	// hasGroups is set if the features for pod groups are on. enabled is set if the gate of node set constraints is on, too.
 	hasGroups, enabled bool
 
 	groups *Groups
-	// prepared finds the compiled constraints of groups.
+	// prepared looks up the compiled constraints of groups.
 	prepared preparation.Ahead
 	turns    guard.Turns
 	metrics  *metrics.Metrics
-	// onlyLeast has the UIDs of the groups whose pods did not all fit on a set chosen for all of them. The next search for such a
-	// group chooses nodes only for the pods that must be placed.
+	// onlyLeast has the UIDs of groups whose pods did not all fit on a chosen set. The next search for such a group chooses nodes
+	// only for the minimum number of pods.
 	onlyLeast *lru.Cache
-	// writes holds an entry for each condition that is being written.
+	// writes is a semaphore. It has an element for each condition that is being written.
 	writes chan struct{}
 }
 
@@ -79,13 +78,13 @@ type preFilterRunner interface {
 }
 
 const (
-	// groupTimeout limits the search for one group while pods of other namespaces wait.
+	// groupTimeout is the time limit of the search for one group while pods of other namespaces wait.
 	groupTimeout = time.Second
-	// maxPlacements is the maximum number of sets tried in a cycle.
+	// maxPlacements is the maximum number of node sets tried for a group in one cycle.
 	maxPlacements = 16
 )
 
-// Config holds the parts of the scheduler that the plugin uses.
+// Config holds the parts of the scheduler that New needs.
 type Config struct {
 	Features plfeature.Features
 	// Enabled is the feature gate of node set constraints.
@@ -94,7 +93,7 @@ type Config struct {
 	Turns   guard.Turns
 	// Activate moves a pod to the active queue.
 	Activate func(*v1.Pod)
-	// Groups returns the groups of all profiles.
+	// Groups returns the compiled node set constraints that all profiles share.
 	Groups func(context.Context, *metrics.Metrics, fwk.Handle) (*Groups, error)
 }
 
@@ -156,7 +155,7 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 	return group, name, ok
 }
 
-// groupSearch is the search for the nodes of a group in one scheduling cycle. One goroutine uses it.
+// groupSearch is the search for the nodes of a group in one scheduling cycle. Only one goroutine uses it.
 type groupSearch struct {
 	*nodeset.Search
 	hosts *groupHosts
@@ -164,16 +163,17 @@ type groupSearch struct {
 	uid     types.UID
 	reads   *nodeset.Reading
 	attempt *guard.Attempt
-	// pods holds the waiting pods in the order of the scheduler.
+	// pods holds the group's pods to place, in the order of the scheduler's attempts.
 	pods []*v1.Pod
-	// infos are the nodes sorted by name, as in Search.Nodes. why[i] is the reason why infos[i] can't take a pod, or "".
+	// infos holds the candidate nodes in the order of Search.Nodes. why[i] is the reason why infos[i] can't take a pod of the
+	// group, or "".
 	infos []fwk.NodeInfo
 	why   []string
-	// choose chooses a set from the current nodes. It returns nil if no set satisfies the constraint.
+	// choose chooses a set from the nodes that are not forbidden. It returns nil if no set satisfies the constraint.
 	choose func() (*groupChoice, *fwk.Status)
-	// least is the number of pods that must be placed before the scheduler accepts the group.
+	// least is the number of pods that must be placed in this cycle so that the scheduler accepts the group.
 	least int
-	// tried is the current set. placements counts the placements tried before it in this cycle.
+	// tried is the current set. placements counts the placements that were tried before this one in the cycle.
 	tried      *triedSet
 	placements int
 }
@@ -213,7 +213,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 	hasFailed := isNew && !s.tried.isComplete() || !isNew && s.tried.hasFailedBefore(pod)
 	switch {
 	case hasFailed && s.tried.most >= s.least:
-		// The scheduler has already accepted the group. Only an error makes it give up the placement.
+		// The scheduler already accepts the placed pods as a group. Only an error makes it discard the placement.
 		pl.onlyLeast.Add(s.uid, nil)
 		return nil, fwk.AsStatus(fmt.Errorf("the %d pods of the group do not all fit on the nodes that were chosen for them: the next attempt chooses nodes for %d pods", s.tried.wanted, s.least))
 	case hasFailed && !isNew:
@@ -242,7 +242,8 @@ func (pl *NodeSets) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 const noOtherSet = "no other set of nodes satisfies the constraint"
 
-// Reserve records that a pod has fitted on its node. In the pod's binding cycle, it refuses the pod unless the set is complete.
+// Reserve records that a pod fits on its node. When the pod is reserved again for binding, Reserve refuses it unless all
+// assigned pods of the set have fitted.
 func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ string) *fwk.Status {
 	t, ok := triedSetIn(state)
 	switch {
@@ -262,7 +263,8 @@ func (pl *NodeSets) Unreserve(_ context.Context, state fwk.CycleState, pod *v1.P
 	}
 }
 
-// GeneratePlacements returns placements for a group that refers to a node set constraint. Other groups go to upstream's plugin.
+// GeneratePlacements returns placements for a group that refers to a node set constraint. It calls upstream's plugin for other
+// groups.
 func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCycleState, info fwk.PodGroupInfo, parent *fwk.Placement) (*fwk.GeneratePlacementsResult, *fwk.Status) {
 	group := info.GetPodGroup()
 	name, ok := v1alpha1.NodeSetReference(group)
@@ -283,7 +285,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	}
 	pods := info.GetUnscheduledPods()
 	if gang := group.Spec.SchedulingPolicy.Gang; len(pods) == 0 || gang != nil && len(pods)+pl.scheduledCount(group) < int(gang.MinCount) {
-		// The gang has too few pods, so the scheduler will not try them.
+		// The gang has fewer pods than its minCount, so the scheduler will not try them.
 		return &fwk.GeneratePlacementsResult{Placements: []*fwk.Placement{parent}}, nil
 	}
 	attempt, refusal := pl.turns.Admit(guard.Request{Pod: pods[0], Claims: []types.UID{group.UID}, Timeout: groupTimeout, Activate: pl.prepared.Activate})
@@ -307,7 +309,7 @@ func (pl *NodeSets) GeneratePlacements(ctx context.Context, state fwk.PodGroupCy
 	return &fwk.GeneratePlacementsResult{Placements: search.generate(name)}, nil
 }
 
-// scheduledCount returns the number of pods of the group that have a node.
+// scheduledCount returns the number of pods of the group that are assigned to a node.
 func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
 	state, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
@@ -316,7 +318,7 @@ func (pl *NodeSets) scheduledCount(group *schedulingapi.PodGroup) int {
 	return state.ScheduledPodsCount()
 }
 
-// EventsToRegister implements [fwk.EnqueueExtensions]. Any event that a filter waits for may make a node suitable for the group.
+// EventsToRegister implements [fwk.EnqueueExtensions]. It returns all events after which any filter may accept a node.
 func (pl *NodeSets) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, error) {
 	var events []fwk.ClusterEventWithHint
 	for _, resource := range []fwk.EventResource{

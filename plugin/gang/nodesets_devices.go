@@ -22,10 +22,12 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// If a node set constraint reads devices, a pod of each kind is first tried alone. This trial lists the device sets that the pod
-// may get on each node. When a pod is tried with the group, it gets the device set that was chosen for it.
+// If a node set constraint reads devices, one pod of each kind is first tried alone. This trial lists the device sets that such
+// a pod may get on each node. The search chooses one of these sets. When the pod is tried with its group, it gets the chosen
+// set.
 
-// DevicesIn returns the GroupDevices that allocates for a pod of a group. It returns nil if the allocator searches for devices.
+// DevicesIn returns the GroupDevices in the cycle state of a pod of a group. They allocate the pod's devices instead of the
+// allocator. DevicesIn returns nil if the allocator searches as usual.
 func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.devices
@@ -38,16 +40,16 @@ func DevicesIn(state fwk.CycleState, pod *v1.Pod) cycle.GroupDevices {
 	return nil
 }
 
-// podSets lists the device sets that a pod may get on each node.
+// podSets lists the device sets that a pod of one kind may get on each node.
 type podSets struct {
 	reads *nodeset.Reading
 	// has holds the devices of the pod's allocated claims.
 	has []allocator.AllocatedDevice
-	// bytes is the memory in bytes of the device sets of all kinds on all nodes.
+	// bytes is the size in bytes of all listed device sets. The podSets of all kinds share it.
 	bytes *atomic.Int64
 
 	mutex sync.Mutex
-	// on maps a node to the device sets there. Nodes without a set are absent.
+	// on maps the name of a node to the device sets there. Nodes without a suitable set are absent.
 	on map[string][]nodeset.Set
 }
 
@@ -68,7 +70,7 @@ func (l *podSets) Allocate(ctx context.Context, a *allocator.Allocator, node *v1
 	return slices.Clone(listed[0].Results), nil
 }
 
-// of returns the sets of devices that the pod may get on a node.
+// of returns the device sets that the pod may get on a node. unallocated is true if the pod has unallocated claims.
 func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status) {
 	if listed := l.on[node]; listed != nil || unallocated {
 		if listed == nil {
@@ -83,7 +85,7 @@ func (l *podSets) of(node string, unallocated bool) ([]nodeset.Set, *fwk.Status)
 	return []nodeset.Set{set}, nil
 }
 
-// alone returns the state for trying a pod of a kind alone.
+// alone returns the state for trying one pod of a kind alone on each node.
 func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 	alone, k := &askedAlone{attempt: s.attempt}, s.hosts.kinds[kind]
 	switch {
@@ -100,7 +102,7 @@ func (pl *NodeSets) alone(s *groupSearch, kind int) (*askedAlone, error) {
 	return alone, nil
 }
 
-// addPlaced adds the devices of the group's running pods to their nodes.
+// addPlaced records the devices of the group's running pods at the nodes where these pods run.
 func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	on := map[string][]allocator.AllocatedDevice{}
 	for _, pod := range scheduled {
@@ -121,7 +123,7 @@ func (pl *NodeSets) addPlaced(s *groupSearch, scheduled []*v1.Pod) error {
 	return nil
 }
 
-// sharedClaims returns the names of unallocated claims that several of the pods use.
+// sharedClaims returns the names of unallocated claims that at least two of the pods use.
 func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
 	seen, shared := sets.New[string](), sets.New[string]()
 	for _, pod := range pods {
@@ -141,7 +143,7 @@ func sharedClaims(handle fwk.Handle, pods []*v1.Pod) sets.Set[string] {
 	return shared
 }
 
-// devicesOf returns the devices of a pod's allocated claims. unallocated is true if the pod has other claims, too.
+// devicesOf returns the devices of a pod's allocated claims. unallocated is true if the pod also has unallocated claims.
 func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice, unallocated bool, err error) {
 	var all []*resourceapi.ResourceSlice
 	claims := claimsOfPods(pl.handle, []*v1.Pod{pod})

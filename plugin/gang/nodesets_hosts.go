@@ -26,40 +26,40 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// groupHosts runs the filters of the profile to find out which pods nodes can take. It implements [nodeset.Hosts].
+// groupHosts runs the filters of the profile to find out which pods a node can take together. It implements [nodeset.Hosts].
 //
-// To test several pods on a node, it runs the filters once for each kind, as the scheduler will: for one pod, with the others on
-// the node. The claims of all these pods are allocated together. Otherwise the first pod could take devices that the second one
-// needs.
+// To test several pods on a node, it runs the filters once for each kind, as the scheduler will: for one pod, while the other
+// pods count as running on the node. The claims of all these pods are allocated together. Otherwise the first pod could get
+// devices that the second pod needs.
 type groupHosts struct {
 	pl     *NodeSets
 	search *groupSearch
 	kinds  []*groupKind
 	kindOf map[types.UID]int
-	// shared has the names of unallocated claims that several pods use.
+	// shared has the names of unallocated claims that several pods of the group use.
 	shared sets.Set[string]
-	// listedBytes is the memory in bytes of all listed device sets, if the expression reads devices.
+	// listedBytes is the size in bytes of all listed device sets. It is 0 unless the expression reads devices.
 	listedBytes atomic.Int64
 
-	// mayCompete is set if pods on different nodes may use the same devices. competes is set once a pod tried alone got such a
-	// device.
+	// mayCompete is set if pods on different nodes might get the same devices. competes is set after a pod that was tried alone
+	// got a device that other nodes can reach.
 	mayCompete bool
 	competes   atomic.Bool
 	allocator  sync.Once
-	// all allocates the claims of all kinds, nil if there are no claims.
+	// all allocates the claims of pods of any kind. It is nil if no pod has claims.
 	all *allocator.Allocator
-	// together maps the index of a member in the last choice to the devices of its pods.
+	// together maps the index of a member in the last choice to the devices for its pods. A member is a node of the choice.
 	together map[int]*memberDevices
 }
 
 var _ nodeset.Hosts = &groupHosts{}
 
-// loadBeside is the number of pods of each kind on a node, including the pod that is tried.
+// loadBeside has a load: the number of pods of each kind on a node, including the pod that is tried.
 type loadBeside struct{ load nodeset.Load }
 
 type loadInContext struct{}
 
-// WithLoad returns a context that passes the load on the node to the allocator.
+// WithLoad adds the load in the cycle state to the context, so that the allocator allocates for all pods of the load.
 func WithLoad(ctx context.Context, state fwk.CycleState) context.Context {
 	if alone := askedAloneIn(state); alone != nil && alone.beside != nil {
 		return context.WithValue(ctx, loadInContext{}, alone.beside)
@@ -88,7 +88,7 @@ func (h *groupHosts) Refusal(ctx context.Context, node int, load nodeset.Load) (
 	return "", nil
 }
 
-// takesLast runs the filters for a pod of a kind with the rest of the load on the node.
+// takesLast runs the filters for one pod of a kind, while the other pods of the load count as running on the node.
 func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load, kind int) *fwk.Status {
 	k, info := h.kinds[kind], h.search.infos[node].Snapshot()
 	pod, state := k.pods[0], k.state.Clone()
@@ -98,7 +98,7 @@ func (h *groupHosts) takesLast(ctx context.Context, node int, load nodeset.Load,
 			n--
 		}
 		for i := range n {
-			// onNode is taken from the end, since the pod that is tried is the first of its kind.
+			// The pods of a kind are used from the end, because its first pod is the one that is tried.
 			onNode := h.kinds[other].pods[len(h.kinds[other].pods)-1-i].DeepCopy()
 			onNode.Spec.NodeName = info.Node().Name
 			added, err := framework.NewPodInfo(onNode)
@@ -126,8 +126,9 @@ func (h *groupHosts) Each(ctx context.Context, n int, do func(int)) {
 	h.pl.handle.Parallelizer().Until(ctx, n, do, Name)
 }
 
-// Compete implements [nodeset.Hosts]. Pods on different nodes compete for shared claims, and for devices that several nodes can
-// reach. They don't if each node takes one pod, and the first allocation on each node uses only devices of that node.
+// Compete implements [nodeset.Hosts]. It reports whether pods on different nodes may get the same devices. They may if they
+// share a claim, or if some devices can be reached from several nodes. The second case is ruled out if each node takes one pod,
+// and each pod tried alone got only devices of its own node.
 func (h *groupHosts) Compete() bool {
 	return !h.search.ReadsDevices && (len(h.shared) > 0 || h.mayCompete && (h.search.Constraint.PodsPerNode > 1 || h.competes.Load()))
 }
@@ -170,7 +171,8 @@ func (h *groupHosts) Together(ctx context.Context, members []nodeset.Member) (bo
 	return results != nil, err
 }
 
-// allocatorOfAll returns an allocator with the prepared claims of all kinds of pods. Each kind must have been tried before.
+// allocatorOfAll returns an allocator for the prepared claims of all kinds of pods. A pod of each kind must have been tried
+// before.
 func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	h.allocator.Do(func() {
 		prepared := allocator.Prepared{}
@@ -191,12 +193,12 @@ func (h *groupHosts) allocatorOfAll() *allocator.Allocator {
 	return h.all
 }
 
-// memberDevices holds the devices for the pods on a member, which is a node of the chosen set.
+// memberDevices holds the devices for the pods of one member. A member is a node of the chosen set.
 type memberDevices struct {
-	// claims holds the claims of all pods; a shared claim occurs once. results has one entry for each claim.
+	// claims holds the claims of all pods on the node. A shared claim occurs once. results[i] is the allocation of claims[i].
 	claims  []*resourceapi.ResourceClaim
 	results []resourceapi.AllocationResult
-	// of holds, for each kind and each pod of the kind, the indices of the pod's claims in claims.
+	// of[k][p] holds the indices, in claims, of the claims of pod p of kind k.
 	of [][][]int
 	// shared has the names of claims that several pods use.
 	shared sets.Set[string]
@@ -206,8 +208,8 @@ func (d *memberDevices) isShared(claim *resourceapi.ResourceClaim) bool {
 	return d.shared.Has(claim.Name)
 }
 
-// claimsFor returns the claims for a load, the number of pods of each kind on a node. Each pod gets copies of its kind's claims,
-// except shared claims.
+// claimsFor returns the claims of the pods of a load on a node. Each pod has its own copies of its kind's claims. A shared
+// claim occurs only once.
 func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	d, known := &memberDevices{of: make([][][]int, len(load)), shared: h.shared}, map[types.UID]int{}
 	for kind, n := range load {
@@ -237,7 +239,8 @@ func (h *groupHosts) claimsFor(node int, load nodeset.Load) *memberDevices {
 	return d
 }
 
-// devices allocates the devices of a choice if pods compete for them, on one node or across nodes.
+// devices chooses the devices for the pods of a choice, if several of them could get the same devices. Otherwise each pod gets
+// its devices when it is tried.
 func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[int]*memberDevices, error) {
 	if h.search.ReadsDevices {
 		return h.listedDevices(choice), nil
@@ -264,7 +267,7 @@ func (h *groupHosts) devices(ctx context.Context, choice *nodeset.Choice) (map[i
 	return all, nil
 }
 
-// listedDevices returns the device sets that the expression has evaluated.
+// listedDevices returns the device sets that satisfied the expression.
 func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevices {
 	all := map[int]*memberDevices{}
 	for i, m := range choice.Members {
@@ -286,13 +289,13 @@ func (h *groupHosts) listedDevices(choice *nodeset.Choice) map[int]*memberDevice
 	return all
 }
 
-// groupAllocator allocates for a pod of a kind together with the other pods of the load on the node.
+// groupAllocator allocates the claims of one pod of a kind, together with the claims of the other pods of the load on the node.
 type groupAllocator struct {
 	hosts *groupHosts
 	kind  int
 
 	mutex sync.Mutex
-	// claims maps a node to the claims to allocate for a pod there. Claims for extended resources differ between nodes.
+	// claims maps a node to the claims of one pod there. The claim for extended resources is different on each node.
 	claims map[string][]*resourceapi.ResourceClaim
 }
 
@@ -331,13 +334,14 @@ func (d *memberDevices) resultsOf(results []resourceapi.AllocationResult, kind, 
 	return own
 }
 
-// groupChoice is a choice with the devices of the pods that compete for devices.
+// groupChoice is a chosen set of nodes. devices maps the index of a member to the devices chosen for its pods. Members whose
+// pods may get any devices are absent.
 type groupChoice struct {
 	*nodeset.Choice
 	devices map[int]*memberDevices
 }
 
-// devicesOf returns the devices for a pod of a member, nil if the pod may take any devices.
+// devicesOf returns the devices chosen for one pod of a kind on a member. It returns nil if the pod may get any devices.
 func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
 	d := c.devices[member]
 	if d == nil || len(d.of[kind]) == 0 {
@@ -354,8 +358,9 @@ func (c *groupChoice) devicesOf(member, kind, pod int) cycle.GroupDevices {
 	return chosen
 }
 
-// chosenResults holds the devices that were chosen for a pod. own follows the order of the pod's own claims. shared maps the
-// claims shared with other pods of the group to results. If another pod came first, a shared claim is allocated already.
+// chosenResults holds the allocations that were chosen for one pod. own is in the order of the claims that only this pod uses.
+// shared maps the UIDs of claims that other pods of the group use, too. Such a claim may be allocated already when this pod is
+// tried.
 type chosenResults struct {
 	own    []resourceapi.AllocationResult
 	shared map[types.UID]resourceapi.AllocationResult

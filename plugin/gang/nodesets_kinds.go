@@ -23,16 +23,16 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// The filters run for one pod of each kind, to find the nodes that can take such a pod alone. Several pods on one node are tested
-// later, on demand (nodesets_hosts.go).
+// The filters run for one pod of each kind, to find the nodes that can take such a pod alone. The search later tests several
+// pods on one node, but only on nodes that it considers (nodesets_hosts.go).
 
-// askedAlone is the state of a cycle that only tests which nodes can take a pod of a group. All such cycles are part of the
+// askedAlone marks a cycle state that only tests which nodes can take a pod of a group. The time of such tests counts for the
 // attempt of the group.
 type askedAlone struct {
 	attempt *guard.Attempt
-	// devices allocates the pod's claims, nil if the allocator does.
+	// devices allocates the pod's claims. If it is nil, the allocator allocates them.
 	devices cycle.GroupDevices
-	// beside is the load to test on the node, including the pod. It is nil when a pod of each kind is tried alone.
+	// beside has the pods to test together on the node, including this pod. It is nil if this pod is tried alone.
 	beside *loadBeside
 }
 
@@ -50,19 +50,21 @@ func askedAloneIn(state fwk.CycleState) *askedAlone {
 	return a
 }
 
-// groupKind is a set of pods of a group that get the same result on every node.
+// groupKind is a set of equivalent pods of a group: the filters give the same result for each of them on every node.
 type groupKind struct {
 	pods []*v1.Pod
 	// state is the cycle state of the first pod after PreFilter.
 	state fwk.CycleState
-	// sets lists the device sets for a pod if the expression reads devices. unallocated is set if a pod has unallocated claims.
+	// sets lists the device sets for one pod, if the expression reads devices. unallocated is set if the pods have unallocated
+	// claims.
 	sets        *podSets
 	unallocated bool
-	// together allocates the claims of several pods together, nil if pods do not compete for devices.
+	// together allocates the claims of several pods together. It is nil if no two pods can get the same devices.
 	together *groupAllocator
 }
 
-// askForEachKind sorts the pods by kind and finds the nodes that can take a pod of each kind.
+// askForEachKind sorts the pods by kind, and finds the nodes that can take one pod of each kind. The result counts the other
+// nodes of each kind by reason.
 func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, scheduled []*v1.Pod) (nodeset.Refusals, *fwk.Status) {
 	if err := pl.sortByKind(s); err != nil {
 		return nil, fwk.AsStatus(err)
@@ -107,7 +109,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	return refusals, nil
 }
 
-// sortByKind fills the kinds in the order of their first pods.
+// sortByKind assigns each pod to its kind. Kinds are numbered in the order of their first pods.
 func (pl *NodeSets) sortByKind(s *groupSearch) error {
 	known := map[[sha256.Size]byte]int{}
 	for _, pod := range s.pods {
@@ -136,7 +138,7 @@ func (pl *NodeSets) sortByKind(s *groupSearch) error {
 	return nil
 }
 
-// askForKind finds the nodes that can take a pod of a kind, and counts the other nodes by reason.
+// askForKind finds the nodes that can take one pod of a kind. The result counts the other nodes by reason.
 func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycleState, s *groupSearch, kind int) (map[string]int, *fwk.Status) {
 	k := s.hosts.kinds[kind]
 	pod := k.pods[0]
@@ -181,7 +183,7 @@ func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycle
 	return refusals, nil
 }
 
-// ask runs PreFilter and Filter of all plugins for a pod.
+// ask runs PreFilter and Filter of all plugins for a pod. It returns one status for each node.
 func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) ([]*fwk.Status, *fwk.Status) {
 	statuses := make([]*fwk.Status, len(nodes))
 	result, status, _ := pl.runner.RunPreFilterPlugins(ctx, state, pod)
@@ -214,15 +216,15 @@ func (pl *NodeSets) ask(ctx context.Context, state fwk.CycleState, pod *v1.Pod, 
 		}
 	}
 	if ctx.Err() != nil {
-		// Some nodes were not tested.
+		// The context ended, so some nodes were not tested.
 		return nil, fwk.AsStatus(context.Cause(ctx))
 	}
 	return statuses, nil
 }
 
-// claimKeys returns keys for the claims of a pod. Pods with equal keys fit on the same nodes as far as claims decide. With
-// exact, the keys contain the specs of the claims, so that pods with equal keys can also get the same sets of devices. An
-// allocated claim or a claim that is not prepared has its UID as key.
+// claimKeys returns keys for the claims of a pod. If the keys of two pods are equal, their claims fit on the same nodes. If
+// exact is set, the keys contain the claims' specs, so that the claims can also get the same device sets. The key of a claim
+// that is allocated or not compiled is its UID.
 func (pl *NodeSets) claimKeys(pod *v1.Pod, exact bool) (keys []string, err error) {
 	for _, claim := range claimsOfPods(pl.handle, []*v1.Pod{pod}) {
 		common, ok := pl.groups.preparing.ContentOf(claim, pl.handle.SharedDRAManager().DeviceClasses())

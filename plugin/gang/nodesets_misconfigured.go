@@ -22,21 +22,21 @@ import (
 )
 
 // kube-scheduler gives a group that waits for nodes and a group with a wrong constraint the same condition and event:
-// Unschedulable and FailedScheduling. Only the second group needs a user to change something. So it gets a condition and an event
-// of its own.
+// Unschedulable and FailedScheduling. Only the second group needs a user to change something. So it gets a condition and an
+// event of its own.
 
 const (
-	// conditionTimeout limits the request that writes a condition.
+	// conditionTimeout is the timeout of a request that writes a condition.
 	conditionTimeout = 10 * time.Second
-	// maxConditionWrites limits the conditions that are written at the same time.
+	// maxConditionWrites is the maximum number of conditions that are written at the same time.
 	maxConditionWrites = 16
 	// maxConditionMessage and maxNote are the API server's limits, in bytes, for the texts of conditions and events.
 	maxConditionMessage = 32 << 10
 	maxNote             = 1 << 10
 )
 
-// reasonOf returns the reason of the condition for an error. It is empty if the error is not about the constraint: the search
-// took too long, or nothing is compiled yet.
+// reasonOf returns the reason of the condition for an error of the search. It returns "" if the error is no mistake in the
+// constraint, for example if the search took too long or nothing is compiled yet.
 func reasonOf(err error) string {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok {
@@ -52,22 +52,24 @@ func reasonOf(err error) string {
 	}
 }
 
-// misconfigured reports a mistake in the constraint by the group's condition and an event, once for each text.
+// misconfigured reports a mistake in the constraint by a condition of the group and by an event. A mistake that the condition
+// already has is not reported again.
 func (pl *NodeSets) misconfigured(ctx context.Context, group *schedulingapi.PodGroup, reason string, err error) {
 	if pl.write(ctx, group, metav1.ConditionTrue, reason, err.Error()) {
 		pl.handle.EventRecorder().Eventf(group, nil, v1.EventTypeWarning, reason, wellknown.ActionScheduling, "%s", cut(err.Error(), maxNote))
 	}
 }
 
-// accepted sets the condition of a group to False if misconfigured has set it to True. Other groups get no condition.
+// accepted sets the condition of a group to False if misconfigured has set it to True. Otherwise it writes nothing.
 func (pl *NodeSets) accepted(ctx context.Context, group *schedulingapi.PodGroup) {
 	if meta.IsStatusConditionTrue(group.Status.Conditions, wellknown.ConditionMisconfigured) {
 		pl.write(ctx, group, metav1.ConditionFalse, wellknown.ReasonConstraintAccepted, "The last search for nodes found no mistake in the constraint")
 	}
 }
 
-// write writes the condition of a group in the background. It returns false if the group already has the condition, or if too
-// many writes are in progress. If the request fails, the next cycle of the group writes the condition.
+// write starts to write the condition of a group in the background. It returns false, and writes nothing, if the group already
+// has the condition, or if too many writes are in progress. After a failed request, the next cycle of the group writes the
+// condition.
 func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, status metav1.ConditionStatus, reason, message string) bool {
 	changed := group.Status.DeepCopy()
 	if !meta.SetStatusCondition(&changed.Conditions, metav1.Condition{
@@ -92,7 +94,7 @@ func (pl *NodeSets) write(ctx context.Context, group *schedulingapi.PodGroup, st
 	return true
 }
 
-// cut truncates a text that is too long.
+// cut shortens a text to at most most bytes.
 func cut(text string, most int) string {
 	const ellipsis = "..."
 	if len(text) <= most {

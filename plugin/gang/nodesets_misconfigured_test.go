@@ -29,7 +29,8 @@ type clientOnly struct {
 
 func (h clientOnly) ClientSet() kubernetes.Interface { return h.client }
 
-// TestConditionWritesAreBounded checks that writes in progress are limited while the API server does not answer.
+// TestConditionWritesAreBounded checks that at most maxConditionWrites writes are in progress while the API server does not
+// respond.
 func TestConditionWritesAreBounded(t *testing.T) {
 	client := fake.NewClientset()
 	answer, answered := make(chan struct{}), make(chan struct{}, maxConditionWrites+1)
@@ -55,7 +56,7 @@ func TestConditionWritesAreBounded(t *testing.T) {
 	<-answered
 }
 
-// TestConditionThatCanNotBeWrittenIsLogged has the API server forbid the write.
+// TestConditionThatCanNotBeWrittenIsLogged makes the API server reject the write.
 func TestConditionThatCanNotBeWrittenIsLogged(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("patch", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -65,6 +66,6 @@ func TestConditionThatCanNotBeWrittenIsLogged(t *testing.T) {
 	ctx, log := plugintest.WithLog(t.Context())
 	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
 	require.True(t, pl.write(ctx, group, metav1.ConditionTrue, wellknown.ReasonInvalidExpression, "wrong"))
-	pl.writes <- struct{}{} // The write has ended.
+	pl.writes <- struct{}{} // This blocks until the write has ended.
 	plugintest.RequireLogged(t, log, "The condition of a PodGroup could not be written")
 }

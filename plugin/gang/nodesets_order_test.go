@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
-// groupOnly is a scheduler with one PodGroup.
+// groupOnly is a scheduler handle with one PodGroup.
 type groupOnly struct {
 	fwk.Handle
 	fwk.SharedLister
@@ -38,13 +38,13 @@ func (g groupOnly) Get(_, _ string) (*schedulingapi.PodGroup, error) {
 	return g.group, nil
 }
 
-// orderCase is a group of two pods that needs two nodes of one rack. There are five racks of two nodes each. Some nodes refuse
-// all pods although the search expects them to fit.
+// orderCase has a group of two pods that needs two nodes of the same rack. There are five racks of two nodes each. The search
+// expects that all nodes can take a pod, but the nodes in refuse take none.
 type orderCase struct {
 	pl     *NodeSets
 	pods   []*v1.Pod
 	refuse []string
-	// feasible is the number of feasible placements after which the scheduler stops.
+	// feasible is the number of placements with fitting pods after which the scheduler stops.
 	feasible int
 }
 
@@ -91,8 +91,8 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	return s
 }
 
-// schedule tries the pods in each placement, as the scheduler does, and returns the nodes if all pods fit. At most one placement
-// may fit, because the scheduler would compare several by score.
+// schedule tries the pods in each placement, as the scheduler does. It returns the pods' nodes if all pods fit. The pods must
+// fit in at most one placement, because the scheduler would choose between several placements by score.
 func (c *orderCase) schedule(t *testing.T, reorder func([]*fwk.Placement)) (nodes []string) {
 	t.Helper()
 	s := c.search(t)
@@ -117,7 +117,7 @@ func (c *orderCase) schedule(t *testing.T, reorder func([]*fwk.Placement)) (node
 	return nodes
 }
 
-// fit returns the nodes of the pods in a placement, nil if a pod does not fit.
+// fit tries all pods in one placement. It returns their nodes, or nil if a pod does not fit.
 func (c *orderCase) fit(t *testing.T, placementState *framework.CycleState, placement *fwk.Placement) (nodes []string) {
 	t.Helper()
 	for _, pod := range c.pods {
@@ -141,7 +141,7 @@ func (c *orderCase) fit(t *testing.T, placementState *framework.CycleState, plac
 	return nodes
 }
 
-// TestOrderOfPlacements follows Kubernetes 1.38: it tries placements in random order, and stops after some feasible ones.
+// TestOrderOfPlacements tries placements as Kubernetes 1.38 does: in random order, until some of them have fitted.
 func TestOrderOfPlacements(t *testing.T) {
 	for name, test := range map[string]struct {
 		refuse, want []string
@@ -160,7 +160,8 @@ func TestOrderOfPlacements(t *testing.T) {
 	}
 }
 
-// TestPodsOfAGroupAreTold checks the messages of a group whose first pod fits nowhere, and of a pod without an assigned node.
+// TestPodsOfAGroupAreTold checks two messages: for a group whose first pod fits nowhere, and for a pod without an assigned
+// node.
 func TestPodsOfAGroupAreTold(t *testing.T) {
 	c := newOrderCase()
 	told := func(state *framework.CycleState, pod int) string {
@@ -195,7 +196,7 @@ func TestPodsOfAGroupAreTold(t *testing.T) {
 	require.Equal(t, "no other set of nodes satisfies the constraint", told(in(), 0))
 }
 
-// orders returns reorderings: the first placement at each position, and random ones.
+// orders returns functions that reorder placements: each position once as the first, and some random orders.
 func orders() (orders []func([]*fwk.Placement)) {
 	for i := range maxPlacements {
 		orders = append(orders, func(placements []*fwk.Placement) { placements[0], placements[i] = placements[i], placements[0] })
@@ -208,7 +209,8 @@ func orders() (orders []func([]*fwk.Placement)) {
 	return orders
 }
 
-// TestNamesOfPlacements: Kubernetes 1.38 fails a group if a placement name contains "/", or if two names are equal.
+// TestNamesOfPlacements checks that the names of placements contain no "/" and differ. Otherwise Kubernetes 1.38 fails the
+// group.
 func TestNamesOfPlacements(t *testing.T) {
 	seen := map[string]bool{}
 	for _, placement := range newOrderCase().search(t).generate("one_rack") {

@@ -27,31 +27,31 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// Node set constraints are resolved, decoded and compiled in the background, as claims are: a synthetic claim represents the
-// group. A scheduling cycle looks up the compiled claim.
+// Node set constraints are resolved, decoded and compiled in the background, in the same way as claims. A synthetic claim
+// represents each group. A scheduling cycle only looks up the compiled claim.
 
 // Groups holds the compiled node set constraints of all profiles of a scheduler.
 type Groups struct {
 	*nodeset.Chooser
 	preparing  *preparation.Store
 	background *preparation.Background
-	// own maps the UIDs of synthetic claims (wantOf) to the decoded annotations of their groups (*ownConstraint).
+	// own maps the UID of a group's synthetic claim (wantOf) to the decoded annotation of the group (*ownConstraint).
 	own *lru.Cache
 }
 
-// preparedGroupBytes bounds the memory of prepared groups.
+// preparedGroupBytes is the maximum size in bytes of all compiled constraints of groups.
 const preparedGroupBytes = 16 << 20
 
-// maxOwn is the maximum number of groups in own.
+// maxOwn is the maximum number of decoded annotations in own.
 const maxOwn = 1024
 
-// ownConstraint is the decoded annotation of a group.
+// ownConstraint is the result of decoding the annotation of a group.
 type ownConstraint struct {
 	constraint *v1alpha1.NodeSetConstraint
 	err        error
 }
 
-// NewGroups returns a Groups that prepares the constraints until ctx is done.
+// NewGroups returns a Groups. Its goroutines compile constraints until ctx is done.
 func NewGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle) (*Groups, error) {
 	chooser, err := nodeset.NewChooser(measured)
 	if err != nil {
@@ -62,8 +62,8 @@ func NewGroups(ctx context.Context, measured *metrics.Metrics, handle fwk.Handle
 	return &Groups{chooser, prepared, preparation.NewBackground(ctx), own}, nil
 }
 
-// compiled returns the prepared claim of a problem. It can use a claim compiled for another number of nodes. The error is
-// [cel.ErrNotCompiled] if there is no compiled claim.
+// compiled returns the compiled synthetic claim of a problem. If the claim was compiled for another number of nodes, compiled
+// adapts it. If there is no compiled claim at all, the error is [cel.ErrNotCompiled].
 func (pl *NodeSets) compiled(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
 	prepared, missing := pl.prepared.Find([]*resourceapi.ResourceClaim{problem.Claim})
 	if len(missing) == 0 {
@@ -72,20 +72,22 @@ func (pl *NodeSets) compiled(ctx context.Context, problem *nodeset.Problem) (*al
 	return pl.prepared.Keep(cel.OnlyCompiled(ctx), problem.Claim)
 }
 
-// groupClaims makes the synthetic claims that represent groups.
+// groupClaims returns the synthetic claims that represent groups.
 type groupClaims struct {
 	handle fwk.Handle
 	own    *lru.Cache
 }
 
-// wantOf returns the UID of the synthetic claim of a group. It does not depend on the status of the group.
+// wantOf returns the UID of a group's synthetic claim. The UID changes with the group's spec and annotation, not with its
+// status.
 func wantOf(group *schedulingapi.PodGroup) types.UID {
 	return types.UID(fmt.Sprintf("%s/%d/%x", group.UID, group.Generation, maphash.String(wantSeed, group.Annotations[v1alpha1.NodeSetAnnotation])))
 }
 
 var wantSeed = maphash.MakeSeed()
 
-// Get makes the claim for the current version of a group, for about as many nodes as will be chosen.
+// Get returns the synthetic claim for the current version of a group. The claim requests as many nodes as the pods probably
+// need.
 func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, error) {
 	group, err := c.handle.PodGroupManager().PodGroups().Get(namespace, name)
 	if err != nil {
@@ -119,7 +121,7 @@ func (c groupClaims) Get(namespace, name string) (*resourceapi.ResourceClaim, er
 	return problem.Claim, nil
 }
 
-// claimsOfPods returns the claims of pods, each once.
+// claimsOfPods returns the ResourceClaims that the pods use. A shared claim is returned once.
 func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	seen := map[string]bool{}
@@ -138,7 +140,7 @@ func claimsOfPods(handle fwk.Handle, pods []*v1.Pod) []*resourceapi.ResourceClai
 	return claims
 }
 
-// await requests the compilation of a group's constraint, and activates the pod afterwards.
+// await requests the compilation of a group's constraint. After the compilation, the pod is activated.
 func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) {
 	claim := &resourceapi.ResourceClaim{}
 	claim.Namespace, claim.Name, claim.UID = group.Namespace, group.Name, wantOf(group)
@@ -146,7 +148,7 @@ func (pl *NodeSets) await(pod *v1.Pod, group *schedulingapi.PodGroup) {
 }
 
 // PreEnqueue gates a pod of a group until the group's constraint is compiled. The scheduling queue is locked meanwhile, so
-// PreEnqueue only looks up.
+// PreEnqueue compiles nothing: it only looks up the compiled constraint.
 func (pl *NodeSets) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if !pl.enabled {
 		return nil

@@ -28,7 +28,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// AttemptIn returns the attempt of the group that a pod's cycle belongs to, nil if no nodes are chosen for the pod.
+// AttemptIn returns the attempt of the group whose cycle the state belongs to. It returns nil if the pod is not placed by
+// NodeSets.
 func AttemptIn(state fwk.CycleState) *guard.Attempt {
 	if alone := askedAloneIn(state); alone != nil {
 		return alone.attempt
@@ -39,7 +40,7 @@ func AttemptIn(state fwk.CycleState) *guard.Attempt {
 	return nil
 }
 
-// maxGroupPods is the maximum number of pods of a group that are placed together.
+// maxGroupPods is the maximum number of pods of a group that one cycle places.
 const maxGroupPods = 1024
 
 // search chooses the first set of nodes for the pods of a group.
@@ -59,7 +60,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 		return nil, status
 	}
 	s.attempt = attempt
-	// The scheduler counts terminating pods, too.
+	// The scheduler counts terminating pods of the group for its minCount, so least counts them, too.
 	s.least = 1
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
 		s.least = max(1, int(gang.MinCount)-placed.ScheduledPodsCount())
@@ -88,7 +89,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	return s, nil
 }
 
-// newSearch finds the constraint of a group and its compiled form.
+// newSearch returns a search with the group's constraint and its compiled form.
 func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup, name string, pods, scheduled []*v1.Pod, nodes []fwk.NodeInfo) (*groupSearch, *fwk.Status) {
 	unresolvable := func(err error) (*groupSearch, *fwk.Status) {
 		pl.metrics.ObserveRefusal(metrics.RefusalConstraint)
@@ -140,7 +141,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	return s, nil
 }
 
-// choose chooses nodes for the pods among the current nodes, and devices if pods compete for them.
+// choose chooses nodes for the pods, and devices if several of the pods could get the same devices.
 func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulingapi.PodGroup) (*groupChoice, *fwk.Status) {
 	choice, err := s.Choose(ctx)
 	_, overBudget := errors.AsType[*allocator.BudgetError](err)
@@ -170,14 +171,14 @@ func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulin
 	return &groupChoice{choice, devices}, nil
 }
 
-// refused returns a status with this plugin as the cause, so that this plugin's events retry the group.
+// refused returns a status that names this plugin as the cause, so that the events of this plugin retry the group.
 func refused(code fwk.Code, nodes []fwk.NodeInfo, reason string) *fwk.Status {
 	return fwk.NewStatus(code).WithError(&framework.FitError{NumAllNodes: len(nodes), Diagnosis: framework.Diagnosis{
 		NodeToStatus: framework.NewDefaultNodeToStatus(), UnschedulablePlugins: sets.New(Name), PreFilterMsg: reason,
 	}})
 }
 
-// notCompiled refuses a group until it is compiled.
+// notCompiled requests the compilation of a group's constraint, and returns the status that refuses the group until then.
 func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, nodes []fwk.NodeInfo) *fwk.Status {
 	pl.groups.own.Remove(wantOf(group))
 	pl.await(pod, group)
@@ -185,7 +186,7 @@ func (pl *NodeSets) notCompiled(pod *v1.Pod, group *schedulingapi.PodGroup, node
 	return refused(fwk.UnschedulableAndUnresolvable, nodes, groupNotCompiled(group))
 }
 
-// over returns a rejection if the attempt has ended.
+// over returns a status that refuses the group if the time of its attempt is over.
 func (s *groupSearch) over() *fwk.Status {
 	s.attempt.Progress()
 	err := s.attempt.Over()
@@ -197,12 +198,12 @@ func (s *groupSearch) over() *fwk.Status {
 }
 
 const (
-	// nearMissTimeout and nearMissSteps keep a waiting group from using up the time of others.
+	// nearMissTimeout and nearMissSteps limit the search for an explanation, so that a waiting group doesn't delay other pods.
 	nearMissTimeout = 200 * time.Millisecond
 	nearMissSteps   = 20_000
 )
 
-// nearest describes the set of nodes that comes closest to satisfying the constraint. It is empty if time runs out.
+// nearest describes the set of nodes that comes closest to satisfying the constraint. It returns "" if the time is over first.
 func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	timeout := s.attempt.Remaining(nearMissTimeout)
 	if timeout <= 0 {
@@ -222,7 +223,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 	return s.NearestMiss(ctx, s.why, runningPods, allocator.WithStepBudget(nearMissSteps))
 }
 
-// addSlices adds the node-local slices to their nodes.
+// addSlices gives each node of the search its node-local ResourceSlices.
 func (pl *NodeSets) addSlices(s *groupSearch) error {
 	all, err := pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
 	if err != nil {

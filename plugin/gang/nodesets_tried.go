@@ -17,21 +17,21 @@ import (
 	"github.com/celset/celset/plugin/cycle"
 )
 
-// triedSet is a set of nodes with the pods assigned to each node. The scheduler tries the pods there in their order.
+// triedSet is a chosen set of nodes with the pods assigned to each node. The scheduler tries the pods in their order.
 type triedSet struct {
-	// of is the cycle state of the placement that tries the set.
+	// of is the cycle state of the placement in which the scheduler tries the set.
 	of fwk.PlacementCycleState
-	// assigned maps the UIDs of pods to their nodes in the set. Other pods of the group have no node in the set.
+	// assigned maps the UIDs of pods to their nodes in the set. Pods without a node in the set are absent.
 	assigned map[types.UID]*assignedPod
-	// on has the UIDs of the pods that fit on the set. most is the maximum number of pods in on so far.
+	// on has the UIDs of the pods that have fitted on their nodes. most is the maximum that len(on) has reached.
 	on   sets.Set[types.UID]
 	most int
-	// wanted is the number of pods to place on the set. complete is set once this many pods have fitted.
+	// wanted is the number of assigned pods. complete is set once this many pods have fitted.
 	wanted   int
 	complete bool
-	// asked is the pod that was tried last, nil if none was.
+	// asked is the pod that the scheduler tried last, or nil.
 	asked *assignedPod
-	// err is the reason why no set was chosen.
+	// err is the reason if no set was chosen, otherwise "".
 	err string
 }
 
@@ -39,13 +39,13 @@ type triedSet struct {
 type assignedPod struct {
 	uid  types.UID
 	kind int
-	// order is the number of assigned pods that are tried before this pod.
+	// order is the number of assigned pods that the scheduler tries before this pod.
 	order int
 	node  int
 	name  string
-	// before counts, by kind, the assigned pods that are tried before this pod on its node.
+	// before counts, by kind, the pods on the same node that the scheduler tries before this pod.
 	before nodeset.Load
-	// devices holds the devices chosen for this pod together with other pods', nil if the pod may take any devices.
+	// devices holds the devices chosen for this pod. It is nil if the pod may get any devices.
 	devices cycle.GroupDevices
 }
 
@@ -65,7 +65,7 @@ func triedSetIn(state fwk.CycleState) (*triedSet, bool) {
 
 func (t *triedSet) isComplete() bool { return t.complete }
 
-// hasFailedBefore reports whether an assigned pod that was tried before this pod did not fit.
+// hasFailedBefore reports whether a pod of the set that the scheduler tried before this pod did not fit.
 func (t *triedSet) hasFailedBefore(pod *v1.Pod) bool {
 	if at := t.assigned[pod.UID]; at != nil {
 		return at.order > len(t.on)
@@ -73,7 +73,7 @@ func (t *triedSet) hasFailedBefore(pod *v1.Pod) bool {
 	return t.asked != nil && !t.on.Has(t.asked.uid)
 }
 
-// ask returns the node of a pod. ok is false if the pod has no node in the set.
+// ask returns the node assigned to a pod, and records that the pod is tried. ok is false if the pod has no node in the set.
 func (t *triedSet) ask(pod *v1.Pod) (node string, ok bool) {
 	at := t.assigned[pod.UID]
 	if at == nil {
@@ -89,9 +89,9 @@ func (t *triedSet) fits(pod *v1.Pod) {
 	t.complete = t.complete || len(t.on) == t.wanted
 }
 
-// generate returns placements that differ only in their names. Each placement contains all candidate nodes, so any placement can
-// get any set: the scheduler may try them in any order. The names contain no "/", because the scheduler joins the names of
-// several plugins' placements with it.
+// generate returns placements that differ only in their names. Each placement contains all candidate nodes, so any set can be
+// tried in any placement: the scheduler may try placements in any order. The names contain no "/", because the scheduler joins
+// the names of several plugins' placements with it.
 func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 	placements := make([]*fwk.Placement, maxPlacements)
 	for i := range placements {
@@ -100,7 +100,8 @@ func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 	return placements
 }
 
-// next chooses another set. The node that refused a pod will not get that pod again beside the same other pods.
+// next chooses another set after a pod was refused. It first forbids that the refusing node gets this pod beside the same other
+// pods.
 func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	before := s.tried
 	s.tried = &triedSet{of: of}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// OvertimeError reports that an attempt ended because its time was over and pods of other namespaces were waiting.
+// OvertimeError is the error after an attempt ended because its time was over and pods of other namespaces waited.
 type OvertimeError struct {
 	// Timeout is the time limit of the attempt.
 	Timeout time.Duration
@@ -25,10 +25,10 @@ func (e *OvertimeError) Error() string {
 		"to allow more time, raise attemptTimeout in the scheduler plugin's DynamicResourcesCELArgs", e.Timeout)
 }
 
-// Is makes the error match [context.DeadlineExceeded].
+// Is reports whether target is [context.DeadlineExceeded]. Callers treat an attempt that is over like a timeout.
 func (e *OvertimeError) Is(target error) bool { return target == context.DeadlineExceeded }
 
-// Attempt is one attempt to schedule one pod. Its methods are safe for concurrent use and do nothing on a nil Attempt.
+// Attempt is one attempt to schedule one pod. Its methods are safe for concurrent use. On a nil Attempt they do nothing.
 type Attempt struct {
 	guard     *Guard
 	namespace string
@@ -44,7 +44,7 @@ type Attempt struct {
 	onOver []func(error)
 }
 
-// Progress records that the attempt is still running. It is called for each node, so it takes no lock.
+// Progress records that the attempt is still running. The filters call it for each node, so it takes no lock.
 func (a *Attempt) Progress() {
 	if a == nil {
 		return
@@ -58,7 +58,7 @@ func (a *Attempt) Progress() {
 	}
 }
 
-// Over returns an [*OvertimeError] if the time is over.
+// Over returns an [*OvertimeError] if the attempt's time is over, otherwise nil.
 func (a *Attempt) Over() error {
 	if a == nil {
 		return nil
@@ -69,7 +69,7 @@ func (a *Attempt) Over() error {
 	return nil
 }
 
-// OnOver calls f when the time is over, or at once if it is over already.
+// OnOver registers f, which is called when the attempt's time is over. If it is over already, OnOver calls f at once.
 func (a *Attempt) OnOver(f func(error)) {
 	if a == nil {
 		return
@@ -104,7 +104,7 @@ func (a *Attempt) Remaining(limit time.Duration) time.Duration {
 	return min(limit, a.timeout-a.guard.clock.Since(a.began))
 }
 
-// Failed records that the attempt used up a budget or its time. Its claims back off.
+// Failed records that the attempt exceeded a budget or its time. The attempt's claims then wait for a back-off.
 func (a *Attempt) Failed(err error) {
 	if a == nil || !a.failed.CompareAndSwap(false, true) {
 		return
@@ -115,7 +115,7 @@ func (a *Attempt) Failed(err error) {
 	g.backOffs.fail(a.keys, err.Error(), g.clock.Now(), &g.limits)
 }
 
-// Succeeded records that the claims can get devices. Their back-off ends.
+// Succeeded records that the attempt's claims can get devices, and ends their back-off.
 func (a *Attempt) Succeeded() {
 	if a == nil {
 		return

@@ -12,13 +12,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// activeQueue has active pods without claims.
+// activeQueue is a scheduling queue with a fixed list of active pods.
 type activeQueue []*v1.Pod
 
 func (q activeQueue) PodsInActiveQ() []*v1.Pod { return append([]*v1.Pod(nil), q...) }
 
-// BenchmarkPod measures the guard's cost for one pod with a claim, from the gate to the binding. Other pods are in the queue and
-// in the lines of other namespaces.
+// BenchmarkPod measures the guard's time for one pod with a claim, from Gate to the binding. Other pods wait in the scheduling
+// queue and in the lines of other namespaces.
 func BenchmarkPod(b *testing.B) {
 	for _, n := range []int{0, 10_000} {
 		b.Run(fmt.Sprint("beside=", n), func(b *testing.B) {

@@ -5,18 +5,18 @@ package guard
 
 import "time"
 
-// cycle is the scheduling cycle that the program reported.
+// cycle is the current scheduling cycle, as the scheduler's command reports it.
 type cycle struct {
 	isRunning bool
 	namespace string
 	began     time.Time
-	// hasAttempt is true after an attempt was admitted in the cycle. All pods of a group are tried in one cycle. Later pods must not
-	// be refused for the share, because then the group could never run.
+	// hasAttempt is true after the first attempt of the cycle was admitted. All pods of a group are tried in one cycle. Later
+	// pods of the group must not be refused for the share, because then the group could never run.
 	hasAttempt bool
 }
 
-// Started returns a channel that is closed at the first reported cycle. From then on this process schedules; with leader election,
-// it is the leader.
+// Started returns a channel that is closed at the first reported cycle. From then on this process schedules pods. With leader
+// election, this process is then the leader.
 func (g *Guard) Started() <-chan struct{} { return g.program.started }
 
 func (g *Guard) begin() {
@@ -34,7 +34,7 @@ func (g *Guard) CycleBegan(namespace string) {
 	g.cycle = cycle{isRunning: true, namespace: namespace, began: g.clock.Now()}
 }
 
-// CycleEnded reports the end of the cycle. The namespace is charged for the whole time of the cycle.
+// CycleEnded reports the end of the cycle. The guard charges the namespace for the whole duration of the cycle.
 func (g *Guard) CycleEnded() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -43,13 +43,14 @@ func (g *Guard) CycleEnded() {
 	g.settle(now)
 	g.cycle = cycle{}
 	if g.lines.wait() {
-		// The next pod in line must not wait for the loop.
+		// Run must queue the next pod of a line now, not at its next wakeup.
 		g.lookAt(now, now)
 	}
 }
 
-// settle charges the namespace for the time until now. If the program doesn't report cycles, the last progress counts as the end
-// of an attempt. Claims stop backing off if their attempt stayed within its limits, whether they got devices or not.
+// settle charges the namespace of the current attempt for the time until now. If the program doesn't report cycles, the attempt
+// ended with its last call of Progress. settle also ends the back-off of claims whose attempt stayed within its limits, whether
+// or not the claims got devices.
 func (g *Guard) settle(now time.Time) {
 	if g.current != nil && !g.current.failed.Load() {
 		g.backOffs.forget(g.current.keys)

@@ -10,14 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// The back-off of a pod doubles with each error, from firstErrorBackOff to longestErrorBackOff. These are the defaults of
+// A pod's back-off doubles with each error, from firstErrorBackOff to longestErrorBackOff. These values are the defaults of
 // podInitialBackoffSeconds and podMaxBackoffSeconds of kube-scheduler.
 const (
 	firstErrorBackOff   = time.Second
 	longestErrorBackOff = 10 * time.Second
 )
 
-// attemptErrors maps pods to their consecutive failed attempts. Bound and deleted pods are removed.
+// attemptErrors maps the UIDs of pods to their consecutive attempts with errors. Bound and deleted pods are removed.
 type attemptErrors map[types.UID]attemptError
 
 type attemptError struct {
@@ -26,7 +26,7 @@ type attemptError struct {
 	last   time.Time
 }
 
-// add records an error.
+// add records that an attempt for the pod ended with an error.
 func (e *attemptErrors) add(pod *v1.Pod, now time.Time) {
 	if *e == nil {
 		*e = attemptErrors{}
@@ -34,7 +34,7 @@ func (e *attemptErrors) add(pod *v1.Pod, now time.Time) {
 	(*e)[pod.UID] = attemptError{(*e)[pod.UID].inARow + 1, now}
 }
 
-// next returns the end of a pod's back-off, or zero if its last attempt ended without an error.
+// next returns the end of the pod's back-off. It returns the zero time if the pod's last attempt ended without an error.
 func (e attemptErrors) next(pod *v1.Pod) time.Time {
 	failed, known := e[pod.UID]
 	if !known {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// groupOf returns pods of one group.
+// groupOf returns n pods of one scheduling group.
 func groupOf(namespace string, n int) (pods []*v1.Pod) {
 	for i := range n {
 		p := pod(namespace, fmt.Sprint(i))
@@ -25,7 +25,8 @@ func groupOf(namespace string, n int) (pods []*v1.Pod) {
 	return pods
 }
 
-// tryGroup tries pods in one cycle. Each takes this time. It returns the first refusal.
+// tryGroup tries the pods of a group in one cycle. Each attempt takes the given time. tryGroup returns the first refusal, or
+// nil.
 func (b *bench) tryGroup(pods []*v1.Pod, takes time.Duration) *Refusal {
 	b.CycleBegan(pods[0].Namespace)
 	defer b.CycleEnded()
@@ -38,8 +39,8 @@ func (b *bench) tryGroup(pods []*v1.Pod, takes time.Duration) *Refusal {
 	return nil
 }
 
-// TestGroupsAreTriedAsAWhole checks that a group beyond the share of its namespace is refused at its first pod or not at all. If
-// later pods were refused, the group could never run while others wait.
+// TestGroupsAreTriedAsAWhole checks that the guard refuses a group only at its first pod. If later pods were refused for the
+// share, the group could never run while other namespaces wait.
 func TestGroupsAreTriedAsAWhole(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -54,7 +55,7 @@ func TestGroupsAreTriedAsAWhole(t *testing.T) {
 	require.Nil(t, b.tryGroup(pods[1:], 0), "the turn is the group's, whichever pod is first")
 }
 
-// TestGroupsWaitWithoutTheirFirstPod checks that a group is activated even if the refused pod is deleted.
+// TestGroupsWaitWithoutTheirFirstPod checks that a refused group is activated even if the pod that was refused is deleted.
 func TestGroupsWaitWithoutTheirFirstPod(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -75,7 +76,8 @@ func TestGroupsWaitWithoutTheirFirstPod(t *testing.T) {
 	require.Equal(t, []string{"a/0"}, b.activated, "for the back-off")
 }
 
-// TestNewClaimOfTheSameName checks that a pod waits for the back-off of its current claim.
+// TestNewClaimOfTheSameName checks that a pod with a new claim does not wait for the back-off of a deleted claim of the same
+// name.
 func TestNewClaimOfTheSameName(t *testing.T) {
 	b := newBench()
 	p := pod("a", "p")

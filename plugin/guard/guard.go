@@ -12,17 +12,16 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Queue is the guard's view of the scheduling queue: the pods that could be tried now.
+// Queue is the part of the scheduling queue that the guard reads: the pods that could be tried now.
 type Queue interface {
 	PodsInActiveQ() []*v1.Pod
 }
 
-// Guard decides which pods the scheduler may try now, for all profiles of a scheduler. It is safe for concurrent use. A nil
-// Guard admits all pods without limits.
+// Guard decides which pods the scheduler may try now, for all profiles of a scheduler. It is safe for concurrent use.
 type Guard struct {
 	clock clock.PassiveClock
 
-	// mutex guards the fields below. It is not taken per node.
+	// mutex guards the fields below. No method locks it once for each node.
 	mutex      sync.Mutex
 	limits     Limits
 	program    program
@@ -31,45 +30,46 @@ type Guard struct {
 	putOff     putOff
 	lines      lines
 	unreported unreported
-	// current is the attempt that was admitted last. It is nil once the guard has noticed its end.
+	// current is the attempt that was admitted last. It is nil after settle has handled the end of that attempt.
 	current *Attempt
 	cycle   cycle
-	// loop has the time at which Run wakes up next.
+	// loop has the next wakeup of Run.
 	loop loop
 }
 
-// program holds the queue and the leader check of the scheduler's command, and its reports.
+// program holds what the scheduler's command provides: its queue, its leader check and the start of its first cycle.
 type program struct {
-	// queue is nil if the program does not show its queue.
+	// queue is nil if the command does not provide its scheduling queue.
 	queue   Queue
 	waiting waiting
-	// leads is nil if the program elects no leader.
+	// leads is nil without leader election.
 	leads func() error
-	// started is closed at the first scheduling cycle. hasStarted reports whether it is closed.
+	// started is closed when the first scheduling cycle begins. hasStarted is true after that.
 	started    chan struct{}
 	hasStarted bool
 }
 
-// New returns a Guard without limits: see [Guard.Configure].
+// New returns a Guard without shares and back-offs. [Guard.Configure] sets them.
 func New(clock clock.PassiveClock) *Guard {
 	return &Guard{clock: clock, limits: Limits{SharePercent: 100}, loop: loop{kick: make(chan struct{}, 1)}, program: program{started: make(chan struct{})}}
 }
 
-// Configure sets the limits.
+// Configure sets the shares and back-offs for all namespaces.
 func (g *Guard) Configure(limits Limits) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.limits = limits
 }
 
-// Lead sets the check for [Guard.Leads]: a function that returns an error if another scheduler may lead.
+// Lead sets the check that [Guard.Leads] calls. check returns an error if another scheduler process may be the leader.
 func (g *Guard) Lead(check func() error) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.program.leads = check
 }
 
-// Leads returns an error if another scheduler may lead, so that nothing may be written. Without leader election it returns nil.
+// Leads returns an error if another scheduler process may be the leader, so that this process must not write. Without leader
+// election it returns nil.
 func (g *Guard) Leads() error {
 	g.mutex.Lock()
 	check := g.program.leads
@@ -80,7 +80,7 @@ func (g *Guard) Leads() error {
 	return check()
 }
 
-// Watch sets the scheduling queue. The program must then also report the beginning and end of scheduling cycles.
+// Watch sets the scheduling queue. The program must then also call CycleBegan and CycleEnded.
 func (g *Guard) Watch(queue Queue) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -91,31 +91,31 @@ func (g *Guard) Watch(queue Queue) {
 type Reason string
 
 const (
-	// ReasonBackOff means that the pod's claims back off.
+	// ReasonBackOff means that a claim of the pod is in back-off.
 	ReasonBackOff Reason = "back_off"
-	// ReasonShare means that the pod's namespace has used up its share.
+	// ReasonShare means that the pod's namespace has used up its share of the scheduler's time.
 	ReasonShare Reason = "share"
 )
 
-// Refusal is the reason why a pod is not tried now. The guard activates the pod later.
+// Refusal explains why a pod is not tried now. The guard activates the pod later.
 type Refusal struct {
 	Reason  Reason
 	Message string
 }
 
-// Request is the request to try a pod.
+// Request asks the guard to admit a pod to a scheduling attempt.
 type Request struct {
 	Pod *v1.Pod
-	// Claims has the UIDs of the claims that need devices.
+	// Claims has the UIDs of the pod's unallocated claims.
 	Claims []types.UID
-	// Timeout limits the attempt while other pods wait. 0 means no limit.
+	// Timeout is the duration of the attempt after which other waiting pods end it. 0 means no limit.
 	Timeout time.Duration
 	// Activate moves a pod to the active queue.
 	Activate func(*v1.Pod)
 }
 
-// keys returns the UIDs that back off: the claims, because pods may share claims and may be recreated under other names. A pod
-// without claims, which has extended resources, backs off itself.
+// keys returns the UIDs whose back-off applies to the pod: its claims, because pods may share claims and may be recreated under
+// other names. A pod with extended resources has no claims yet, so its own UID is the key.
 func (r *Request) keys() []types.UID {
 	if len(r.Claims) > 0 {
 		return r.Claims
@@ -124,8 +124,8 @@ func (r *Request) keys() []types.UID {
 }
 
 // Gate reports whether a pod that needs devices must wait outside of the active queue. When the wait is over, the guard
-// activates the pod. Gate is called while the scheduling queue is locked, and takes microseconds. Pods of a group are queued
-// together, so the group is refused when it is tried.
+// activates the pod. The caller holds the lock of the scheduling queue, so Gate takes only microseconds. Gate never stops a pod
+// of a group, because the pods of a group are queued together. Admit refuses the group instead.
 func (g *Guard) Gate(r Request) bool {
 	if r.Pod.Spec.SchedulingGroup != nil {
 		return false
@@ -148,7 +148,8 @@ func (g *Guard) Gate(r Request) bool {
 	return true
 }
 
-// Forget drops a pod that was deleted or bound. The other pods of its group still wait: a group is dropped when it is tried next.
+// Forget drops a pod that was deleted or bound. It keeps a pod that belongs to a group, because the other pods of the group
+// still wait. The group is dropped when it is tried next.
 func (g *Guard) Forget(pod *v1.Pod) {
 	if pod.Spec.SchedulingGroup != nil {
 		return
@@ -161,11 +162,12 @@ func (g *Guard) Forget(pod *v1.Pod) {
 	g.unreported.done(pod.UID)
 }
 
-// Failed records that an attempt found no node for a pod, or that the pod could not be bound. After an error the pod backs off.
+// Failed records that an attempt found no node for the pod, or that the pod could not be bound. isError is true if the attempt
+// ended with an error. The pod then waits for a back-off.
 func (g *Guard) Failed(pod *v1.Pod, isError bool) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	// The attempt may have been refused before Admit was called. For pods of a group, no PostFilter calls Refused.
+	// Admit and Refused do this, too, but neither runs if the attempt of a group was refused before Admit.
 	g.unreported.done(keyOf(pod))
 	if pod.Spec.SchedulingGroup != nil {
 		return
@@ -177,7 +179,7 @@ func (g *Guard) Failed(pod *v1.Pod, isError bool) {
 	}
 }
 
-// Admit begins an attempt or refuses it. It takes microseconds.
+// Admit begins an attempt for the pod, or refuses the pod. It takes microseconds.
 func (g *Guard) Admit(r Request) (*Attempt, *Refusal) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

@@ -19,7 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// bench is a scheduler with a fake clock.
+// bench is a scheduler with a guard on a fake clock and a fake queue.
 type bench struct {
 	*Guard
 	clock *clocktesting.FakePassiveClock
@@ -51,7 +51,7 @@ func pod(namespace, name string) *v1.Pod {
 	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + "/" + name)}}
 }
 
-// wait sets the pods in the queue, and makes the guard list them again.
+// wait sets the pods in the active queue, and makes the guard list the queue at the next decision.
 func (b *bench) wait(pods ...*v1.Pod) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
@@ -67,7 +67,8 @@ func (b *bench) request(p *v1.Pod, claims ...types.UID) Request {
 	}}
 }
 
-// try runs a scheduling cycle of this duration. It returns the refusal, if any.
+// try runs a scheduling cycle of the given duration for a pod. If fails is set, the attempt ends with this error. try returns
+// the refusal, or nil.
 func (b *bench) try(p *v1.Pod, takes time.Duration, fails error) *Refusal {
 	b.CycleBegan(p.Namespace)
 	defer b.CycleEnded()
@@ -113,8 +114,8 @@ func TestBackOffDoubles(t *testing.T) {
 	require.Contains(t, b.try(p, 0, nil).Message, " 1 times in a row", "an attempt within the limits forgets")
 }
 
-// Pods that share a claim share its back-off. A new claim of the same name has its own back-off, and so does a pod without
-// claims.
+// TestBackOffIsOfClaims checks that pods that share a claim share its back-off. Another claim, or a pod without claims, has a
+// back-off of its own.
 func TestBackOffIsOfClaims(t *testing.T) {
 	b := newBench()
 	attempt, _ := b.Admit(b.request(pod("a", "1"), "x", "y"))
@@ -150,8 +151,8 @@ func TestBackOffsAreBounded(t *testing.T) {
 	require.Len(t, b.backOffs.entries, 1, "the others are gone for long")
 }
 
-// TestOthersGoFirst has a namespace with many pods whose attempts take the full time. A pod of another namespace waits at most
-// for one attempt and for the saved tokens of the first namespace.
+// TestOthersGoFirst has one namespace with many pods whose attempts take long. A pod of another namespace must wait no longer
+// than one attempt plus the first namespace's saved tokens.
 func TestOthersGoFirst(t *testing.T) {
 	for _, takes := range []time.Duration{time.Millisecond, 100 * time.Millisecond, 500 * time.Millisecond} {
 		t.Run(takes.String(), func(t *testing.T) {
@@ -180,7 +181,7 @@ func TestOthersGoFirst(t *testing.T) {
 	}
 }
 
-// A namespace gets exactly its share while others wait.
+// TestShare checks that a busy namespace gets exactly its share of the time while others wait.
 func TestShare(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -190,13 +191,13 @@ func TestShare(t *testing.T) {
 		if b.try(pod("hostile", "p"), takes, nil) == nil {
 			took += takes
 		}
-		// The pods of the others are quick and come from many namespaces.
+		// The waiting pods of other namespaces need little time and come from many namespaces.
 		b.pass(time.Millisecond)
 	}
 	require.InDelta(t, 20, took.Seconds(), 1)
 }
 
-// Namespaces without tokens don't wait for each other.
+// TestSharesLeaveNoTimeUnused checks that pods of two busy namespaces are not refused if both namespaces have no tokens.
 func TestSharesLeaveNoTimeUnused(t *testing.T) {
 	b := newBench()
 	b.wait(pod("a", "waits"), pod("b", "waits"))
@@ -220,7 +221,7 @@ func TestNoShares(t *testing.T) {
 	}
 }
 
-// The debt of a namespace is bounded, even if it was busy alone for an hour.
+// TestDebtIsBounded checks that a namespace that was busy alone for an hour waits about one second when others come.
 func TestDebtIsBounded(t *testing.T) {
 	b := newBench()
 	require.Nil(t, b.try(pod("a", "p"), time.Hour, nil))
@@ -286,7 +287,7 @@ func TestAttemptThatEndedIsLeftAlone(t *testing.T) {
 	require.NoError(t, attempt.Over())
 }
 
-// In a program that does not show its queue, an attempt ends when its time is over.
+// TestWithoutQueue checks a program that provides no queue: each attempt ends when its time is over, and no pod is refused.
 func TestWithoutQueue(t *testing.T) {
 	b := newBench()
 	b.program.queue = nil
@@ -303,7 +304,7 @@ func TestWithoutQueue(t *testing.T) {
 	require.Equal(t, -50*time.Millisecond, b.shares.tokens("a", b.clock.Now(), &b.limits), "the attempt was last seen after 300 ms")
 }
 
-// A profile may have no time limit, and a pod that bypasses the plugin has no attempt.
+// TestNoAttempt checks the methods of a nil Attempt, and an Attempt without a time limit.
 func TestNoAttempt(t *testing.T) {
 	var none *Attempt
 	none.Progress()
@@ -324,7 +325,7 @@ func TestNoAttempt(t *testing.T) {
 	require.Equal(t, time.Second, attempt.Remaining(time.Second))
 }
 
-// TestRun checks that the loop wakes up for due work and ends.
+// TestRun checks that Run wakes up when work is due, and returns when its context is done.
 func TestRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench()
@@ -364,7 +365,7 @@ type realClock struct{}
 func (realClock) Now() time.Time                  { return time.Now() }
 func (realClock) Since(t time.Time) time.Duration { return time.Since(t) }
 
-// The first reported cycle means that the process schedules.
+// TestBegun checks that the channel of Started is closed when the program reports the beginning or the end of a cycle.
 func TestBegun(t *testing.T) {
 	for name, begin := range map[string]func(*bench){
 		"a cycle began": func(b *bench) { b.CycleBegan("a") },

@@ -8,22 +8,22 @@ import (
 	"time"
 )
 
-// Limits are the arguments that the plugin shares between all profiles.
+// Limits are the guard's settings. They apply to all profiles of the scheduler.
 type Limits struct {
-	// SharePercent is the percentage of the scheduler's time that a namespace may use while others wait; 100 disables shares.
-	// ShareBurst is the size of its token bucket.
+	// SharePercent is the percentage of the scheduler's time that a namespace may use while others wait. 100 disables shares.
+	// ShareBurst is the size of each namespace's token bucket.
 	SharePercent int32
 	ShareBurst   time.Duration
-	// BackOffInitial is the back-off of a claim after an attempt that used up a budget or its time. It doubles with each such
-	// attempt, up to BackOffMax.
+	// BackOffInitial is the back-off of a claim after its first attempt that exceeded a budget or its time. The back-off
+	// doubles with each further such attempt, up to BackOffMax.
 	BackOffInitial, BackOffMax time.Duration
 }
 
-// backOff returns the back-off of a claim after this number of failures.
+// backOff returns the back-off of a claim after the given number of consecutive failures.
 func (l *Limits) backOff(failures int) time.Duration {
 	duration := l.BackOffInitial
 	for range failures - 1 {
-		// The comparison comes first, because doubling may overflow.
+		// The limit is compared with half of the maximum, because doubling first may overflow.
 		if duration >= l.BackOffMax/2 {
 			return l.BackOffMax
 		}

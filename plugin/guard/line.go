@@ -19,31 +19,30 @@ import (
 
 // A pod that may not be tried now waits in the line of its namespace, outside of the active queue.
 //
-//   1. Only a few pods of a namespace are queued at a time ([Guard.Gate]); others join the line. A pod whose attempt is refused
-//      for the namespace's share joins the line, too ([Guard.Admit]).
-//   2. When the attempt of a queued pod has ended, or the pod is deleted, the first pod of the line is queued. If the namespace has
-//      used up its share, this may be delayed.
-//   3. If a namespace has used up its share, a pod is queued only when no other namespace waits. Its attempt is then not refused.
+//   1. Gate queues only a few pods of a namespace at a time. Further pods join the line. If Admit refuses a pod because of the
+//      namespace's share, that pod joins the line, too.
+//   2. When the attempt of a queued pod has ended, or the pod is deleted, Run queues the first pod of the line. If the
+//      namespace has used up its share, Run may wait.
+//   3. Run queues a pod of a namespace without share only when no other namespace waits. Admit then doesn't refuse the pod.
 //
-// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So the pod joins the line only when its
-// back-off is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
+// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So a pod joins the order of its line
+// only when its back-off after an error is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
 //
-// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has more
-// pods than the cluster.
+// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has
+// more pods than the cluster.
 
 const (
-	// maxQueued limits the queued pods of a namespace with remaining share. Additional pods would be refused together once the share
-	// is used up.
+	// maxQueued limits the queued pods of a namespace with tokens. If more pods were queued, many of them would be refused as
+	// soon as the tokens are used up.
 	maxQueued = 8
-	// maxQueuedWithoutShare is the limit for a namespace that has used up its share. One pod is tried, and the next is ready when
-	// that attempt ends.
+	// maxQueuedWithoutShare limits the queued pods of a namespace without tokens. While one pod is tried, the next one is ready.
 	maxQueuedWithoutShare = 2
 )
 
-// entry is an entry of the scheduling queue: a pod, or a group with one of its pods.
+// entry stands for a pod or a group in the guard's lists. For a group, pod is any of the group's pods.
 type entry struct {
 	pod *v1.Pod
-	// key is the UID of the pod, or the namespace and the name of the group.
+	// key is the UID of the pod. For a group, key is the namespace and the name of the group.
 	key types.UID
 	// activate moves the pod to the active queue.
 	activate func(*v1.Pod)
@@ -58,7 +57,7 @@ func keyOf(pod *v1.Pod) types.UID {
 	return pod.UID
 }
 
-// minimal returns the entry with a copy of the pod that has only the fields that the queue needs, and the priority.
+// minimal returns the entry with a small copy of the pod. The copy has only the fields that Activate needs, and the priority.
 func (e entry) minimal() entry {
 	e.pod = &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: e.pod.Namespace, Name: e.pod.Name, UID: e.pod.UID},
@@ -67,8 +66,9 @@ func (e entry) minimal() entry {
 	return e
 }
 
-// hasReason reports whether a condition of the pod contains why, the reason for the wait. A condition about scheduling gates is
-// outdated, because the gates were removed. The condition of a grouped pod is about the group, so any reason counts.
+// hasReason reports whether the pod's condition PodScheduled contains why, the reason for its wait. A condition about
+// scheduling gates is outdated, because the gates were removed. The condition of a pod in a group is about the group, so any
+// text counts.
 func hasReason(pod *v1.Pod, why string) bool {
 	if pod.Spec.SchedulingGroup != nil {
 		why = ""
@@ -81,46 +81,47 @@ func hasReason(pod *v1.Pod, why string) bool {
 // lines holds the lines of all namespaces.
 type lines struct {
 	byNamespace map[string]*line
-	// joined counts pods that joined a line, for their order.
+	// joined counts all pods that ever joined a line. It numbers them in the order of arrival.
 	joined int
-	// nextCheck is the earliest time at which check lists the scheduling queue again.
+	// nextCheck is the earliest time at which check may list the scheduling queue again.
 	nextCheck time.Time
 	errors    attemptErrors
 }
 
-// line holds the waiting pods and groups of one namespace, by priority. Within a priority, new pods and retried pods take turns,
-// each in the order of arrival. So many retried pods don't delay a new pod, and many new pods don't delay retried ones.
+// line holds the waiting pods and groups of one namespace, by priority. Within a priority, new pods and retried pods take
+// turns, each in the order of arrival. So many retried pods don't delay a new pod, and many new pods don't delay retried pods.
 type line struct {
 	order []*inLine
-	// The order is start-time fair queueing with two flows: pods that were never tried, and tried pods. tags holds the greatest
-	// tag of each flow, in this order. virtualTime is the greatest tag of a queued pod.
+	// order is a heap of the pods whose turn may come. It implements start-time fair queueing with two flows: pods that were
+	// never tried, and pods that were tried. tags holds the greatest tag of each flow, in this order. virtualTime is the
+	// greatest tag of all pods that left the heap to be queued.
 	tags        [2]int
 	virtualTime int
-	// backingOff are the pods that back off. The first of these back-offs ends at backOffEnds.
+	// backingOff has the pods that wait for a back-off after an error. backOffEnds is the earliest end of these back-offs.
 	backingOff  map[types.UID]*inLine
 	backOffEnds time.Time
-	// pods are the pods in order and in backingOff.
+	// pods has all pods of order and backingOff.
 	pods map[types.UID]*inLine
-	// queued has the queued pods that were not tried yet.
+	// queued has the pods that are in the scheduling queue for an attempt.
 	queued map[types.UID]*queued
 }
 
 // inLine is a pod in a line.
 type inLine struct {
 	entry
-	// tried is true if the pod has a condition with the reason why it has no node.
+	// tried is true if the pod's condition says why an earlier attempt found no node.
 	tried bool
-	// tag orders the pods of equal priority, joined the pods with equal tags. index is the position in the heap.
+	// tag orders pods of equal priority. joined orders pods with equal tags. index is the position in the heap.
 	tag, joined, index int
-	// due is the end of the pod's back-off.
+	// due is the end of the pod's back-off after an error.
 	due time.Time
 }
 
-// queued is a pod in the scheduling queue.
+// queued describes a pod that the guard let into the scheduling queue.
 type queued struct {
-	// checked is the last time at which the pod was queued or found in the queue.
+	// checked is the last time at which the pod was let in, or was found in the queue.
 	checked time.Time
-	// hasTurn is true if the pod's attempt must not be refused.
+	// hasTurn is true if Gate and Admit must not refuse the pod, even if other namespaces wait.
 	hasTurn bool
 }
 
@@ -136,7 +137,8 @@ func (l *lines) of(namespace string) *line {
 	return of
 }
 
-// pass reports whether a pod may be queued now. If not, the pod joins the line. most limits the queued pods of the namespace.
+// pass reports whether a pod may be queued now. If not, pass adds the pod to the line. At most most pods of the namespace may
+// be queued.
 func (l *lines) pass(e entry, most int, now time.Time) bool {
 	of := l.of(e.pod.Namespace)
 	if known := of.queued[e.key]; known != nil {
@@ -155,7 +157,7 @@ func (l *lines) pass(e entry, most int, now time.Time) bool {
 	return false
 }
 
-// hasTurn reports whether the attempt of a pod must not be refused.
+// hasTurn reports whether Gate and Admit must not refuse the pod.
 func (l *lines) hasTurn(e entry) bool {
 	of := l.byNamespace[e.pod.Namespace]
 	return of != nil && of.queued[e.key] != nil && of.queued[e.key].hasTurn
@@ -179,7 +181,7 @@ func (l *lines) join(e entry, now time.Time) {
 	of.add(waits)
 }
 
-// add adds a pod to the order. Its tag follows both the last tag of its flow and the virtual time.
+// add adds a pod to the order. Its tag is one more than the last tag of its flow or the virtual time, whichever is greater.
 func (of *line) add(waits *inLine) {
 	tag := &of.tags[0]
 	if waits.tried {
@@ -190,7 +192,7 @@ func (of *line) add(waits *inLine) {
 	heap.Push(of, waits)
 }
 
-// endBackOffs moves pods whose back-off has ended into the order.
+// endBackOffs moves the pods whose back-off after an error has ended from backingOff to order.
 func (of *line) endBackOffs(now time.Time) {
 	if of.backOffEnds.After(now) {
 		return
@@ -206,7 +208,7 @@ func (of *line) endBackOffs(now time.Time) {
 	}
 }
 
-// leave removes a pod that is being tried or is deleted.
+// leave removes a pod from the line and from the queued pods, because the pod is being tried or is deleted.
 func (l *lines) leave(e entry) {
 	of := l.byNamespace[e.pod.Namespace]
 	if of == nil {
@@ -223,7 +225,7 @@ func (l *lines) leave(e entry) {
 	l.tidy(e.pod.Namespace, of)
 }
 
-// wait reports whether any pod is in a line.
+// wait reports whether any line has a pod in its order.
 func (l *lines) wait() bool {
 	for _, of := range l.byNamespace {
 		if len(of.order) > 0 {
@@ -239,15 +241,16 @@ func (l *lines) tidy(namespace string, of *line) {
 	}
 }
 
-// shareLimits holds the limits from the share of a namespace.
+// shareLimits holds the limits that follow from the tokens of a namespace.
 type shareLimits struct {
-	// most limits the queued pods.
+	// most is the maximum number of queued pods.
 	most int
-	// isThrottled is true if the namespace has used up its share and pods of other namespaces wait.
+	// isThrottled is true if the namespace has no tokens while pods of namespaces with tokens wait.
 	isThrottled bool
 }
 
-// check removes queued pods that have left the queue, because another plugin gates them or an attempt has started.
+// check removes entries of queued that are no longer in the scheduling queue: another plugin gates the pod, or its attempt has
+// begun.
 func (l *lines) check(now time.Time, inQueue func() []*v1.Pod) {
 	isOld := func(_ types.UID, pod *queued) bool { return now.Sub(pod.checked) >= pollInterval }
 	if now.Before(l.nextCheck) || !l.anyQueued(isOld) {
@@ -276,7 +279,8 @@ func (l *lines) anyQueued(is func(types.UID, *queued) bool) bool {
 	return false
 }
 
-// next queues the first pods of each line, within the shares. inQueue returns the pods in the queue.
+// next removes pods from the front of each line, as many as the limits of the namespace allow, and returns them to be queued.
+// inQueue returns the pods in the scheduling queue.
 func (l *lines) next(now time.Time, shareOf func(namespace string) shareLimits, inQueue func() []*v1.Pod) (queue []entry) {
 	l.check(now, inQueue)
 	for namespace, of := range l.byNamespace {
@@ -287,7 +291,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) shareLimits, 
 				first := heap.Pop(of).(*inLine)
 				of.virtualTime = max(of.virtualTime, first.tag)
 				delete(of.pods, first.key)
-				// If the namespace has used up its share, its only queued pod must not be refused.
+				// If the namespace has no tokens and no other queued pod, this pod's attempt must not be refused.
 				of.queued[first.key] = &queued{checked: now, hasTurn: allowed.most == maxQueuedWithoutShare && len(of.queued) == 0}
 				queue = append(queue, first.entry)
 			}
@@ -300,7 +304,7 @@ func (l *lines) next(now time.Time, shareOf func(namespace string) shareLimits, 
 // Len, Less, Swap, Push and Pop implement [heap.Interface].
 func (of *line) Len() int { return len(of.order) }
 
-// Less compares priorities, then tags, and then the order of arrival.
+// Less orders pods by descending priority, then by tag, then by arrival.
 func (of *line) Less(i, j int) bool {
 	a, b := of.order[i], of.order[j]
 	if p, q := corev1helpers.PodPriority(a.pod), corev1helpers.PodPriority(b.pod); p != q {

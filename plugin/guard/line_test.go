@@ -19,12 +19,12 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// schedulerBench models upstream's scheduling queue. A pod is in the queue, waits outside, or is gone.
+// schedulerBench models upstream's scheduling queue. A pod is either queued, outside because the guard gates it, or gone.
 type schedulerBench struct {
 	*bench
 	queued, outside []*v1.Pod
 	gone            map[types.UID]bool
-	// attempts and refusals count results by pod.
+	// attempts and refusals count the admitted and the refused attempts of each pod.
 	attempts, refusals map[types.UID]int
 }
 
@@ -45,7 +45,7 @@ func (s *schedulerBench) requestOf(p *v1.Pod) Request {
 	}
 }
 
-// enqueue queues a pod unless it is gated.
+// enqueue queues a pod unless the guard gates it.
 func (s *schedulerBench) enqueue(p *v1.Pod) {
 	if s.Gate(s.requestOf(p)) {
 		s.outside = append(s.outside, p)
@@ -55,7 +55,7 @@ func (s *schedulerBench) enqueue(p *v1.Pod) {
 	s.wait(s.queued...)
 }
 
-// next tries the first pod of the queue for this duration. It returns false if the queue is empty.
+// next runs a cycle of the given duration for the first queued pod. It returns false if the queue is empty.
 func (s *schedulerBench) next(takes time.Duration) bool {
 	if len(s.queued) == 0 {
 		return false
@@ -76,7 +76,7 @@ func (s *schedulerBench) next(takes time.Duration) bool {
 	return true
 }
 
-// TestNewPodsTakeTurns checks that a new pod doesn't wait for all retried pods, and a retried pod doesn't wait for all new pods.
+// TestNewPodsTakeTurns checks that new pods and retried pods take turns, so that no pod waits for all pods of the other kind.
 func TestNewPodsTakeTurns(t *testing.T) {
 	s := newSchedulerBench()
 	for i := range 400 {
@@ -96,8 +96,8 @@ func TestNewPodsTakeTurns(t *testing.T) {
 	require.Positive(t, s.attempts[types.UID(fmt.Sprint("a/again-", maxQueued+9))])
 }
 
-// TestWaitingCostsNothing checks that each pod of a namespace without a share makes only one refused attempt. That holds however
-// long it waits and however often other pods come and go.
+// TestWaitingCostsNothing checks that each pod of a namespace without tokens is refused at most once, however long the pod
+// waits and however often other pods come and go.
 func TestWaitingCostsNothing(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 400
@@ -127,8 +127,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 	require.Empty(t, s.lines.byNamespace)
 }
 
-// TestEachPodHasATurn checks random sequences of events. Each pod that stays is tried once the others are done. Waiting pods
-// follow their priorities, and no state is left over.
+// TestEachPodHasATurn checks random sequences of events. Each pod that is not deleted must be tried in the end, and the guard
+// must keep no state.
 func TestEachPodHasATurn(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		s, n := newSchedulerBench(), 0
@@ -154,7 +154,7 @@ func TestEachPodHasATurn(t *testing.T) {
 				s.outside = slices.Delete(s.outside, i, i+1)
 			},
 			"event": func(t *rapid.T) {
-				// An event in the cluster passes a pod to the gate again.
+				// An event in the cluster makes the scheduler call Gate again.
 				if len(s.outside) == 0 {
 					t.Skip("none waits")
 				}
@@ -189,8 +189,8 @@ func TestEachPodHasATurn(t *testing.T) {
 	})
 }
 
-// TestLinesAreInOrder checks that the pod of the highest priority is queued first, then the first arrival. A namespace whose
-// turn has come has two queued pods. The first is tried even if pods of other namespaces have come since.
+// TestLinesAreInOrder checks that the line is ordered by priority, then by arrival. A namespace without tokens gets two pods
+// queued. The first of the two is tried even if pods of other namespaces have come since.
 func TestLinesAreInOrder(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -217,7 +217,8 @@ func TestLinesAreInOrder(t *testing.T) {
 	require.Equal(t, []string{"a/1", "a/3", "a/3", "a/0"}, b.activated)
 }
 
-// TestFewPodsAreQueued checks that pods that become ready together are queued a few at a time, one more after each attempt.
+// TestFewPodsAreQueued creates many pods at once. At most maxQueued of them may be queued, and each attempt makes room for one
+// more.
 func TestFewPodsAreQueued(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 300
@@ -234,13 +235,13 @@ func TestFewPodsAreQueued(t *testing.T) {
 	require.Empty(t, s.refusals)
 }
 
-// TestQueuedPodsThatAreNotTried checks that deleted or gated pods free their slots in the queue.
+// TestQueuedPodsThatAreNotTried checks that pods that leave the scheduling queue without an attempt make room for others.
 func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	s := newSchedulerBench()
 	for i := range 20 {
 		s.enqueue(pod("a", fmt.Sprint(i)))
 	}
-	// Another plugin gates the pods.
+	// Another plugin gates the queued pods.
 	s.queued = nil
 	s.wait()
 	for range 3 {
@@ -252,7 +253,8 @@ func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	require.Empty(t, s.outside)
 }
 
-// TestBackingOffPodsWaitOutside checks that the pods of a claim stay out of the queue during its back-off.
+// TestBackingOffPodsWaitOutside checks that Gate stops a pod whose claim is in back-off, and that the pod is activated at its
+// end.
 func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b := newBench()
 	require.Nil(t, b.try(pod("a", "p"), 0, fmt.Errorf("over budget")))
@@ -264,7 +266,7 @@ func TestBackingOffPodsWaitOutside(t *testing.T) {
 	require.False(t, b.Gate(r))
 }
 
-// takesItsShare uses up the share of a namespace while a pod of another namespace waits.
+// takesItsShare uses up the tokens of a namespace. After that, a pod of another namespace waits.
 func (s *schedulerBench) takesItsShare(namespace string, waits *v1.Pod) {
 	s.CycleBegan(namespace)
 	s.pass(time.Second)
@@ -273,8 +275,8 @@ func (s *schedulerBench) takesItsShare(namespace string, waits *v1.Pod) {
 	s.Look()
 }
 
-// TestDeletedPodsLeaveTheLine checks that deleted pods don't fill the line. A quota limits existing pods, not deleted ones, and
-// with a full line no pod would be refused any more.
+// TestDeletedPodsLeaveTheLine checks that deleted pods don't fill the line. A quota does not limit deleted pods, so a full line
+// would let a tenant's further pods through.
 func TestDeletedPodsLeaveTheLine(t *testing.T) {
 	s := newSchedulerBench()
 	alice := pod("alice", "waits")
@@ -294,7 +296,8 @@ func TestDeletedPodsLeaveTheLine(t *testing.T) {
 	require.Less(t, len(s.lines.of("mallory").order), 1000, "two are alive")
 }
 
-// TestDeletedPodsDoNotKeepOthersFromBeingActivated checks that pods of another namespace wait for a second, not for minutes.
+// TestDeletedPodsDoNotKeepOthersFromBeingActivated deletes many pods with a long back-off. A pod of another namespace must be
+// activated after its own short back-off.
 func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	s := newSchedulerBench()
 	heavy := pod("mallory", "heavy")
@@ -320,7 +323,7 @@ func TestDeletedPodsDoNotKeepOthersFromBeingActivated(t *testing.T) {
 	require.True(t, slices.Contains(s.queued, p), "it was to wait for a second")
 }
 
-// listings is a queue that counts how often it is listed.
+// listings is a scheduling queue that counts how often the guard lists it.
 type listings struct {
 	pods []*v1.Pod
 	n    int
@@ -331,8 +334,8 @@ func (l *listings) PodsInActiveQ() []*v1.Pod {
 	return l.pods
 }
 
-// TestLongQueuesAreListedSeldom checks that a long queue is listed seldom. Listing many pods takes longer than trying one, and
-// locks the queue meanwhile. Therefore a decision may be a tenth of a second late.
+// TestLongQueuesAreListedSeldom checks that the guard rarely lists a long queue. Listing many pods takes longer than trying one
+// pod, and locks the queue meanwhile. So a decision may use a list that is a tenth of a second old.
 func TestLongQueuesAreListedSeldom(t *testing.T) {
 	b, queue := newBench(), &listings{}
 	for i := range 10_000 {
@@ -353,15 +356,15 @@ func TestLongQueuesAreListedSeldom(t *testing.T) {
 	require.LessOrEqual(t, queue.n, 2*11)
 	require.GreaterOrEqual(t, queue.n, 5)
 	require.Empty(t, b.activated)
-	// The pods of the namespace are gone, and the next one is queued.
+	// The queued pods of namespace a have left the queue, so its next pod is activated.
 	queue.pods = queue.pods[:10_000]
 	b.pass(time.Second)
 	b.Look()
 	require.Equal(t, []string{"a/waits"}, b.activated)
 }
 
-// TestPodsBackOffAfterErrors checks that a pod with failing attempts waits longer each time before it joins the line again. Other
-// pods are tried meanwhile.
+// TestPodsBackOffAfterErrors checks that a pod whose attempts end with errors waits longer each time before it can be tried
+// again, while other pods are tried.
 func TestPodsBackOffAfterErrors(t *testing.T) {
 	s := newSchedulerBench()
 	const many = 50
@@ -371,7 +374,7 @@ func TestPodsBackOffAfterErrors(t *testing.T) {
 	const tick = 50 * time.Millisecond
 	attempts, backingOff := 0, map[*v1.Pod]time.Time{}
 	for range time.Minute / tick {
-		// A pod that passed the gate backs off in the scheduling queue, and is then tried without passing the gate again.
+		// A pod that passed the gate backs off in the scheduling queue. After that it is tried without another call of Gate.
 		for p, until := range backingOff {
 			if !until.After(s.clock.Now()) {
 				s.queued = append(s.queued, p)

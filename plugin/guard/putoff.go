@@ -10,16 +10,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// samePause is the time between activations of two pods of one claim. The attempt of the first pod may cause another back-off of
-// the claim.
+// samePause is the minimum time between the activations of two pods that use the same claim. The attempt for the first pod may
+// start another back-off of the claim.
 const samePause = 250 * time.Millisecond
 
-// putOff holds the pods whose claims back off. Deleted pods are removed.
+// putOff holds the pods that wait for the back-off of a claim. Deleted pods are removed.
 type putOff struct {
 	backingOff map[types.UID]*backingOff
-	// next is a time at or before the first end of a back-off.
+	// next is when due must look again. No back-off ends before that time.
 	next time.Time
-	// activated maps a claim to the last activation of one of its pods.
+	// activated maps the UID of a claim to the last activation of one of its pods.
 	activated map[types.UID]time.Time
 }
 
@@ -29,7 +29,8 @@ type backingOff struct {
 	until time.Time
 }
 
-// until stores when to activate a pod. It replaces an entry for a former claim of the same name.
+// until stores a pod that due returns at the given time. If the stored pod had other claims of the same names, its entry is
+// replaced.
 func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 	if p.backingOff == nil {
 		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}
@@ -41,11 +42,11 @@ func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 	p.next = earlier(p.next, until)
 }
 
-// leave removes a pod or a group.
+// leave removes a pod or a group by its key.
 func (p *putOff) leave(key types.UID) { delete(p.backingOff, key) }
 
-// due removes the pods whose back-off has ended, and returns them, one for each claim at a time. next is the time of the next
-// call; zero if no pod waits. until returns the current end of the back-off of claims.
+// due removes and returns the pods whose back-off has ended, one at a time for each claim. next is the time of the next call,
+// or zero if no pod waits. The parameter until returns the current end of the back-off of claims.
 func (p *putOff) due(now time.Time, until func(keys []types.UID) (time.Time, bool)) (due []entry, next time.Time) {
 	if len(p.backingOff) == 0 || p.next.After(now) {
 		if len(p.backingOff) == 0 {

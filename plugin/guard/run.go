@@ -10,17 +10,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pollInterval is the interval at which the guard checks for waiting pods of other namespaces, while a decision depends on them.
+// pollInterval is how often Run looks for waiting pods of other namespaces while a decision depends on them.
 const pollInterval = 25 * time.Millisecond
 
-// loop holds the time of the next check by Run. Run sleeps while there is nothing to check. A new attempt wakes it only if it
-// would wake too late.
+// loop holds the next wakeup of Run. Run sleeps while there is nothing to do. kick wakes Run if the next wakeup would be too
+// late.
 type loop struct {
 	next time.Time
 	kick chan struct{}
 }
 
-// lookAt makes Run check at this time or before.
+// lookAt makes Run wake up at the given time or earlier.
 func (g *Guard) lookAt(at, now time.Time) {
 	if !g.loop.next.IsZero() && !g.loop.next.After(at) && g.loop.next.After(now.Add(-time.Second)) {
 		return
@@ -32,7 +32,7 @@ func (g *Guard) lookAt(at, now time.Time) {
 	}
 }
 
-// Run activates pods when it is their turn, and ends attempts whose time is over. It returns when ctx ends.
+// Run activates pods when it is their turn, and ends attempts whose time is over. It returns when ctx is done.
 func (g *Guard) Run(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -50,13 +50,13 @@ func (g *Guard) Run(ctx context.Context) {
 	}
 }
 
-// Look does all due work. It returns the time until the next work, if any.
+// Look does the work of Run that is due now. wait is the time until more work is due. any is false if Run has no more work.
 func (g *Guard) Look() (wait time.Duration, any bool) {
 	activate, over, next := g.look()
 	if over != nil {
 		over.end()
 	}
-	// The guard's lock is not held here, because its holders may wait for the lock of the queue.
+	// Look has released the guard's lock. Activation locks the scheduling queue, and goroutines with that lock wait for the guard.
 	for _, r := range activate {
 		r.activate(r.pod)
 	}
@@ -108,7 +108,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// earlier returns the earlier time. A zero a means never.
+// earlier returns the earlier time. A zero time in a means never.
 func earlier(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

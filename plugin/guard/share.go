@@ -10,22 +10,22 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 )
 
-// maxShares limits the stored buckets. A bucket fills up within seconds and is then removed, so only recently busy namespaces
-// have one.
+// maxShares limits the number of stored buckets. A bucket that has filled up is removed, so only namespaces that were busy in
+// the last seconds have one.
 const maxShares = 4096
 
-// shares maps namespaces to token buckets. A token is a unit of time. A namespace without an entry has a full bucket.
+// shares maps each namespace to its token bucket. Tokens are scheduling time. A namespace without an entry has a full bucket.
 type shares struct {
 	buckets map[string]bucket
 }
 
-// bucket holds the number of tokens at one time.
+// bucket is the number of tokens that a namespace had at a time.
 type bucket struct {
 	tokens time.Duration
 	at     time.Time
 }
 
-// tokens returns the tokens of a namespace. They are negative if the namespace took more time than it had.
+// tokens returns the tokens of a namespace now. The number is negative if the namespace used more time than it had.
 func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Duration {
 	b, known := s.buckets[namespace]
 	if !known {
@@ -35,7 +35,7 @@ func (s *shares) tokens(namespace string, now time.Time, limits *Limits) time.Du
 }
 
 func (b bucket) refilled(now time.Time, limits *Limits) time.Duration {
-	// The division comes first, because the product may overflow after months.
+	// The division comes first, because elapsed*SharePercent may overflow after months.
 	elapsed := max(0, now.Sub(b.at))
 	refill := elapsed/100*time.Duration(limits.SharePercent) + elapsed%100*time.Duration(limits.SharePercent)/100
 	if refill >= limits.ShareBurst-b.tokens {
@@ -44,8 +44,8 @@ func (b bucket) refilled(now time.Time, limits *Limits) time.Duration {
 	return b.tokens + refill
 }
 
-// charge takes tokens. The debt is limited to one bucket, so a namespace that was busy alone does not pay for hours when others
-// come.
+// charge takes tokens from a namespace. The debt is at most one full bucket. So a namespace that was busy alone for long waits
+// only briefly when others come.
 func (s *shares) charge(namespace string, taken time.Duration, now time.Time, limits *Limits) {
 	if taken <= 0 {
 		return
@@ -60,7 +60,8 @@ func (s *shares) charge(namespace string, taken time.Duration, now time.Time, li
 	s.buckets[namespace] = bucket{left, now}
 }
 
-// forgetFull removes full buckets. If too many namespaces are busy, some of them get full buckets.
+// forgetFull removes full buckets. If maxShares is still reached, it removes some buckets of busy namespaces, which fills
+// these.
 func (s *shares) forgetFull(now time.Time, limits *Limits) {
 	for namespace, b := range s.buckets {
 		if b.refilled(now, limits) >= limits.ShareBurst {
@@ -83,7 +84,7 @@ func (g *Guard) mostQueued(namespace string, now time.Time) int {
 	return maxQueuedWithoutShare
 }
 
-// isThrottled reports whether a namespace has no tokens while namespaces with tokens wait.
+// isThrottled reports whether the namespace has no tokens while pods of namespaces with tokens wait.
 func (g *Guard) isThrottled(namespace string, now time.Time) bool {
 	if g.limits.SharePercent >= 100 || g.shares.tokens(namespace, now, &g.limits) > 0 {
 		return false
@@ -91,21 +92,21 @@ func (g *Guard) isThrottled(namespace string, now time.Time) bool {
 	return g.othersWait(namespace, now)
 }
 
-// seenFor is the shortest time after which the scheduling queue is listed again.
+// seenFor is the minimum time between two listings of the scheduling queue.
 const seenFor = 10 * time.Millisecond
 
-// pause returns the time until the queue is listed again. Listing takes some 100 ns for each pod, so listing many pods takes
-// longer than trying one.
+// pause returns the time from one listing of the queue, with this number of pods, to the next. Listing takes some 100 ns for
+// each pod, so listing a long queue takes longer than trying one pod.
 func pause(pods int) time.Duration { return max(seenFor, time.Duration(pods)*10*time.Microsecond) }
 
-// waiting holds the namespaces of the active pods.
+// waiting holds the namespaces of the pods in the active queue.
 type waiting struct {
 	namespaces sets.Set[string]
-	// until is the time at which the scheduling queue is listed again.
+	// until is the time at which namespaces is out of date.
 	until time.Time
 }
 
-// inQueue returns the active pods of the scheduling queue.
+// inQueue returns the pods in the active queue.
 func (g *Guard) inQueue() []*v1.Pod {
 	if g.program.queue == nil {
 		return nil
@@ -113,7 +114,7 @@ func (g *Guard) inQueue() []*v1.Pod {
 	return g.program.queue.PodsInActiveQ()
 }
 
-// othersWait reports whether pods of other namespaces with remaining shares are waiting.
+// othersWait reports whether a pod waits whose namespace is another one and has tokens.
 func (g *Guard) othersWait(namespace string, now time.Time) bool {
 	if g.program.queue == nil {
 		return false

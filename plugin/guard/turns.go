@@ -5,16 +5,17 @@ package guard
 
 import v1 "k8s.io/api/core/v1"
 
-// Turns decides which pods may be tried now. [Guard] implements it in a scheduler. [Open] implements it in a program that tries
-// pods in an order of its own.
+// Turns decides which pods may be tried now. [Guard] implements it in a scheduler. [Open] implements it in a program that
+// decides itself in which order it tries pods.
 type Turns interface {
 	// Gate reports whether a pod that needs devices must wait outside of the queue.
 	Gate(r Request) bool
-	// Admit begins an attempt or refuses it.
+	// Admit begins an attempt for a pod, or refuses the pod.
 	Admit(r Request) (*Attempt, *Refusal)
-	// MustReport records that a pod is gated, and reports whether the pod must be queued anyway.
+	// MustReport records that another plugin gates a pod for the reason why. It reports whether the pod must be queued anyway,
+	// so that an attempt writes the reason to the pod.
 	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// Refused records that an attempt was refused before Admit was called. The attempt reports the reason.
+	// Refused records that PreFilter refused a pod before it called Admit. That attempt writes the reason to the pod.
 	Refused(pod *v1.Pod)
 }
 
@@ -29,7 +30,7 @@ type Open struct{}
 // Gate implements [Turns].
 func (Open) Gate(Request) bool { return false }
 
-// Admit implements [Turns]. The methods of a nil attempt do nothing.
+// Admit implements [Turns]. It returns a nil Attempt, whose methods do nothing.
 func (Open) Admit(Request) (*Attempt, *Refusal) { return nil, nil }
 
 // MustReport implements [Turns].

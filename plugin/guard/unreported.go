@@ -11,56 +11,58 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no condition
-// and no event. So such a pod is queued once, for an attempt that is refused with the reason:
+// After a failed attempt, the scheduler writes the reason to the pod. A gated pod makes no attempt, so it would get no
+// condition and no event. So such a pod is queued once, for an attempt that is refused with the reason:
 //
-//   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are created or
-//      compiled meanwhile.
-//   2. After reportDelay the pod is activated and passes the gate ([unreported.passes]).
-//   3. The attempt removes the pod ([unreported.done]).
+//   1. A gated pod without a condition is stored ([unreported.wait]). Most pods pass the gate soon, because their claims are
+//      created or compiled meanwhile.
+//   2. After reportDelay the pod is activated, and the gate lets it through ([unreported.passes]).
+//   3. PreFilter refuses the pod, and the scheduler writes the condition. The pod is removed here ([unreported.done]).
 //
 // Each attempt writes a condition and an event, and the scheduler's API client allows some fifty requests a second. So the pods
-// are queued one at a time, in turns of namespaces.
+// are queued one at a time, and namespaces take turns.
 
 const (
-	// reportDelay is the time that a gated pod waits without a condition. kube-controller-manager creates claims sooner.
+	// reportDelay is the time after which a gated pod without a condition is queued. kube-controller-manager usually creates
+	// the pod's claims earlier.
 	reportDelay = 5 * time.Second
-	// reportInterval is the time after which the next pod of the same namespace may be queued to get its condition.
+	// reportInterval is the minimum time between two such pods of the same namespace.
 	reportInterval = 100 * time.Millisecond
-	// reportIntervalOfAll is the time after which the next pod of any namespace may be queued to get its condition.
+	// reportIntervalOfAll is the minimum time between two such pods of any namespaces.
 	reportIntervalOfAll = 50 * time.Millisecond
-	// reportTimeout is the time after which a queued pod without an attempt is dropped, because its claim was deleted or allocated.
+	// reportTimeout is how long the guard waits for the attempt of such a pod. There is no attempt if the pod's claim was
+	// deleted or allocated meanwhile.
 	reportTimeout = time.Minute
 )
 
-// unreported holds the gated pods that have no condition with the reason for their wait.
+// unreported holds gated pods whose conditions don't have the reason for their wait.
 type unreported struct {
 	byNamespace map[string]*unreportedOf
 	pods        map[types.UID]*unreportedPod
-	// next is the earliest time to queue another pod.
+	// next is the earliest time at which a pod of any namespace may be queued.
 	next time.Time
 }
 
-// unreportedOf holds the pods of a namespace in the order of arrival.
+// unreportedOf holds the pods of one namespace in the order of arrival.
 type unreportedOf struct {
 	order []*unreportedPod
-	// compactAt is the length at which removed pods are deleted from the middle of the order.
+	// compactAt is the length of order at which entries of removed pods are deleted from its middle.
 	compactAt int
-	// queued are the pods that were queued to get their condition.
+	// queued has the pods that were queued so that an attempt writes their condition.
 	queued []*unreportedPod
-	// next is the earliest time to queue another pod.
+	// next is the earliest time at which another pod of the namespace may be queued.
 	next time.Time
 }
 
 type unreportedPod struct {
 	entry
-	// due is the time at which the pod is queued, and after that the time at which it is dropped.
+	// due is the time at which the pod is queued. If isQueued is true, due is the time at which the pod is dropped.
 	due time.Time
-	// isQueued is true if the pod was activated for an attempt that is refused with the reason.
+	// isQueued is true after the pod was activated so that an attempt writes its condition.
 	isQueued bool
 }
 
-// wait adds a pod unless it has a condition that contains why. An empty why matches any condition.
+// wait stores a gated pod unless its condition contains why. If why is empty, any condition will do.
 func (t *unreported) wait(e entry, why string, now time.Time) {
 	if t.pods[e.key] != nil || hasReason(e.pod, why) {
 		return
@@ -82,20 +84,20 @@ func (t *unreported) wait(e entry, why string, now time.Time) {
 	}
 }
 
-// isGone reports whether a pod was removed or replaced by another pod of its group.
+// isGone reports whether the entry was removed, or was replaced by an entry with the same key.
 func (t *unreported) isGone(pod *unreportedPod) bool { return t.pods[pod.key] != pod }
 
-// passes reports whether a pod must pass the gate now.
+// passes reports whether the gate must let the pod through so that an attempt writes its condition.
 func (t *unreported) passes(key types.UID) bool {
 	untold := t.pods[key]
 	return untold != nil && untold.isQueued
 }
 
-// done removes a pod whose attempt started or was refused.
+// done removes a pod whose attempt has begun or was refused.
 func (t *unreported) done(key types.UID) { delete(t.pods, key) }
 
-// due returns the pod to queue now, if any. next is the time at which the next pod may be queued, zero for never. Among
-// namespaces with a due pod, due chooses the namespace that was served least recently.
+// due returns the pod that must be queued now, if any. next is when due must be called again, zero for never. If pods of
+// several namespaces are due, due chooses the namespace whose last pod was queued longest ago.
 func (t *unreported) due(now time.Time) (queue []entry, next time.Time) {
 	var turn *unreportedOf
 	for namespace, of := range t.byNamespace {
@@ -125,7 +127,7 @@ func (t *unreported) due(now time.Time) (queue []entry, next time.Time) {
 	return []entry{first.entry}, t.next
 }
 
-// skip removes pods from the front of a list while they are gone or drop is true.
+// skip removes pods from the front of a list until it finds a pod that is not gone and for which drop returns false.
 func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool) []*unreportedPod {
 	for len(pods) > 0 && (t.isGone(pods[0]) || drop(pods[0])) {
 		if !t.isGone(pods[0]) {
@@ -137,9 +139,10 @@ func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool)
 	return pods
 }
 
-// MustReport records that a pod is gated for the reason why. It returns true if the pod must be queued anyway, for an attempt that
-// is refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a condition
-// of the pod contains why. MustReport runs under the lock of the scheduling queue and takes microseconds.
+// MustReport records that a pod is gated for the reason why. It returns true if the pod must be queued anyway, for an attempt
+// that is refused and writes the reason to the pod. If it returns false, the guard activates the pod after a while, unless a
+// condition of the pod already contains why. The caller holds the lock of the scheduling queue, so MustReport takes only
+// microseconds.
 func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -153,7 +156,7 @@ func (g *Guard) MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
 	return false
 }
 
-// Refused implements [Turns]. A program that calls [Guard.Failed] need not call it.
+// Refused implements [Turns]. If the program calls [Guard.Failed] after each attempt, Refused is not needed.
 func (g *Guard) Refused(pod *v1.Pod) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()

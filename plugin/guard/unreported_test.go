@@ -13,7 +13,8 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// TestWhoWaitsIsTold checks that each pod that was never tried is queued once to get a condition, one pod at a time.
+// TestWhoWaitsIsTold checks that each gated pod without a condition is queued once to get a condition. Such pods are queued one
+// at a time.
 func TestWhoWaitsIsTold(t *testing.T) {
 	b := newBench()
 	b.wait(pod("other", "waits"))
@@ -34,7 +35,7 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	b.Forget(pod("a", "without claims"))
 	require.False(t, b.Gate(b.request(pod("b", "of another namespace"), "y")))
 	for began := b.clock.Now(); b.clock.Since(began) < reportDelay+2*time.Second; b.pass(10 * time.Millisecond) {
-		// The others keep waiting, and the namespace gets no share meanwhile.
+		// Pods of another namespace keep waiting, and namespace a gets no tokens.
 		b.CycleBegan("a")
 		b.pass(10 * time.Millisecond)
 		b.CycleEnded()
@@ -52,7 +53,8 @@ func TestWhoWaitsIsTold(t *testing.T) {
 	}
 }
 
-// TestDeletedPodsNeedNotBeTold checks that no attempt follows if the claim was deleted or allocated meanwhile.
+// TestDeletedPodsNeedNotBeTold checks that the guard forgets gated pods that were deleted, and pods that were queued to get a
+// condition but never tried.
 func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 	s := newSchedulerBench()
 	other := pod("other", "waits")
@@ -79,7 +81,8 @@ func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 	require.Empty(t, s.unreported.pods)
 }
 
-// TestPodsWhoseGatesWereRemovedAreTold checks pods whose only condition is about the gates, written by the API server.
+// TestPodsWhoseGatesWereRemovedAreTold checks a gated pod whose only condition is about its former scheduling gates. That
+// condition does not count, so the pod is stored.
 func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	s := newSchedulerBench()
 	s.takesItsShare("a", pod("other", "waits"))
@@ -90,13 +93,13 @@ func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	require.Contains(t, s.unreported.pods, p.UID)
 }
 
-// gated gates a pod as another plugin would, such as for a missing claim.
+// gated reports whether a pod is gated for another plugin's reason, here a missing claim.
 func (b *bench) gated(p *v1.Pod) bool {
 	return !b.MustReport(p, "claim is missing", b.request(p).Activate)
 }
 
-// TestPodsAreToldAtARate checks that 1,000 pods of a namespace are queued one at a time, with pods of other namespaces between
-// them. Many namespaces together are limited to a rate, too.
+// TestPodsAreToldAtARate gates 1,000 pods of one namespace. They are queued at a limited rate to get their conditions, and pods
+// of other namespaces are queued in between. The pods of all namespaces together have a limit, too.
 func TestPodsAreToldAtARate(t *testing.T) {
 	b := newBench()
 	const many, namespaces = 1000, 40
@@ -145,7 +148,7 @@ func TestPodsAreToldAtARate(t *testing.T) {
 		require.Less(t, i, 100*many, "all are told")
 		tick()
 	}
-	// One attempt each gives the queued pods their conditions.
+	// An attempt has written the condition of this pod.
 	last := pod("many", fmt.Sprint(many-1))
 	require.False(t, b.gated(last))
 	b.Failed(last, false)
@@ -157,7 +160,8 @@ func TestPodsAreToldAtARate(t *testing.T) {
 	require.Contains(t, b.unreported.pods, last.UID, "it is told why it waits now")
 }
 
-// TestGroupsAreToldTogether checks that the pods of a group pass the gate together, even if the pod that came first is gone.
+// TestGroupsAreToldTogether checks that all pods of a group pass the gate together to get a condition, even if the pod that was
+// gated first is deleted.
 func TestGroupsAreToldTogether(t *testing.T) {
 	b := newBench()
 	pods := groupOf("a", 50)
@@ -177,7 +181,8 @@ func TestGroupsAreToldTogether(t *testing.T) {
 	require.True(t, b.gated(pods[1]))
 }
 
-// TestPodsThatComeAndGoAreNotKept has a namespace that creates and deletes pods behind one pod that stays.
+// TestPodsThatComeAndGoAreNotKept checks that the guard's memory stays bounded while a namespace creates and deletes pods
+// behind one pod that stays.
 func TestPodsThatComeAndGoAreNotKept(t *testing.T) {
 	b := newBench()
 	require.True(t, b.gated(pod("a", "stays")))

@@ -16,67 +16,68 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// maxWaiting limits the refused pods that a hold stores, to activate them at its end. Other refused pods are tried again after
-// another event or after some minutes.
+// maxWaiting limits the refused pods that one hold stores. At its end, the hold activates the stored pods. Other refused pods
+// are retried after another event or after some minutes.
 const maxWaiting = 1024
 
 // Ended describes the end of a hold.
 type Ended struct {
 	Hold
 	How End
-	// Next is the earliest time of the next try; zero if no try follows.
+	// Next is the earliest time of the pod's next try. It is zero if no try follows.
 	Next time.Time
-	// Heir is the hold that replaces this one for another pod of the same claims, or nil.
+	// Heir is the hold that continues this one for another pod of the same claims, or nil.
 	Heir *Hold
 }
 
-// Holds stores the holds of a scheduler, and the foreign holds that it has read. It is safe for concurrent use.
+// Holds stores the holds of a scheduler, and the foreign holds that the scheduler has read. It is safe for concurrent use.
 type Holds struct {
 	clock clock.WithDelayedExecution
-	// ended is called for each hold that ends, without locks.
+	// ended is called after each end of a hold. The caller holds no locks.
 	ended func(Ended)
 
 	// mutex guards the following fields.
 	mutex sync.Mutex
 	byPod map[types.UID]*held
-	// tries maps a pod to its tries. It contains the pods with a hold, and pods whose hold ended without a binding.
+	// tries maps the UID of a pod to its tries. It contains pods with a hold, and pods whose hold ended without a binding.
 	tries map[types.UID]*tried
 }
 
 type held struct {
 	Hold
-	// timer ends the hold. retry activates its pod.
+	// timer ends the hold when its time is over. retry activates the pod of the hold.
 	timer, retry clock.Timer
-	// since is the time at which this process began or read the hold.
+	// since is the time at which this process began the hold or read its record.
 	since time.Time
-	// restored is true for a hold that another process began.
+	// restored is true if another process began the hold.
 	restored bool
-	// wereFree is true after all claims were found free for the first time.
+	// wereFree is true after NoteFree was called for the hold.
 	wereFree bool
-	// isEnding is true for a foreign hold that ends soon.
+	// isEnding is true if the pod of a foreign hold is bound, so that the hold ends soon.
 	isEnding bool
-	// evicted has the victims that this process evicted. The value is true for a victim that only went back to the scheduling queue.
+	// evicted has the victims that this process evicted. The value is true if the victim was not deleted, but only returned to
+	// the scheduling queue.
 	evicted map[types.UID]bool
-	// resumes counts repetitions of failed evictions; resumed is the time of the last one.
+	// resumes counts how often failed evictions were repeated. resumed is the time of the last repetition.
 	resumes int
 	resumed time.Time
-	// waiting has pods that the hold may have refused.
+	// waiting maps UIDs to pods that the hold may have refused. They are activated when the hold ends.
 	waiting map[types.UID]waiting
 }
 
-// tried holds the tries for a pod.
+// tried counts the tries of a pod.
 type tried struct {
 	count int
 	// next is the earliest time of the next try.
 	next time.Time
-	// timer activates the pod at that time.
+	// timer activates the pod at next.
 	timer clock.Timer
 }
 
 type waiting struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
-	// shares are the claims of the hold that the pod also uses.
+	// shares has those claims of the hold that the pod also uses. Such a pod may inherit the hold.
 	shares []types.UID
 }
 
@@ -88,9 +89,9 @@ func New(clock clock.WithDelayedExecution, ended func(Ended)) *Holds {
 	return &Holds{clock: clock, ended: ended, byPod: map[types.UID]*held{}, tries: map[types.UID]*tried{}}
 }
 
-// Begin begins a hold and returns it with its number among the pod's holds ([Hold.Try]). If the pod has a hold already, that
-// hold continues with the new devices and the same number. Begin breaks holds for pods of a lower priority on the same devices.
-// The new hold itself is broken if another scheduler holds one of the devices, see order.go.
+// Begin begins a hold and returns it with its number in Hold.Try. If the pod already has a hold, that hold continues with the
+// new devices and the same number. Begin breaks the holds of lower-priority pods on the same devices. It breaks the new hold
+// itself if a competing hold of another scheduler precedes it (order.go).
 func (h *Holds) Begin(hold Hold) Hold { return h.begin(hold, false) }
 
 func (h *Holds) begin(hold Hold, restored bool) Hold {
@@ -114,7 +115,7 @@ func (h *Holds) begin(hold Hold, restored bool) Hold {
 	}
 	of.count = hold.Try
 	if hold.Began.IsZero() && !restored {
-		// The record has no monotonic time.
+		// The recorded time has no monotonic part, so the stored time has no monotonic part either.
 		hold.Began = h.clock.Now().Round(0)
 	}
 	keeping.Hold = hold
@@ -134,7 +135,7 @@ func (h *Holds) begin(hold Hold, restored bool) Hold {
 	return hold
 }
 
-// End ends the hold of a pod, if any. Pods that the hold may have refused are tried again.
+// End ends the hold of a pod, if there is one, and activates the pods that the hold may have refused.
 func (h *Holds) End(pod types.UID, how End) {
 	h.mutex.Lock()
 	ending := h.byPod[pod]
@@ -150,7 +151,7 @@ func (h *Holds) End(pod types.UID, how End) {
 	}
 }
 
-// endTry ends a hold of a pod unless another hold has replaced it.
+// endTry ends a hold unless a newer hold of the pod has replaced it.
 func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	h.mutex.Lock()
 	if h.byPod[pod] != ending {
@@ -169,16 +170,16 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 		ended.Evicted = len(ending.Victims)
 	}
 	if ended.Heir != nil {
-		// The evictions count for the heir.
+		// The heir's hold takes over these evictions.
 		ended.Evicted = 0
 	}
 	switch of := h.tries[pod]; {
 	case how.isFinal(), ending.Foreign && how == Lost:
-		// The other scheduler has reported the end. If it evicted no pod, its next hold may have the same number.
+		// If the other scheduler's hold evicted no pod, its next hold may have the same number, so the number must be forgotten.
 		h.forget(pod)
 	case of != nil:
 		if how == Unrecorded || how == Broken && ended.Evicted == 0 && !ending.Foreign {
-			// No pod was evicted.
+			// No pod was evicted, so the hold does not count as a try.
 			of.count--
 			ended.Try = of.count
 		}
@@ -193,7 +194,7 @@ func (h *Holds) endTry(pod types.UID, ending *held, how End) {
 	ending.activate()
 }
 
-// stop cancels the back-off.
+// stop cancels the timer that ends the back-off.
 func (t *tried) stop() {
 	if t.timer != nil {
 		t.timer.Stop()
@@ -201,7 +202,7 @@ func (t *tried) stop() {
 	t.next, t.timer = time.Time{}, nil
 }
 
-// waitFor activates a pod when its back-off is over.
+// waitFor starts a pod's back-off until next. At its end, retry activates the pod, unless no tries are left.
 func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 	of.next = next
 	if retry != nil && of.count < MaxTries {
@@ -209,7 +210,7 @@ func (h *Holds) waitFor(of *tried, next time.Time, retry func()) {
 	}
 }
 
-// forget removes the tries for a pod.
+// forget removes the record of a pod's tries.
 func (h *Holds) forget(pod types.UID) {
 	if of := h.tries[pod]; of != nil {
 		of.stop()
@@ -230,7 +231,7 @@ func (h *held) activate() {
 	}
 }
 
-// wait makes the end of the hold activate a pod.
+// wait stores a pod that is activated when the hold ends.
 func (h *held) wait(pod *v1.Pod, activate func(*v1.Pod), shares ...types.UID) {
 	if _, known := h.waiting[pod.UID]; known || len(h.waiting) < maxWaiting {
 		h.waiting[pod.UID] = waiting{pod, activate, shares}
@@ -260,9 +261,9 @@ func (h *Holds) Count() int {
 	return count
 }
 
-// From returns the holds that reserve devices against a pod, sorted by pod name: holds of other pods of the same or a higher
-// priority. Devices for claims of the pod are left out, because any pod of a claim may allocate it. When one of the holds ends,
-// activate is called with the pod.
+// From returns the holds whose devices the pod must not get: holds of other pods of the same or a higher priority, sorted by
+// pod name. Devices held for the given claims are left out, because any pod of a claim may allocate it. If one of the returned
+// holds ends, activate is called with the pod.
 func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []Hold {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -282,7 +283,8 @@ func (h *Holds) From(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) []
 	return from
 }
 
-// PromisedTo maps the victims of holds that the pod could break to the highest priority of the pods they are evicted for.
+// PromisedTo returns the victims of lower-priority pods' holds, which the pod could break. Each victim is mapped to the highest
+// priority of the pods that it is evicted for.
 func (h *Holds) PromisedTo(pod *v1.Pod) map[types.UID]int32 {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -301,7 +303,7 @@ func (h *Holds) PromisedTo(pod *v1.Pod) map[types.UID]int32 {
 	return promised
 }
 
-// For returns a hold of another pod for one of the claims. When it ends, activate is called with the pod.
+// For returns a hold of another pod for one of the claims, if there is one. If that hold ends, activate is called with the pod.
 func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (hold Hold, ok bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -314,9 +316,9 @@ func (h *Holds) For(pod *v1.Pod, claims []types.UID, activate func(*v1.Pod)) (ho
 	return Hold{}, false
 }
 
-// Refuses returns an allocated claim that a pod may not use because of a hold for another pod of the same or a higher priority.
-// Either the claim must be freed for that pod, or it has got a reserved device. When the hold ends, activate is called with the
-// pod.
+// Refuses returns an allocated claim that the pod may not use, or nil. Either the claim must be freed for another pod of the
+// same or a higher priority, or the claim has a device held for such a pod. If that pod's hold ends, activate is called with
+// the pod.
 func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, activate func(*v1.Pod)) *resourceapi.ResourceClaim {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -337,8 +339,8 @@ func (h *Holds) Refuses(pod *v1.Pod, allocated []*resourceapi.ResourceClaim, act
 	return nil
 }
 
-// Observe ends the hold of a pod that is bound, being deleted or ended. A foreign hold continues for a while after the binding,
-// because this process may receive the binding before the allocation of the claims.
+// Observe ends the hold of a pod that is bound, deleted or ended. A foreign hold lasts some time after the binding, because
+// this process may receive the binding before the allocation of the claims.
 func (h *Holds) Observe(pod *v1.Pod) {
 	held, _ := h.Of(pod.UID)
 	how, over := IsOver(pod, held.Node)
@@ -350,7 +352,7 @@ func (h *Holds) Observe(pod *v1.Pod) {
 	}
 }
 
-// endLater ends a hold after the longest delay of informers.
+// endLater ends a hold after the maximum delay of informers.
 func (h *Holds) endLater(pod types.UID, how End) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -363,7 +365,7 @@ func (h *Holds) endLater(pod types.UID, how End) {
 	ending.timer = h.clock.AfterFunc(untilKnown, func() { h.endTry(pod, ending, how) })
 }
 
-// ClaimGone ends the holds for a claim.
+// ClaimGone ends all holds with devices for a deleted claim.
 func (h *Holds) ClaimGone(claim types.UID) {
 	var useless []types.UID
 	h.mutex.Lock()

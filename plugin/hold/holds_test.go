@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// stepClock calls due timers without a lock, so that they may use the clock.
+// stepClock is a fake clock that calls due timers without a lock, so that the called functions may use the clock.
 type stepClock struct {
 	*clocktesting.FakeClock
 	mutex  sync.Mutex
@@ -89,7 +89,7 @@ func deviceOf(name string) resourceapi.DeviceRequestAllocationResult {
 	return resourceapi.DeviceRequestAllocationResult{Driver: "d", Pool: "p", Device: name}
 }
 
-// claimOf returns the claim of a pod of this name.
+// claimOf returns the claim that the pod with this name uses.
 func claimOf(pod string, devices ...string) Claim {
 	claim := Claim{UID: types.UID("claim-" + pod), Name: pod}
 	for _, device := range devices {
@@ -98,7 +98,7 @@ func claimOf(pod string, devices ...string) Claim {
 	return claim
 }
 
-// desk is a Holds that records the ends of its holds.
+// desk is a Holds under test. It records which holds ended and which pods were activated.
 type desk struct {
 	*Holds
 	clock     *stepClock
@@ -123,7 +123,7 @@ func (d *desk) keep(pod *v1.Pod, devices ...string) Hold { return d.Begin(d.hold
 
 func (d *desk) activate(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }
 
-// from returns the pods whose holds reserve devices against a pod of this priority.
+// from returns the names of the pods whose held devices a pod of this priority must not get.
 func (d *desk) from(name string, priority int32, claims ...types.UID) (holders []string) {
 	for _, hold := range d.From(podOf(name, priority), claims, d.activate) {
 		holders = append(holders, hold.Pod.Name)
@@ -200,7 +200,7 @@ func TestTakenBreaksWhatOverlaps(t *testing.T) {
 	require.Equal(t, 1, d.Count())
 }
 
-// TestHigherHoldBreaksLower checks that a hold breaks lower holds on the same devices only.
+// TestHigherHoldBreaksLower checks that a new hold breaks lower-priority holds, but only holds on the same devices.
 func TestHigherHoldBreaksLower(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("low", 5), "1")
@@ -251,7 +251,7 @@ func TestClaimGone(t *testing.T) {
 	require.Equal(t, []string{"a claim_deleted"}, d.ended)
 }
 
-// TestWaitingIsBounded checks the limit of stored pods, which use memory until the hold ends.
+// TestWaitingIsBounded checks that a hold stores at most maxWaiting pods, because they use memory until the hold ends.
 func TestWaitingIsBounded(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
@@ -263,7 +263,7 @@ func TestWaitingIsBounded(t *testing.T) {
 	require.Len(t, d.activated, maxWaiting)
 }
 
-// TestRefusesThoseThatJoin checks that a pod may not start to use a claim that must be freed.
+// TestRefusesThoseThatJoin checks that Refuses refuses a pod that would start to use a claim that must be freed.
 func TestRefusesThoseThatJoin(t *testing.T) {
 	allocated := func(name string, devices ...string) *resourceapi.ResourceClaim {
 		claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("claim-" + name)}}
@@ -307,7 +307,7 @@ func TestRefusesThoseThatJoin(t *testing.T) {
 	}
 }
 
-// TestPromisedTo checks that a victim has the priority of the most important pod that waits for it.
+// TestPromisedTo checks that each victim is mapped to the highest priority of the pods that it is evicted for.
 func TestPromisedTo(t *testing.T) {
 	d := newDesk()
 	for name, priority := range map[string]int32{"low": 3, "middle": 5, "high": 7} {
@@ -319,7 +319,7 @@ func TestPromisedTo(t *testing.T) {
 	require.Empty(t, d.PromisedTo(podOf("least", 3)))
 }
 
-// TestHoldForAClaim checks that other pods of the claim find its hold.
+// TestHoldForAClaim checks that For returns the hold of another pod of the claim.
 func TestHoldForAClaim(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
@@ -334,8 +334,8 @@ func TestHoldForAClaim(t *testing.T) {
 	require.Equal(t, []string{"b"}, d.activated)
 }
 
-// TestHoldIsHandedOver checks that after the deletion of its pod, a hold continues for the pod of the claim with the highest
-// priority.
+// TestHoldIsHandedOver checks that a hold continues when its pod is deleted. It is passed to the pod of the claim that has the
+// highest priority.
 func TestHoldIsHandedOver(t *testing.T) {
 	d := newDesk()
 	var heirs []string
@@ -385,7 +385,7 @@ func TestHoldIsHandedOver(t *testing.T) {
 	require.Zero(t, d.Count())
 }
 
-// TestInheritedHoldTimesOut checks that an inherited hold keeps the end time of the original.
+// TestInheritedHoldTimesOut checks that a hold keeps its deadline when another pod inherits it.
 func TestInheritedHoldTimesOut(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")

@@ -11,9 +11,9 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 )
 
-// inherit passes the hold of a deleted pod to another pod of the same claims, the heir. So while the victims end, no other pods
-// are evicted for the heir. It returns nil if no such pod waits. broken has the pods whose holds break, because a foreign hold
-// may precede the heir's.
+// inherit passes the hold of a deleted pod to the heir, a waiting pod that uses the same claims. So no other pods are evicted
+// for the heir while the victims end. inherits is nil if no such pod waits. broken has the pods whose holds break, for example
+// the heir if a foreign hold precedes its hold.
 func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	var heir *waiting
 	for uid, waits := range ending.waiting {
@@ -47,7 +47,7 @@ func (h *Holds) inherit(ending *held) (inherits *Hold, broken []types.UID) {
 	return &inherited.Hold, h.brokenBy(inherited)
 }
 
-// isAfter orders heirs by descending priority, then by name.
+// isAfter orders possible heirs by descending priority, then by name. The first inherits.
 func (w *waiting) isAfter(other *waiting) bool {
 	return cmp.Or(cmp.Compare(corev1helpers.PodPriority(other.pod), corev1helpers.PodPriority(w.pod)), cmp.Compare(w.pod.Name, other.pod.Name)) > 0
 }

@@ -19,20 +19,20 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// scheduler is one of several schedulers with its holds. It writes the conditions of its pods and reads other conditions later.
+// scheduler is one of several schedulers. It writes the conditions of its own pods, and reads other pods' conditions later.
 type scheduler struct {
 	*Holds
 	number int
-	// unread are versions of pods that the scheduler has not read yet.
+	// unread has the versions of pods that the scheduler's watch has not delivered yet.
 	unread []*v1.Pod
 }
 
-// schedulers share one clock.
+// schedulers is a set of schedulers that share one clock and one API server.
 type schedulers struct {
 	t     require.TestingT
 	clock *stepClock
 	all   []*scheduler
-	// pods have the latest conditions.
+	// pods is the content of the API server. of maps each pod to its scheduler.
 	pods map[types.UID]*v1.Pod
 	of   map[types.UID]*scheduler
 }
@@ -51,7 +51,7 @@ func newSchedulers(t require.TestingT, n int) *schedulers {
 	return s
 }
 
-// write stores a condition. All other schedulers read it later.
+// write stores a condition on behalf of one scheduler. All other schedulers read it later.
 func (s *schedulers) write(by *scheduler, pod *v1.Pod, condition *v1.PodCondition) {
 	stored := pod.DeepCopy()
 	stored.Status.Conditions = []v1.PodCondition{*condition}
@@ -63,7 +63,7 @@ func (s *schedulers) write(by *scheduler, pod *v1.Pod, condition *v1.PodConditio
 	}
 }
 
-// keep begins a hold of a scheduler, and writes the condition unless the hold has ended already.
+// keep begins a hold of one scheduler. If the hold has not ended at once, it also writes the condition.
 func (s *schedulers) keep(by *scheduler, hold Hold) {
 	kept := by.Begin(hold)
 	if _, ok := by.Of(hold.Pod.UID); !ok {
@@ -74,7 +74,7 @@ func (s *schedulers) keep(by *scheduler, hold Hold) {
 	s.write(by, hold.Pod, condition)
 }
 
-// read makes a scheduler read the oldest unread version of a pod.
+// read delivers the oldest unread version of a pod to a scheduler.
 func (s *schedulers) read(by *scheduler) {
 	if len(by.unread) == 0 {
 		return
@@ -101,7 +101,7 @@ func (s *schedulers) readAll() {
 	}
 }
 
-// mayGet returns the pods with holds whose schedulers would let them have a device.
+// mayGet returns the pods that hold the device and that, according to their own schedulers, may get it.
 func (s *schedulers) mayGet(device string) (pods []types.UID) {
 	for uid, by := range s.of {
 		own, ok := by.Of(uid)
@@ -119,8 +119,8 @@ func (s *schedulers) mayGet(device string) (pods []types.UID) {
 	return pods
 }
 
-// TestEqualHoldsOfTwoSchedulers has two schedulers that begin holds before they read each other's. The first hold in the order
-// stays.
+// TestEqualHoldsOfTwoSchedulers begins competing holds in two schedulers before either scheduler reads the other's hold. Only
+// the hold that precedes must remain.
 func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	for name, test := range map[string]struct {
 		priorities [2]int32
@@ -148,7 +148,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 			count, _ := s.all[1-test.stays].Tries(loser.UID)
 			require.Zero(t, count, "nobody was evicted, so it was no try")
 
-			// The winner has not read the record of the loser, so the loser's other device stays reserved against third pods.
+			// The winner has not read the end of the loser's hold yet, so the loser's other device stays reserved.
 			winner := s.all[test.stays]
 			require.Len(t, winner.From(podOf("third", 1), nil, func(*v1.Pod) {}), 2)
 			s.readAll()
@@ -157,7 +157,8 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	}
 }
 
-// TestHoldsCompeteForVictims checks that two pods may not wait for the same victim, because shares of one device have no names.
+// TestHoldsCompeteForVictims checks that holds with a common victim or claim compete. Shares of one device have no names, so
+// the devices alone would not show the conflict.
 func TestHoldsCompeteForVictims(t *testing.T) {
 	a, b := Hold{Victims: []types.UID{"1", "2"}}, Hold{Victims: []types.UID{"2"}}
 	require.True(t, a.competes(&b))
@@ -165,8 +166,8 @@ func TestHoldsCompeteForVictims(t *testing.T) {
 	require.True(t, (&Hold{Frees: []types.UID{"1"}}).competes(&Hold{Frees: []types.UID{"1"}}))
 }
 
-// TestAnotherSchedulerAllocates checks that a hold ends if another claim gets its device. Claims of the pod or of a victim don't
-// end it. A pod of a higher priority breaks the hold.
+// TestAnotherSchedulerAllocates checks that a hold ends if a foreign claim gets its device. The hold stays if the claim belongs
+// to the pod of the hold or to a victim. If the foreign pod has a higher priority, the hold ends as broken, otherwise as lost.
 func TestAnotherSchedulerAllocates(t *testing.T) {
 	claim := func(name, device string) *resourceapi.ResourceClaim {
 		c := &resourceapi.ResourceClaim{Status: resourceapi.ResourceClaimStatus{Allocation: &resourceapi.AllocationResult{}}}
@@ -192,7 +193,7 @@ func TestAnotherSchedulerAllocates(t *testing.T) {
 	require.Equal(t, []string{"a broken", "a lost"}, d.ended)
 }
 
-// TestUnused checks that a pod is tried again when a claim that must be freed for it has lost a user.
+// TestUnused checks that the pod of a hold is retried when a claim that must be freed for it has lost a user.
 func TestUnused(t *testing.T) {
 	d, tried := newDesk(), 0
 	held := d.hold(podOf("a", 5), "1")
@@ -204,8 +205,8 @@ func TestUnused(t *testing.T) {
 	require.Equal(t, 1, tried)
 }
 
-// TestSchedulersAgree has schedulers begin holds in any order and read records late. In the end no two pods may get the same
-// device, and the hold that precedes all others is kept.
+// TestSchedulersAgree lets schedulers begin holds in any order and read records late. In the end at most one pod may get each
+// device, and the hold that precedes all others on the device remains.
 func TestSchedulersAgree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSchedulers(t, 3)

@@ -22,29 +22,29 @@ import (
 )
 
 // A hold is recorded in a condition of its pod. Tenants can't write the status of pods, the condition is deleted with the pod,
-// and kube-scheduler's role may write it. The message is JSON for schedulers. It has no names of other pods or their claims,
-// because the owner of the pod can read it.
+// and kube-scheduler's role may write it. The condition's message is JSON for schedulers. The owner of the pod can read the
+// message, so it has no names of other pods or their claims.
 
 const (
-	// recordVersion is the version of the format. Other versions are ignored.
+	// recordVersion is the version of the message's format. Restore ignores messages of other versions.
 	recordVersion = 1
-	// maxRecord is the maximum size of a message in bytes.
+	// maxRecord is the maximum size of a condition's message in bytes.
 	maxRecord = 64 << 10
 )
 
-// reasons are the reasons of a condition that is False.
+// reasons maps the end of a hold to the reason of the condition, whose status is then False.
 var reasons = map[End]string{
 	Bound: wellknown.ReasonBound, Moved: wellknown.ReasonBoundElsewhere, Deleted: wellknown.ReasonPodDeleted,
 	ClaimDeleted: wellknown.ReasonClaimDeleted, TimedOut: wellknown.ReasonTimedOut, Broken: wellknown.ReasonOutranked,
 	Lost: wellknown.ReasonDevicesLost, Unrecorded: wellknown.ReasonNotRecorded,
 }
 
-// record is the message of the condition.
+// record is the JSON message of the condition.
 type record struct {
 	Version int `json:"version"`
-	// Try is the number of holds of the pod, including this one.
+	// Try is the number of this hold among the holds of the pod, from 1.
 	Try int `json:"try"`
-	// Until is the end of the hold. In a condition that is False, it is the earliest time of the next try.
+	// Until is the deadline of the hold. If the condition is False, Until is the earliest time of the next try.
 	Until time.Time `json:"until"`
 	// Began is the start of the hold.
 	Began   *time.Time      `json:"begun,omitempty"`
@@ -94,11 +94,12 @@ func (h *Hold) Condition(now time.Time) (*v1.PodCondition, error) {
 	return newCondition(v1.ConditionTrue, wellknown.ReasonPreemptionStarted, string(message), now), nil
 }
 
-// Condition returns the condition of a pod whose hold has ended. It has the number of tries unless the end is final.
+// Condition returns the condition of a pod whose hold has ended. If another try may follow, the message has the number of
+// tries.
 func (e *Ended) Condition(now time.Time) *v1.PodCondition {
 	var message []byte
 	if !e.How.isFinal() {
-		// A struct of numbers and times can be marshaled.
+		// Marshaling can't fail for a struct of numbers and times.
 		message, _ = json.Marshal(record{Version: recordVersion, Try: e.Try, Until: e.Next.UTC()})
 	}
 	return newCondition(v1.ConditionFalse, reasons[e.How], string(message), now)
@@ -117,7 +118,7 @@ func ConditionOf(pod *v1.Pod) *v1.PodCondition {
 	return &pod.Status.Conditions[i]
 }
 
-// read decodes a condition. holds is false for a hold that has ended.
+// read decodes the message of a condition. holds is false if the condition records the end of a hold.
 func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 	holds = condition.Status == v1.ConditionTrue
 	if len(condition.Message) > maxRecord {
@@ -137,7 +138,7 @@ func read(condition *v1.PodCondition) (r record, holds bool, err error) {
 	return r, holds, nil
 }
 
-// hold returns the recorded hold of a pod.
+// hold returns the hold that the record describes.
 func (r *record) hold(pod *v1.Pod) Hold {
 	hold := Hold{Pod: pod, Node: r.Node, Victims: r.Victims, Joined: r.Joined, Frees: r.Frees, Began: ptr.Deref(r.Began, time.Time{}), Until: r.Until, Try: r.Try}
 	for _, recorded := range r.Claims {
@@ -154,15 +155,16 @@ func (r *record) hold(pod *v1.Pod) Hold {
 	return hold
 }
 
-// isChanged reports whether another scheduler has continued a stored hold with other devices.
+// isChanged reports whether the record r has other devices than the stored foreign hold of the same try. mayBe is false if r
+// can't be a continued foreign hold.
 func (h *Holds) isChanged(pod *v1.Pod, r *record, mayBe bool) bool {
 	known, ok := h.Of(pod.UID)
 	return mayBe && ok && known.Foreign && known.Try == r.Try && !apiequality.Semantic.DeepEqual(known.Claims, r.hold(pod).Claims)
 }
 
-// Restore restores the hold of another process from the condition of a pod, or the tries of a pod whose hold has ended. It
-// ignores pods that need no hold and tries that are stored already. foreign is true for a pod of another scheduler. The error
-// describes an invalid condition.
+// Restore restores the hold that another process recorded in the condition of a pod. If that hold has ended, Restore restores
+// the number of tries. It ignores pods that need no hold, and holds and tries that are stored already. foreign is true if
+// another scheduler is responsible for the pod. The error describes an invalid condition.
 func (h *Holds) Restore(pod *v1.Pod, foreign bool, retry func()) (restored bool, err error) {
 	condition := ConditionOf(pod)
 	if condition == nil || condition.Status == v1.ConditionFalse && (condition.Message == "" || foreign) {

@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// recorded returns a pod with the condition of a hold.
+// recorded returns the hold's pod with the condition that records the hold.
 func recorded(t *testing.T, d *desk, hold Hold) *v1.Pod {
 	t.Helper()
 	condition, err := hold.Condition(d.clock.Now())
@@ -83,7 +83,7 @@ func TestTriesAreRestored(t *testing.T) {
 	require.Equal(t, 3, after.keep(pod, "1").Try)
 }
 
-// TestEndsHaveReasons checks that each end has a reason, and that final ends leave no record.
+// TestEndsHaveReasons checks that each value of End has a condition reason. After a final end the message must be empty.
 func TestEndsHaveReasons(t *testing.T) {
 	for _, how := range Ends {
 		condition := (&Ended{How: how}).Condition(time.Unix(0, 0))
@@ -111,8 +111,8 @@ func TestForeignHolds(t *testing.T) {
 	require.True(t, restored, "it is another try")
 }
 
-// TestForeignHoldsOutliveTheBinding checks that a foreign hold continues after its pod is bound. This process may receive the
-// binding before the allocation, and no other pod may get the devices until then.
+// TestForeignHoldsOutliveTheBinding checks that a foreign hold lasts some time after its pod is bound. This process may receive
+// the binding before the allocation, and other pods must not get the devices meanwhile.
 func TestForeignHoldsOutliveTheBinding(t *testing.T) {
 	d, other := newDesk(), newDesk()
 	bound := recorded(t, other, other.keep(podOf("a", 5), "1"))
@@ -130,7 +130,7 @@ func TestForeignHoldsOutliveTheBinding(t *testing.T) {
 	require.Equal(t, []string{"a bound"}, d.ended)
 }
 
-// TestWhatIsNotRestored checks pods that need no hold and conditions that can't be decoded.
+// TestWhatIsNotRestored checks that Restore ignores pods that need no hold, and rejects conditions that can't be decoded.
 func TestWhatIsNotRestored(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*v1.Pod, *v1.PodCondition)
@@ -198,7 +198,7 @@ func FuzzReadCondition(f *testing.F) {
 	})
 }
 
-// cluster has the pods of an API server and a scheduler that may be restarted.
+// cluster has the pods stored in the API server, and one scheduler that can be restarted.
 type cluster struct {
 	*desk
 	t    *testing.T
@@ -225,7 +225,7 @@ func (c *cluster) start() {
 	}
 }
 
-// state returns the state of all holds and tries.
+// state describes the hold and the tries of each pod.
 func (c *cluster) state() map[string]string {
 	state := map[string]string{}
 	for name := range c.pods {
@@ -239,8 +239,8 @@ func (c *cluster) state() map[string]string {
 	return state
 }
 
-// TestRandomSequences checks that deleted and bound pods have no hold, that nominations have no effect, and that a hold lasts
-// until an event ends it. A restarted scheduler has the same holds and tries.
+// TestRandomSequences checks random sequences of events. Deleted and bound pods must have no hold, nominations must have no
+// effect, and a restarted scheduler must have the same holds and tries.
 func TestRandomSequences(t *testing.T) {
 	restarts, kept := 0, 0
 	for seed := range cases.Of(50, 1000) {

@@ -23,26 +23,26 @@ import (
 )
 
 const (
-	// writeTimeout limits one request.
+	// writeTimeout is the timeout of one request.
 	writeTimeout = 10 * time.Second
-	// maxWrites limits the requests for one condition.
+	// maxWrites is the maximum number of requests for one condition.
 	maxWrites = 8
-	// firstRewrite is the delay before a request is first repeated. It doubles.
+	// firstRewrite is the delay before the first repetition of a failed request. Each further delay is twice as long.
 	firstRewrite = time.Second
 )
 
-// Store writes conditions of pods. Write writes at once, and WriteLater leaves the write to Run. If several conditions wait for
-// one pod, only the latest is written. Requests for one pod never overlap.
+// Store writes conditions of pods. [Store.Write] writes at once. [Store.WriteLater] leaves the write to [Store.Run]. If several
+// conditions of one pod wait, only the latest is written. Requests for one pod never overlap.
 type Store struct {
 	client kubernetes.Interface
 	clock  clock.WithTicker
-	// wake has an element if a write may be due.
+	// wake has an element if Run must look for due writes.
 	wake chan struct{}
 
 	// mutex guards the following fields.
 	mutex sync.Mutex
 	later map[types.UID]*laterWrite
-	// busy has the pods with a request in progress. The channel is closed when the request has ended.
+	// busy has a channel for each pod with a request in progress. The channel is closed at the end of the request.
 	busy map[types.UID]chan struct{}
 }
 
@@ -50,21 +50,21 @@ type laterWrite struct {
 	pod       *v1.Pod
 	condition *v1.PodCondition
 	failed    func(error)
-	// asked is the time of WriteLater. due is the earliest time of the next request.
+	// asked is the time of the call of WriteLater. due is the earliest time of the next request.
 	asked, due time.Time
 	writes     int
 }
 
-// ErrEnded is the error of [Store.Write] for a hold that ended before it was recorded.
+// ErrEnded is the error of [Store.Write] if the hold has already ended, so that it must not be recorded.
 var ErrEnded = errors.New("the hold has ended")
 
-// NewStore returns a Store. The clock is for repeated requests.
+// NewStore returns a Store without waiting writes. clock times the repetition of failed requests.
 func NewStore(client kubernetes.Interface, clock clock.WithTicker) *Store {
 	return &Store{client: client, clock: clock, wake: make(chan struct{}, 1), later: map[types.UID]*laterWrite{}, busy: map[types.UID]chan struct{}{}}
 }
 
-// Write writes the condition of a hold that began at the time begun. It returns an error if the pod was deleted or replaced by
-// another pod of its name. It returns [ErrEnded] if the hold has ended since.
+// Write writes the condition that records a hold. begun is the start of the hold. Write returns [ErrEnded] if the hold has
+// ended since. It returns an error if the pod was deleted or replaced by another pod of the same name.
 func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition, begun time.Time) error {
 	end, err := s.begin(ctx, pod.UID)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Store) Write(ctx context.Context, pod *v1.Pod, condition *v1.PodConditi
 	return s.patch(ctx, pod, condition)
 }
 
-// WriteLater makes Run write a condition. failed, which may be nil, is called if the write fails.
+// WriteLater stores a condition that Run writes. failed is called if the write finally fails. It may be nil.
 func (s *Store) WriteLater(pod *v1.Pod, condition *v1.PodCondition, failed func(error)) {
 	s.mutex.Lock()
 	now := s.clock.Now()
@@ -100,7 +100,7 @@ func (s *Store) wakeUp() {
 	}
 }
 
-// Run writes the conditions of WriteLater until the context ends.
+// Run writes the conditions stored by WriteLater until ctx is done.
 func (s *Store) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		write, wait := s.next()
@@ -118,10 +118,10 @@ func (s *Store) Run(ctx context.Context) {
 	}
 }
 
-// idle is the longest sleep of Run.
+// idle is the maximum time that Run sleeps.
 const idle = time.Hour
 
-// next returns a due write, or nil and the time until the next one.
+// next returns a due write. If no write is due, it returns nil and the time until the next write is due.
 func (s *Store) next() (due *laterWrite, wait time.Duration) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -172,7 +172,7 @@ func (s *Store) isLatest(write *laterWrite) bool {
 	return s.later[write.pod.UID] == write
 }
 
-// begin waits until no request for a pod is in progress.
+// begin waits until no other request for the pod is in progress, and then marks the pod as busy. end removes the mark.
 func (s *Store) begin(ctx context.Context, pod types.UID) (end func(), err error) {
 	for {
 		s.mutex.Lock()
@@ -197,8 +197,8 @@ func (s *Store) begin(ctx context.Context, pod types.UID) (end func(), err error
 	}
 }
 
-// patch writes a condition. Because of the UID, the API server rejects it for another pod of the same name. Other conditions stay
-// unchanged.
+// patch writes one condition of a pod and keeps the others. The patch contains the pod's UID, so the API server rejects it for
+// another pod of the same name.
 func (s *Store) patch(ctx context.Context, pod *v1.Pod, condition *v1.PodCondition) error {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": pod.UID},

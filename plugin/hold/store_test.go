@@ -27,17 +27,17 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// server answers patches of pods.
+// server is a Store with a fake API server that handles patches of pods.
 type server struct {
 	*Store
 	client *fake.Clientset
 
 	mutex sync.Mutex
-	// answers are the answers to the next patches; later patches succeed.
+	// answers has the errors that the next patches return. Later patches succeed.
 	answers []error
-	// patches are the reasons of the conditions that were sent.
+	// patches has the reasons of the conditions sent so far.
 	patches []string
-	// hook is called for each patch, without the mutex.
+	// hook is called for each patch. The mutex is not locked then.
 	hook func()
 }
 
@@ -111,7 +111,7 @@ func TestWrite(t *testing.T) {
 	require.Equal(t, []string{"first", "third"}, s.sent())
 }
 
-// TestLatestIsWritten checks that a condition replaced before its write is never written.
+// TestLatestIsWritten checks that only the latest of several waiting conditions of a pod is written.
 func TestLatestIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -126,7 +126,7 @@ func TestLatestIsWritten(t *testing.T) {
 	})
 }
 
-// TestEndIsNotOvertaken checks that a hold that ended before it was recorded is not recorded.
+// TestEndIsNotOvertaken checks that Write does not record a hold whose end waits to be written.
 func TestEndIsNotOvertaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)
@@ -141,7 +141,8 @@ func TestEndIsNotOvertaken(t *testing.T) {
 	})
 }
 
-// TestRequestsOfAPodFollowEachOther checks that the record of a hold's start can't overwrite its end.
+// TestRequestsOfAPodFollowEachOther checks that the end of a hold is written only after the request that records the hold has
+// finished.
 func TestRequestsOfAPodFollowEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer(t)

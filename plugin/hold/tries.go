@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Evicted records the eviction of a victim. inMemory is true for a pod that was not deleted but returned to the scheduling queue
-// before its binding.
+// Evicted records that a victim of pod of was evicted. inMemory is true if the victim was not deleted: it was not bound yet,
+// and returned to the scheduling queue.
 func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -20,8 +20,8 @@ func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	}
 }
 
-// WasEvicted reports whether this process has evicted a victim of a hold. recently is false once informers must have delivered
-// the deletion. inMemory is true for a pod that was not deleted.
+// WasEvicted reports whether this process has evicted a victim of a hold. recently is true as long as informers may not have
+// delivered the deletion. inMemory is true if the victim was not deleted but returned to the scheduling queue.
 func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -33,7 +33,7 @@ func (h *Holds) WasEvicted(of, victim types.UID) (recently, inMemory bool) {
 	return evicted && h.clock.Since(held.since) < untilKnown, inMemory
 }
 
-// NoteFree records that the claims of a hold are free, and reports whether that was recorded before.
+// NoteFree records that all claims to be freed for a pod are free. It reports whether this was recorded before.
 func (h *Holds) NoteFree(pod types.UID) (before bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -45,7 +45,8 @@ func (h *Holds) NoteFree(pod types.UID) (before bool) {
 	return before
 }
 
-// MayResume reports whether failed evictions of a hold may be repeated now. If not, the pod is activated when they may.
+// MayResume reports whether failed evictions of a hold may be repeated now. If not, the pod is activated when they may be
+// repeated.
 func (h *Holds) MayResume(pod types.UID) bool {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -69,7 +70,7 @@ func (h *Holds) MayResume(pod types.UID) bool {
 	return true
 }
 
-// Tries returns the number of holds of a pod, and the time until pods may be evicted for it again.
+// Tries returns how many holds of a pod count as tries, and the time until pods may be evicted for the pod again.
 func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -80,8 +81,8 @@ func (h *Holds) Tries(pod types.UID) (count int, wait time.Duration) {
 	return of.count, max(of.next.Sub(h.clock.Now()), 0)
 }
 
-// Join adds victims to a hold: pods that began to use claims of its victims, though not scheduled by this scheduler. It returns
-// the changed hold. ok is false, and the hold is unchanged, if there are too many such pods.
+// Join adds victims to a hold: pods that another scheduler placed and that use claims of the hold's victims. It returns the
+// changed hold. If there are too many such pods, ok is false and the hold is unchanged.
 func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -90,7 +91,7 @@ func (h *Holds) Join(pod types.UID, joined []types.UID) (hold Hold, ok bool) {
 		return Hold{}, false
 	}
 	held.Joined += len(joined)
-	// Copies of the hold share the slice, so it is copied.
+	// Copies of the hold share the old slice, so append could change them.
 	held.Victims = slices.Concat(held.Victims, joined)
 	return held.Hold, true
 }

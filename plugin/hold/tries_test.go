@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestTriesAreBounded checks that the back-off doubles and the tries end.
+// TestTriesAreBounded checks that the back-off doubles after each try, and that no try follows the last one.
 func TestTriesAreBounded(t *testing.T) {
 	d := newDesk()
 	pod := podOf("a", 5)
@@ -42,8 +42,8 @@ func TestTriesAreBounded(t *testing.T) {
 	require.Zero(t, count)
 }
 
-// TestUnrecordedHoldsAreNoTries checks that holds without a record don't count as tries, because no pod was evicted for them.
-// They still cause a back-off.
+// TestUnrecordedHoldsAreNoTries checks that holds that could not be recorded don't count as tries, because no pod was evicted
+// for them. The next hold still waits for a back-off.
 func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	d := newDesk()
 	var ended Ended
@@ -65,7 +65,7 @@ func TestUnrecordedHoldsAreNoTries(t *testing.T) {
 	require.Equal(t, firstBackOff, wait)
 }
 
-// TestVictimsThatInformersDontKnow checks that victims that are missing in the informers count as ending for a while.
+// TestVictimsThatInformersDontKnow checks that WasEvicted reports a recent eviction until informers must have delivered it.
 func TestVictimsThatInformersDontKnow(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")
@@ -95,7 +95,7 @@ func TestVictimsThatInformersDontKnow(t *testing.T) {
 	require.Len(t, d.activated, 1)
 }
 
-// TestFreeIsNotedOnce checks that each hold is recorded as free only once.
+// TestFreeIsNotedOnce checks that NoteFree returns false only once for each hold.
 func TestFreeIsNotedOnce(t *testing.T) {
 	d := newDesk()
 	d.keep(podOf("a", 5), "1")
@@ -106,7 +106,8 @@ func TestFreeIsNotedOnce(t *testing.T) {
 	require.True(t, d.NoteFree("b"), "it has none")
 }
 
-// TestFailedEvictionsAreRepeatedEverLessOften checks that the pod is activated when evictions may be repeated.
+// TestFailedEvictionsAreRepeatedEverLessOften checks that MayResume waits longer after each repetition, and that the pod is
+// activated when the wait is over.
 func TestFailedEvictionsAreRepeatedEverLessOften(t *testing.T) {
 	d := newDesk()
 	hold := d.hold(podOf("a", 5), "1")

@@ -10,10 +10,11 @@ import (
 
 const claimsName = subsystem + "_claims"
 
-// ListClaims returns the claims of a cluster. Callers must not modify them.
+// ListClaims returns all ResourceClaims of the cluster. Callers must not modify them.
 type ListClaims func() ([]*resourceapi.ResourceClaim, error)
 
-// newClaims counts the existing claims at each scrape. A counter of tried claims would count a claim once per attempt.
+// newClaims returns a collector that counts the existing claims at each scrape. A counter in scheduling attempts would count a
+// claim once for each attempt.
 func newClaims() *collector[ListClaims] {
 	desc := newDesc(claimsName, "Number of ResourceClaims in the cluster, by the most expensive kind of constraint in the claim and by state.",
 		"constraint", "state")

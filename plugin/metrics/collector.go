@@ -9,11 +9,12 @@ import (
 	"k8s.io/component-base/metrics"
 )
 
-// collector shows the current values of a source at each scrape. Without a source it shows nothing, because zero would be wrong.
+// collector exports the current values of a source at each scrape. Before the source is set, it exports nothing, because zero
+// would be wrong.
 type collector[T any] struct {
 	metrics.BaseStableCollector
 	descs []*metrics.Desc
-	// show passes each value to a function, with one of the descs.
+	// show calls value once for each time series, with one of descs.
 	show   func(known T, value func(desc *metrics.Desc, value float64, labels ...string))
 	source atomic.Pointer[T]
 }
@@ -22,7 +23,7 @@ func newDesc(name, help string, labels ...string) *metrics.Desc {
 	return metrics.NewDesc(name, help, labels, nil, metrics.ALPHA, "")
 }
 
-// setSource sets the source. All profiles of a scheduler share a source, so any of them may set it last.
+// setSource sets the source. All profiles of a scheduler have the same source, so each may call setSource.
 func (c *collector[T]) setSource(known T) { c.source.Store(&known) }
 
 // DescribeWithStability implements [metrics.StableCollector].

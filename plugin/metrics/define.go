@@ -5,26 +5,26 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// subsystem is the prefix of all names. It keeps them apart from kube-scheduler's metrics on the same page, and from the names
-// in KEP-5254, which a later Kubernetes will use. A name that is registered twice prevents the scheduler from starting.
+// subsystem is the prefix of all metric names. It prevents conflicts with kube-scheduler's metrics on the same page, and with
+// the names in KEP-5254, which a later Kubernetes will use. If a name is registered twice, the scheduler doesn't start.
 const subsystem = "celset_scheduler"
 
-// Upper bounds of buckets. Two for each power of ten are enough to find slow operations; three would only separate 20 ms from 40
-// ms. The default limits are bounds, so that exceeded limits can be counted.
+// These are the upper bounds of histogram buckets. Two for each power of ten are enough to find slow operations. Three would
+// only separate 20 ms from 40 ms. Default limits are bounds, so that operations over the limit can be counted.
 var (
-	// durations reach beyond the default filterTimeout of 10 s.
+	// durations reaches beyond the default filterTimeout of 10 s.
 	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
-	// groupDurations reach beyond the time limit of an attempt.
+	// groupDurations reaches beyond the time limit of an attempt.
 	groupDurations = []float64{.01, .03, .1, .3, 1, 3}
-	// steps reach ten times the default of budget.steps, for raised budgets.
+	// steps reaches ten times the default of budget.steps, so that raised budgets fit.
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
-	// spending reaches far beyond the default of budget.cost, for raised budgets.
+	// spending reaches far beyond the default of budget.cost, so that raised budgets fit.
 	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
-	// costs reach the limit of one evaluation.
+	// costs reaches the cost limit of one evaluation.
 	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
 )
 
-// define creates the metrics without values.
+// define creates the metrics without time series.
 func (m *Metrics) define() {
 	m.durations = histograms("allocation_duration_seconds",
 		"Time to search for the devices of one pod on one node, by kind of constraint and by result.",
@@ -98,7 +98,7 @@ func counters(name, help string, labels ...string) *metrics.CounterVec {
 	}, labels)
 }
 
-// begin sets counters to zero, so that rates and alerts include the first increment.
+// begin creates the time series of counters with value 0. Otherwise rates and alerts would miss the first increment.
 func (m *Metrics) begin() {
 	for vector, values := range map[*metrics.CounterVec][]string{
 		m.evaluations:   {scopeSet, scopePart},

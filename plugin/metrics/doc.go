@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package metrics measures the plugin DynamicResourcesCEL: searches for devices, evaluations of CEL device constraints, pods that
-// are refused before a search, and the claims of the cluster.
+// Package metrics measures the plugin DynamicResourcesCEL: searches for devices, evaluations of CEL device constraints, pods
+// that are refused before a search, and the claims of the cluster.
 //
 //	measured, err := metrics.Default() // on /metrics of kube-scheduler
 //	environment, err := device.NewEnvironment(cel.Config{Observer: measured})

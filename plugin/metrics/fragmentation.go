@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/allocator/fragmentation"
 )
 
-// Names of the metrics of fragmentation.
+// Names of the metrics of free device sets.
 const (
 	setsName          = subsystem + "_device_sets"
 	incompleteName    = subsystem + "_device_sets_incomplete"
@@ -22,31 +22,31 @@ const (
 	countDurationName = subsystem + "_device_sets_last_count_duration_seconds"
 )
 
-// CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total: the result of counting the sets of
-// devices.
+// CountOutcome is a value of the label "result" of celset_scheduler_device_sets_counts_total. It is the result of counting the
+// free device sets of the cluster.
 type CountOutcome string
 
 const (
-	// CountComplete means that all shapes were counted.
+	// CountComplete means that the sets of all shapes were counted.
 	CountComplete CountOutcome = "complete"
-	// CountPartial means that the counts of some shapes are missing, or that the search for a better packing was not completed.
+	// CountPartial means that some shapes could not be counted, or that the search for a better packing was not completed.
 	CountPartial CountOutcome = "partial"
-	// CountUnchanged means that nothing has changed since the last count.
+	// CountUnchanged means that the cluster has not changed since the last count.
 	CountUnchanged CountOutcome = "unchanged"
-	// CountFailed means that there are no counts.
+	// CountFailed means that no shape could be counted.
 	CountFailed CountOutcome = "failed"
 )
 
-// Fragmentation is the report that the metrics show.
+// Fragmentation is the report whose numbers the metrics export.
 type Fragmentation struct {
 	Report *fragmentation.Report
-	// At is the time of the report, Took the duration of counting.
+	// At is the time of the count. Took is its duration.
 	At   time.Time
 	Took time.Duration
 }
 
-// newDeviceSets shows the last report on fragmentation. A deleted class or shape is missing in later reports, so its time
-// series ends.
+// newDeviceSets returns a collector that exports the last report. If a class or shape is deleted, later reports lack it, so its
+// time series ends.
 func newDeviceSets() *collector[*Fragmentation] {
 	d := deviceSets{
 		sets: newDesc(setsName, "Number of additional claims of this shape that can get devices at the same time. The states are now, packed (if allocated claims were packed better) and idle (if all devices were free).", "class", "constraint", "devices", "state"),
@@ -60,18 +60,18 @@ func newDeviceSets() *collector[*Fragmentation] {
 	return &collector[*Fragmentation]{descs: []*metrics.Desc{d.sets, d.incomplete, d.asked, d.at, d.took}, show: d.show}
 }
 
-// deviceSets are the metrics of a report.
+// deviceSets holds the descriptions of the metrics of a report.
 type deviceSets struct {
 	sets, incomplete, asked, at, took *metrics.Desc
 }
 
-// ShowFragmentation sets the report to show. With nil nothing is shown.
+// ShowFragmentation sets the report to export. If found is nil, nothing is exported.
 func (m *Metrics) ShowFragmentation(found *Fragmentation) { m.deviceSets.setSource(found) }
 
-// ObserveCount counts an attempt to count the device sets that fit.
+// ObserveCount counts an attempt to count the free device sets of the cluster.
 func (m *Metrics) ObserveCount(outcome CountOutcome) { m.counts.WithLabelValues(string(outcome)).Inc() }
 
-// Fragmentation returns the report that is shown, or nil.
+// Fragmentation returns the exported report, or nil.
 func (m *Metrics) Fragmentation() *Fragmentation {
 	if known := m.deviceSets.source.Load(); known != nil {
 		return *known
@@ -121,8 +121,8 @@ func (d deviceSets) show(last *Fragmentation, value func(desc *metrics.Desc, val
 	}
 }
 
-// CountsOf returns the counts of a shape by state. Without a packing, the report repeats the current counts, which would mean
-// that packing gains nothing. So they are left out.
+// CountsOf returns the counts of a shape by state. If no packing was computed, the report has the current counts in its place.
+// They would mean that packing gains nothing, so CountsOf leaves them out.
 func CountsOf(s *fragmentation.Shape, isPacked bool) map[string]fragmentation.Count {
 	if s.Error != "" {
 		return nil

@@ -15,12 +15,12 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// Constraint is a value of the label "constraint": the most demanding kind of constraint of a claim, or of all claims of a
-// search.
+// Constraint is a value of the label "constraint". It is the most expensive kind of constraint in a claim, or in all claims of
+// a search.
 type Constraint string
 
 const (
-	// ConstraintNone means that the claims have no constraint.
+	// ConstraintNone means that no claim has a constraint.
 	ConstraintNone Constraint = "none"
 	// ConstraintAttribute means matchAttribute or distinctAttribute.
 	ConstraintAttribute Constraint = "attribute"
@@ -28,8 +28,8 @@ const (
 	ConstraintCEL Constraint = "cel"
 )
 
-// constraintOf returns the kind for claims. A malformed reference counts as ConstraintCEL, because only this plugin reads
-// references.
+// constraintOf returns the most expensive kind of constraint in the claims. A malformed reference counts as ConstraintCEL,
+// because only this plugin reads references.
 func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	result := ConstraintNone
 	for _, claim := range claims {
@@ -43,7 +43,7 @@ func constraintOf(claims ...*resourceapi.ResourceClaim) Constraint {
 	return result
 }
 
-// Outcome is a value of the label "result": the result of a search for devices on one node.
+// Outcome is a value of the label "result". It is the result of a search for devices on one node.
 type Outcome string
 
 const (
@@ -53,11 +53,11 @@ const (
 	OutcomeNoFit Outcome = "no_fit"
 	// OutcomeError means that claims, classes or devices are invalid.
 	OutcomeError Outcome = "error"
-	// OutcomeBudget means that a budget was used up.
+	// OutcomeBudget means that the search exceeded a budget.
 	OutcomeBudget Outcome = "budget"
-	// OutcomeTimeout means that the time for one node was used up.
+	// OutcomeTimeout means that the search exceeded the time for one node.
 	OutcomeTimeout Outcome = "timeout"
-	// OutcomeCancelled means that the scheduler ended the search, because it had found enough other nodes or is about to stop.
+	// OutcomeCancelled means that the scheduler ended the search: it had found enough other nodes, or it was stopping.
 	OutcomeCancelled Outcome = "cancelled"
 )
 
@@ -78,8 +78,8 @@ func outcomeOf(found bool, err error) Outcome {
 	return OutcomeError
 }
 
-// budgetOf returns the value of the label "budget" for an exhausted budget. The value is the name of its field in the arguments
-// of the plugin.
+// budgetOf returns the value of the label "budget" for an exceeded budget. It is the name of the budget's field in the plugin's
+// arguments.
 func budgetOf(err *allocator.BudgetError) string {
 	if err.Unit == allocator.BudgetSteps {
 		return budgetSteps
@@ -87,7 +87,7 @@ func budgetOf(err *allocator.BudgetError) string {
 	return budgetCost
 }
 
-// Refusal is a value of the label "reason": the reason why a pod was refused before any node was examined.
+// Refusal is a value of the label "reason". It is the reason why a pod was refused before any node was examined.
 type Refusal string
 
 const (
@@ -97,11 +97,11 @@ const (
 	RefusalConstraint Refusal = "invalid_constraint"
 	// RefusalSelector means that a device selector of a claim is invalid.
 	RefusalSelector Refusal = "invalid_selector"
-	// RefusalPreparing means that expressions of a claim are being compiled.
+	// RefusalPreparing means that expressions of a claim are still being compiled.
 	RefusalPreparing Refusal = "preparing"
-	// RefusalBackOff means that the claims back off, because their attempts took too long.
+	// RefusalBackOff means that a claim is in back-off, because its last attempts took too long.
 	RefusalBackOff Refusal = "back_off"
-	// RefusalShare means that the namespace has used up its share of the scheduler's time while others wait.
+	// RefusalShare means that the namespace has used up its share of the scheduler's time while pods of other namespaces wait.
 	RefusalShare Refusal = "share"
 )
 
@@ -133,17 +133,17 @@ const (
 	statePacked = "packed"
 	stateIdle   = "idle"
 
-	// unknown is the value of the label "reason" if the error of an evaluation contains no reason.
+	// unknown is the value of the label "reason" for an error of an evaluation that has no reason.
 	unknown = "Unknown"
 )
 
-// failures are the reasons for a failed evaluation of a whole expression.
+// failures lists the reasons why the evaluation of a complete expression fails.
 var failures = []string{
 	string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonBudget),
 	string(cel.ReasonInterrupted), unknown,
 }
 
-// failuresOnDevices are the reasons why a constraint can fail on the devices of one node, so that only this node does not fit.
+// failuresOnDevices lists the reasons why a constraint fails on the devices of one node, so that only this node does not fit.
 var failuresOnDevices = []string{string(cel.ReasonRuntime), string(cel.ReasonType), string(cel.ReasonCostLimit), string(cel.ReasonMemory)}
 
 func failureOf(err error) string {

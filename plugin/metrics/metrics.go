@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// Registry registers metrics. A [metrics.KubeRegistry] is one.
+// Registry registers metrics. [metrics.KubeRegistry] implements it.
 type Registry interface {
 	Register(metrics.Registerable) error
 	CustomRegister(metrics.StableCollector) error
@@ -36,7 +36,7 @@ type Metrics struct {
 
 var _ cel.Observer = (*Metrics)(nil)
 
-// New registers metrics that use the given clock. It returns an error if they are registered already.
+// New creates metrics that use the clock now, and registers them. It returns an error if they are already registered.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	m := &Metrics{now: now, claims: newClaims(), holds: newHolds(), deviceSets: newDeviceSets()}
 	m.define()
@@ -61,15 +61,15 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	return m, nil
 }
 
-// Default returns the metrics that a component of Kubernetes shows on /metrics. All profiles of a scheduler share them.
+// Default returns the metrics that are registered for /metrics of the process. All profiles of a scheduler share them.
 func Default() (*Metrics, error) { return shared() }
 
-// Unregistered returns metrics without a registry. They count nothing.
+// Unregistered returns metrics that are not registered, so observing them has no effect.
 func Unregistered() (*Metrics, error) { return New(nowhere{}, time.Now) }
 
 var shared = sync.OnceValues(func() (*Metrics, error) { return New(legacy{}, time.Now) })
 
-// legacy is the registry of the process.
+// legacy registers metrics in the registry that the process exports on /metrics.
 type legacy struct{}
 
 func (legacy) Register(one metrics.Registerable) error { return legacyregistry.Register(one) }
@@ -77,7 +77,7 @@ func (legacy) CustomRegister(all metrics.StableCollector) error {
 	return legacyregistry.CustomRegister(all)
 }
 
-// nowhere ignores registrations.
+// nowhere is a Registry that ignores registrations.
 type nowhere struct{}
 
 func (nowhere) Register(metrics.Registerable) error          { return nil }

@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// bench has metrics whose clock advances by a millisecond at each reading.
+// bench has metrics with a fake clock. Each reading of the clock advances it by a millisecond.
 type bench struct {
 	*metrics.Metrics
 	registry compbase.KubeRegistry
@@ -45,7 +45,7 @@ func newBench(t *testing.T) *bench {
 	return b
 }
 
-// values returns all values that are not zero; histograms are represented by their sums.
+// values returns the values of all time series that are not zero. The value of a histogram is its sum.
 func (b *bench) values(t *testing.T) map[string]float64 {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -134,7 +134,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
-	// Work counts for any result.
+	// The work of a search counts whatever its result is.
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
@@ -144,7 +144,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 		want[name] *= 2
 	}
 	want["allocation_duration_seconds none budget"] = .002
-	// Preferences have a cost without any constraint, too.
+	// Evaluations of preferences have a cost even if the claims have no constraint.
 	want["allocation_cost budget"] = 700
 	want["allocation_steps none budget"] = 2
 	want["budget_exhaustions_total steps"] = 1
@@ -210,7 +210,7 @@ func TestClaims(t *testing.T) {
 	require.Equal(t, 6, b.families(t)["celset_scheduler_claims"])
 }
 
-// families maps the names of metrics to their numbers of time series.
+// families maps the name of each metric to its number of time series.
 func (b *bench) families(t *testing.T) map[string]int {
 	t.Helper()
 	families, err := b.registry.Gather()
@@ -247,7 +247,7 @@ func TestPendingWrites(t *testing.T) {
 	}, b.values(t)))
 }
 
-// Counters exist from the beginning.
+// TestBeginning checks that counters are exported before the first event.
 func TestBeginning(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]int{
 		"celset_scheduler_allocation_writes_in_doubt_total":     4,
@@ -273,7 +273,7 @@ func TestBeginning(t *testing.T) {
 	}, newBench(t).families(t)))
 }
 
-// The metrics of fragmentation show the last report only.
+// TestFragmentation checks that only the last report is exported.
 func TestFragmentation(t *testing.T) {
 	b := newBench(t)
 	require.NotContains(t, b.families(t), "celset_scheduler_device_sets", "nothing was counted")
@@ -306,7 +306,7 @@ func TestFragmentation(t *testing.T) {
 	require.Empty(t, cmp.Diff(map[string]float64{"device_sets_counts_total complete": 1}, b.values(t)))
 }
 
-// Names, units and help texts follow Prometheus conventions.
+// TestConventions checks that names, units and help texts follow the conventions of Prometheus.
 func TestConventions(t *testing.T) {
 	b := newBench(t)
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith(match("celset.dev/ring"))}, false)(true, allocator.Stats{}, nil)
@@ -336,7 +336,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// nearlyFull accepts only this number of collectors.
+// nearlyFull is a registry that accepts only room collectors.
 type nearlyFull struct {
 	compbase.KubeRegistry
 	room int

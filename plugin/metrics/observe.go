@@ -12,9 +12,9 @@ import (
 	"github.com/celset/celset/allocator"
 )
 
-// ObserveAllocation must be called when the search for the devices of claims on one node starts. When the search ends, end must
-// be called with its results: whether devices were found, the work and the error. byDefault means that a class adds a CEL
-// constraint to the claims, which don't refer to it themselves.
+// ObserveAllocation must be called at the start of a search for the devices of claims on one node. At the end of the search,
+// end must be called with its results: whether devices were found, the work and the error. byDefault means that a class adds a
+// CEL constraint by default to claims that refer to none.
 func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefault bool) (end func(found bool, stats allocator.Stats, err error)) {
 	start := m.now()
 	return func(found bool, stats allocator.Stats, err error) {
@@ -38,8 +38,8 @@ func (m *Metrics) ObserveAllocation(claims []*resourceapi.ResourceClaim, byDefau
 	}
 }
 
-// ObserveNodeSet must be called before nodes are chosen for a group. After that, end must be called. found is true if nodes
-// were found, err is any error other than a lack of nodes.
+// ObserveNodeSet must be called before nodes are chosen for a group, and end after that. found is true if nodes were chosen.
+// err is an error that is not just a lack of suitable nodes.
 func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	start := m.now()
 	return func(found bool, err error) {
@@ -47,8 +47,8 @@ func (m *Metrics) ObserveNodeSet() (end func(found bool, err error)) {
 	}
 }
 
-// add counts the work of a search. Most searches have a cached answer and take microseconds, as long as looking up a time
-// series. So add looks up no time series to add zero.
+// add adds the work of a search to the counters. Most searches find a cached result and take microseconds. Looking up a time
+// series takes as long, so add does not look up a time series to add zero.
 func (m *Metrics) add(stats allocator.Stats) {
 	count(m.evaluations, stats.Evaluations, scopeSet)
 	count(m.evaluations, stats.TableEvaluations, scopePart)
@@ -69,12 +69,12 @@ func count(vector *metrics.CounterVec, n int64, values ...string) {
 	}
 }
 
-// ObserveRefusal counts a pod that is refused before any node is examined.
+// ObserveRefusal counts a pod that was refused before any node was examined.
 func (m *Metrics) ObserveRefusal(reason Refusal) {
 	m.refusals.WithLabelValues(string(reason)).Inc()
 }
 
-// ObserveOutOfRange counts a ResourceSlice with amounts out of range.
+// ObserveOutOfRange counts a ResourceSlice that has amounts out of range.
 func (m *Metrics) ObserveOutOfRange() { m.outOfRange.Inc() }
 
 // ObserveEvaluation implements [github.com/celset/celset/cel.Observer].

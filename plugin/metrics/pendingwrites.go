@@ -3,8 +3,8 @@
 
 package metrics
 
-// PendingWriteOutcomes are the values of the label "result" of allocations with a lost answer.
+// PendingWriteOutcomes are the values of the label "result" for allocations whose response was lost.
 var PendingWriteOutcomes = []string{"stored", "not_stored", "gone", "given_up"}
 
-// ObservePendingWrite counts an allocation with a lost answer after its result is known.
+// ObservePendingWrite counts an allocation whose response was lost, when its result has become known.
 func (m *Metrics) ObservePendingWrite(outcome string) { m.pendingWrites.WithLabelValues(outcome).Inc() }

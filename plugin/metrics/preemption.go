@@ -5,23 +5,23 @@ package metrics
 
 import "k8s.io/component-base/metrics"
 
-// Values of the label "result" of an attempt to preempt for devices.
+// Values of the label "result": the result of an attempt to preempt pods for devices.
 const (
-	// PreemptionNominated means that pods are evicted and the pod is nominated to their node.
+	// PreemptionNominated means that pods are evicted, and the preemptor is nominated to their node.
 	PreemptionNominated = "nominated"
 	// PreemptionNotHelpful means that evictions would not help on any node.
 	PreemptionNotHelpful = "not_helpful"
-	// PreemptionNotEligible means that no pods may be evicted for the pod, at least not yet.
+	// PreemptionNotEligible means that no pods may be evicted for this pod now.
 	PreemptionNotEligible = "not_eligible"
-	// PreemptionFailed means an error.
+	// PreemptionFailed means that preemption ended with an error.
 	PreemptionFailed = "error"
 )
 
-// HoldEnds are the values of the label "end" of holds that ended.
+// HoldEnds are the values of the label "end": why devices are no longer held for a preemptor.
 var HoldEnds = []string{holdBound, holdMoved, "deleted", "claim_deleted", "timeout", holdBroken, "lost", "unrecorded"}
 
-// With these ends the evictions were useful: the pod was bound to its node (holdBound) or to another node (holdMoved), or another
-// pod, usually of a higher priority, gets the devices of the victims (holdBroken).
+// After these ends the evictions were useful. The preemptor was bound to the node (holdBound) or to another node (holdMoved),
+// or another pod, usually of a higher priority, gets the victims' devices (holdBroken).
 const (
 	holdBound  = "bound"
 	holdMoved  = "moved"
@@ -34,7 +34,7 @@ func (m *Metrics) ObservePreemption(outcome string) { m.preemptions.WithLabelVal
 // ObserveVictims counts pods that were chosen for eviction.
 func (m *Metrics) ObserveVictims(pods int) { m.victims.Add(float64(pods)) }
 
-// ObserveHoldEnd counts the end of a hold after this number of evictions.
+// ObserveHoldEnd counts the end of a hold. victims is the number of pods that were evicted for it.
 func (m *Metrics) ObserveHoldEnd(end string, victims int) {
 	m.holdsEnded.WithLabelValues(end).Inc()
 	if end != holdBound && end != holdMoved && end != holdBroken {
@@ -44,7 +44,7 @@ func (m *Metrics) ObserveHoldEnd(end string, victims int) {
 
 const holdsName = subsystem + "_device_holds"
 
-// newHolds shows the number of pods with held devices, if preemption for devices is enabled.
+// newHolds returns a collector for the number of pods with held devices. It exports nothing if preemption for devices is off.
 func newHolds() *collector[func() int] {
 	desc := newDesc(holdsName, "Number of pods for which devices are held because other pods were evicted for them.")
 	return &collector[func() int]{descs: []*metrics.Desc{desc}, show: func(count func() int, value func(*metrics.Desc, float64, ...string)) {

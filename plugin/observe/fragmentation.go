@@ -37,34 +37,35 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// The monitor shows the numbers of "kubectl celset fragmentation" as metrics. It counts outside of scheduling cycles, so no pod
-// waits for it. While it counts it uses one core; in the long run it uses at most a hundredth of a core for any cluster.
+// The monitor exports the numbers of "kubectl celset fragmentation" as metrics. It counts outside of scheduling cycles, so no
+// pod waits for a count. A count uses one core. In the long run the monitor uses at most a hundredth of a core, however large
+// the cluster.
 
 const (
-	// firstFragmentation limits the delay of the first count after the process begins to schedule. Pods that have queued up are
-	// tried first.
+	// firstFragmentation is the maximum delay of the first count after the process begins to schedule. Pods that have queued up
+	// are tried first.
 	firstFragmentation = time.Minute
-	// fragmentationTimeout limits one count. A count of 1,000 nodes took little more than a second.
+	// fragmentationTimeout is the timeout of one count. A count of 1,000 nodes took little more than a second.
 	fragmentationTimeout = 30 * time.Second
 	// FragmentationRest is the minimum pause after a count, as a multiple of the count's duration.
 	FragmentationRest = 100
 )
 
-// fragmentationMonitor counts the sets of devices that fit.
+// fragmentationMonitor counts the free sets of devices at intervals, and exports the counts.
 type fragmentationMonitor struct {
 	clock   clock.Clock
 	metrics *metrics.Metrics
-	// interval returns the time between two counts, 0 to turn the monitor off. It is called when the process begins to schedule.
+	// interval returns the time between two counts. 0 turns the monitor off. It is called when the process begins to schedule.
 	interval func() time.Duration
-	// read returns the state of the cluster. count counts the sets in it.
+	// read returns the state of the cluster. count counts the free sets in a state.
 	read  func(context.Context) (*fragmentationState, error)
 	count func(context.Context, *fragmentationState) (*fragmentation.Report, error)
-	// last is the state of the last count, and shown its result. Both are nil after an error.
+	// last is the state of the last count. shown is the exported result of that count. Both are nil after an error.
 	last  *fragmentationState
 	shown *metrics.Fragmentation
 }
 
-// Run counts sets until ctx is done. It begins when started is closed, that is, when the process begins to schedule.
+// Run counts free sets until ctx is done. It begins when started is closed, which happens when the process begins to schedule.
 func (m *fragmentationMonitor) Run(ctx context.Context, started <-chan struct{}) {
 	select {
 	case <-ctx.Done():
@@ -83,7 +84,7 @@ func (m *fragmentationMonitor) Run(ctx context.Context, started <-chan struct{})
 	m.show(nil)
 }
 
-// sleep returns false if ctx is done first.
+// sleep waits for the given time. It returns false if ctx is done first.
 func (m *fragmentationMonitor) sleep(ctx context.Context, wait time.Duration) bool {
 	timer := m.clock.NewTimer(wait)
 	defer timer.Stop()
@@ -95,7 +96,8 @@ func (m *fragmentationMonitor) sleep(ctx context.Context, wait time.Duration) bo
 	}
 }
 
-// look counts once and shows the result. After an error it shows nothing, because the old numbers may be wrong by now.
+// look counts once and exports the result. After an error it exports no counts, because the previous counts may be wrong by
+// now.
 func (m *fragmentationMonitor) look(ctx context.Context) {
 	began := m.clock.Now()
 	ctx, cancel := context.WithTimeoutCause(ctx, fragmentationTimeout, fmt.Errorf("the work took longer than %s", fragmentationTimeout))
@@ -135,7 +137,8 @@ func (m *fragmentationMonitor) show(found *metrics.Fragmentation) {
 	m.metrics.ShowFragmentation(found)
 }
 
-// guarded counts and turns a panic into an error: a mistake in numbers for people must not stop the scheduler.
+// guarded counts the free sets of a state. It returns a panic as an error, because a bug in these statistics must not stop the
+// scheduler.
 func (m *fragmentationMonitor) guarded(ctx context.Context, state *fragmentationState) (report *fragmentation.Report, err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -152,44 +155,46 @@ func outcomeOf(report *fragmentation.Report) metrics.CountOutcome {
 	return metrics.CountComplete
 }
 
-// fragmentationCache is the size in bytes of the cache of one count. It is freed afterwards.
+// fragmentationCache is the size in bytes of the cache that one count uses. The cache is dropped after the count.
 const fragmentationCache = 64 << 20
 
-// fragmentationState holds the objects that a report depends on, sorted by name. nodes has only schedulable nodes. Nothing may be
-// modified.
+// fragmentationState holds the objects that a count depends on, sorted by name. nodes has only schedulable nodes. The objects
+// must not be modified.
 type fragmentationState struct {
 	nodes []*v1.Node
-	// waiting holds the pods that ask for extended resources of a class and have no claim yet.
+	// waiting holds the pods that request extended resources of a class and have no claim for them yet.
 	waiting []*v1.Pod
 	claims  []*resourceapi.ResourceClaim
 	classes []*resourceapi.DeviceClass
 	slices  []*resourceapi.ResourceSlice
 }
 
-// equal reports whether the other state would give the same report. Objects that did not change have the same pointer in
-// informer caches. Waiting pods are compared by UID, because only their conditions change. Nodes are compared by name and
-// labels, because the kubelet's heartbeat changes each node every few minutes.
+// equal reports whether other gives the same counts. In informer caches, an object that did not change has the same pointer.
+// Waiting pods are compared by UID, because only their conditions change. Nodes are compared by name and labels, because the
+// kubelet's heartbeat changes each node every few minutes.
 func (s *fragmentationState) equal(other *fragmentationState) bool {
 	return other != nil && slices.EqualFunc(s.waiting, other.waiting, func(a, b *v1.Pod) bool { return a.UID == b.UID }) && slices.Equal(s.claims, other.claims) && slices.Equal(s.classes, other.classes) && slices.Equal(s.slices, other.slices) &&
 		slices.EqualFunc(s.nodes, other.nodes, func(a, b *v1.Node) bool { return a.Name == b.Name && maps.Equal(a.Labels, b.Labels) })
 }
 
-// fragmentationSource reads the informers' caches instead of the scheduler's snapshot, which changes with each cycle.
+// fragmentationSource reads the state of the cluster from informers' caches. The scheduler's snapshot changes with each cycle,
+// so it can't be read in the background.
 type fragmentationSource struct {
 	nodes    corelisters.NodeLister
 	pods     corelisters.PodLister
 	manager  fwk.SharedDRAManager
 	features structured.Features
-	// extended is set if pods with extended resources get claims.
+	// extended is set if the scheduler makes claims for pods with extended resources.
 	extended bool
 	synced   []cache.InformerSynced
-	// environment and preparer are separate from the scheduler's, so that their work doesn't count in its metrics. They are created
-	// on first use. preparer checks selectors again, because other schedulers may have allocated claims without such a check.
+	// environment and preparer are not shared with the scheduler, so that the monitor's work doesn't count in the scheduler's
+	// metrics. They are created on first use. preparer checks selectors again, because another scheduler may have allocated a
+	// claim without this check.
 	environment func() (*device.Environment, error)
 	preparer    func() (*allocator.Preparer, error)
 }
 
-// NewFragmentationMonitor returns a monitor. It must be called before informers start.
+// NewFragmentationMonitor returns a monitor of the cluster's free sets. It must be called before informers start.
 func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
@@ -220,7 +225,7 @@ func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, mea
 	}
 }
 
-// read returns the current state.
+// read returns the current state of the cluster from the informers.
 func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, error) {
 	if !cache.WaitForCacheSync(ctx.Done(), f.synced...) {
 		return nil, errors.New("the informers have not synced")
@@ -231,7 +236,7 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s := &fragmentationState{}
 	for _, node := range all {
-		// "kubectl celset fragmentation" ignores these nodes too, because no pods can go there.
+		// No pods can go to this node. "kubectl celset fragmentation" ignores it, too.
 		if !node.Spec.Unschedulable {
 			s.nodes = append(s.nodes, node)
 		}
@@ -256,20 +261,20 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	return s, nil
 }
 
-// classOf returns the class of an extended resource.
+// classOf returns the DeviceClass that provides an extended resource.
 func (f *fragmentationSource) classOf(name v1.ResourceName) *resourceapi.DeviceClass {
 	return f.manager.DeviceClassResolver().GetDeviceClass(name)
 }
 
-// byName sorts objects by namespace and name, independent of the order in informers.
+// byName sorts objects by namespace and name, because informers return them in random order.
 func byName[T metav1.Object](objects []T) []T {
 	return slices.SortedFunc(slices.Values(objects), func(a, b T) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }
 
-// count makes the report for a state. When it computes a better packing, a claim keeps its devices if the plugin would refuse
-// its selectors. Upstream's evaluator can't be interrupted, so it must not evaluate such selectors here either.
+// count counts the free sets of a state. To compute a better packing, it moves claims to other devices. It doesn't move a claim
+// whose selectors the plugin would refuse: upstream's evaluator can't be interrupted, so it must not evaluate such selectors.
 func (f *fragmentationSource) count(ctx context.Context, s *fragmentationState) (*fragmentation.Report, error) {
 	environment, err := f.environment()
 	if err != nil {

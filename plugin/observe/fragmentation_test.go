@@ -30,13 +30,13 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// monitored is a monitor with a fake clock and a made-up cluster.
+// monitored is a monitor with a fake clock, a fake cluster and fake counts.
 type monitored struct {
 	*fragmentationMonitor
 	clock    *clocktesting.FakeClock
 	registry compbase.KubeRegistry
 	guard    *guard.Guard
-	// takes is the duration of a count, err its error, and state the result of read. counted receives the time of each count.
+	// takes is the duration of each count and err its error. state is the result of read. counted receives the time of each count.
 	takes   time.Duration
 	err     error
 	state   *fragmentationState
@@ -73,7 +73,7 @@ func newMonitored(t *testing.T, interval time.Duration) *monitored {
 	return m
 }
 
-// start runs the monitor until the test ends, and waits for its end.
+// start runs the monitor. When the test ends, it stops the monitor and waits until Run has returned.
 func (m *monitored) start(t *testing.T) (cancel func()) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
@@ -90,13 +90,13 @@ func (m *monitored) start(t *testing.T) (cancel func()) {
 	return cancel
 }
 
-// sleeps waits until the monitor waits for the clock.
+// sleeps waits until the monitor sleeps on its fake clock.
 func (m *monitored) sleeps(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, m.clock.HasWaiters, time.Minute, time.Millisecond)
 }
 
-// requireQuiet requires that nothing was counted.
+// requireQuiet requires that the monitor has not counted.
 func (m *monitored) requireQuiet(t *testing.T) {
 	t.Helper()
 	select {
@@ -108,7 +108,7 @@ func (m *monitored) requireQuiet(t *testing.T) {
 
 func (m *monitored) shownValues(t *testing.T) map[string]float64 { return setsIn(t, m.registry) }
 
-// setsIn returns the metrics about sets, without zero counters.
+// setsIn returns the values of the metrics about device sets, without counters that are zero.
 func setsIn(t *testing.T, registry compbase.KubeRegistry) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -135,7 +135,8 @@ func setsIn(t *testing.T, registry compbase.KubeRegistry) map[string]float64 {
 
 const noonSeconds = 1767355200.0
 
-// TestNothingIsCountedBeforeScheduling checks that a replica that is not the leader does not count.
+// TestNothingIsCountedBeforeScheduling checks that the monitor does not count before its process schedules: only the leader
+// counts.
 func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	m := newMonitored(t, 5*time.Minute)
 	m.start(t)
@@ -158,7 +159,7 @@ func TestNothingIsCountedBeforeScheduling(t *testing.T) {
 	}, m.shownValues(t)))
 }
 
-// TestCountingTakesAHundredthOfACore checks that the pause grows with the duration of a count.
+// TestCountingTakesAHundredthOfACore checks that the pause after a count is at least a hundred times as long as the count.
 func TestCountingTakesAHundredthOfACore(t *testing.T) {
 	for takes, rest := range map[time.Duration]time.Duration{
 		0: 10 * time.Second, time.Millisecond: 10 * time.Second, 100 * time.Millisecond: 10 * time.Second,
@@ -186,7 +187,7 @@ func TestCountingTakesAHundredthOfACore(t *testing.T) {
 	}
 }
 
-// TestFailedCountsShowNothing checks that after a failure nothing is shown until a count succeeds.
+// TestFailedCountsShowNothing checks that after a failed count no counts are exported until a count succeeds.
 func TestFailedCountsShowNothing(t *testing.T) {
 	m := newMonitored(t, time.Second)
 	look := func() map[string]float64 {
@@ -207,7 +208,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	require.Equal(t, map[string]float64{"s_counts_total complete": 2, "s_counts_total failed": 2}, look())
 	m.count = count
 
-	// A partial report shows only the numbers that were found.
+	// After a partial count, only the shapes that were counted are exported.
 	m.count = func(context.Context, *fragmentationState) (*fragmentation.Report, error) {
 		return &fragmentation.Report{NotPacked: "there are too many", Shapes: []fragmentation.Shape{
 			{Class: "gpu", Constraint: "ring", Devices: 4, Packed: fragmentation.Count{Sets: 7}, Idle: fragmentation.Count{Sets: 7}},
@@ -221,7 +222,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 		"s_counts_total complete": 2, "s_counts_total failed": 2, "s_counts_total partial": 1,
 	}, look()))
 
-	// The end of the process is no failed count.
+	// A count that ends because the process ends is not reported as failed.
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	m.count = func(ctx context.Context, _ *fragmentationState) (*fragmentation.Report, error) { return nil, ctx.Err() }
@@ -229,7 +230,7 @@ func TestFailedCountsShowNothing(t *testing.T) {
 	require.Equal(t, map[string]float64{"s_counts_total complete": 2, "s_counts_total failed": 2, "s_counts_total partial": 1}, m.shownValues(t))
 }
 
-// TestNothingIsCountedTwice checks that the numbers are reused as long as nothing changes.
+// TestNothingIsCountedTwice checks that the last counts are reused as long as the cluster does not change.
 func TestNothingIsCountedTwice(t *testing.T) {
 	m := newMonitored(t, time.Second)
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: plugintest.NodeName, Labels: map[string]string{"zone": "a"}}}
@@ -286,7 +287,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	require.True(t, counted(), "the last one failed")
 }
 
-// TestCountingEnds checks that the monitor ends with the scheduler at any point.
+// TestCountingEnds checks that Run returns when its context is done, whatever the monitor is doing.
 func TestCountingEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	newMonitored(t, time.Second).start(t)()
@@ -321,7 +322,7 @@ func TestCountingEnds(t *testing.T) {
 	cancel()
 }
 
-// blocks returns a class with blocks that begin at multiples of their size.
+// blocks returns a class whose constraint is true for blocks of devices that begin at multiples of their size.
 func blocks() *resourceapi.DeviceClass {
 	c := plugintest.ClassDefining(plugintest.ClassName, "block")
 	c.Spec.Config[0].Opaque.Parameters.Raw = []byte(`{"apiVersion": "celset.dev/v1alpha1", "kind": "CELDeviceConstraint", "name": "block",
@@ -336,7 +337,7 @@ func sliceOf(node string) *resourceapi.ResourceSlice {
 	return s
 }
 
-// owning returns a claim with one device of a node.
+// owning returns a claim to which one device of the node is allocated.
 func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 	c := plugintest.Claim(1)
 	c.Name, c.UID = name, "uid-of-"+c.UID
@@ -346,7 +347,8 @@ func owning(name, node string, index int64) *resourceapi.ResourceClaim {
 	return c
 }
 
-// TestCountingIsNoScheduling checks that unschedulable nodes are ignored, and that evaluations don't count as the scheduler's.
+// TestCountingIsNoScheduling checks that counts ignore unschedulable nodes, and that the monitor's evaluations are missing in
+// the scheduler's metrics.
 func TestCountingIsNoScheduling(t *testing.T) {
 	waits := plugintest.Reference(plugintest.ClaimForClass(plugintest.ClassName, 8), "block")
 	waits.Name = "waits"
@@ -391,7 +393,8 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	}
 }
 
-// TestRefusedSelectorsAreNotEvaluated: a claim that another scheduler allocated may have any selector. It keeps its devices.
+// TestRefusedSelectorsAreNotEvaluated checks that a count leaves a claim with expensive selectors on its devices, without an
+// evaluation of these selectors. Another scheduler may have allocated such a claim.
 func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 	const cheap, endless = "device.driver == 'mla.example.com'", "[0, 1, 2, 3, 4, 5, 6, 7].all(a, [0, 1, 2, 3, 4, 5, 6, 7].all(b, [0, 1, 2, 3, 4, 5, 6, 7].all(c, " +
 		"[0, 1, 2, 3, 4, 5, 6, 7].all(d, [0, 1, 2, 3, 4, 5, 6, 7].all(e, [0, 1, 2, 3, 4, 5, 6, 7].all(f, a + b + c + d + e + f >= 0))))))"
@@ -417,7 +420,8 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 	}
 }
 
-// TestUnsyncedInformersAreNotCounted checks that an empty cache is not counted as an empty cluster.
+// TestUnsyncedInformersAreNotCounted checks that the monitor does not count before the informers have synced. The cluster would
+// seem empty.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t)
 	m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
@@ -433,5 +437,5 @@ func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	plugintest.RequireLogged(t, log, "Could not count the sets of devices that fit; the metrics don't contain them")
 }
 
-// never turns off the monitor's timer. The test calls look itself.
+// never is an interval that turns the monitor off. The test calls look itself.
 func never() time.Duration { return 0 }

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// TestPodsThatWaitAreCounted checks that pods that wait for extended resources count like claims.
+// TestPodsThatWaitAreCounted checks that a pod that waits for extended resources counts in the same way as a waiting claim.
 func TestPodsThatWaitAreCounted(t *testing.T) {
 	class := blocks()
 	raw := &class.Spec.Config[0].Opaque.Parameters.Raw

@@ -27,33 +27,33 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// The scheduler aggregates equal statuses of nodes, so Filter returns short statuses that are equal for many nodes. The pod gets
-// one detailed explanation, for the node with the nearest miss: the numbers, the conjunct that can't be met, and the claims in
-// the way.
+// The scheduler aggregates nodes with equal statuses, so Filter returns short statuses that are equal for many nodes. In
+// addition, the pod gets one detailed explanation for the node with the nearest miss. It has the numbers of devices, the
+// conjunct that can't be met, and the claims that use the needed devices.
 
-// These limits keep a waiting pod from using up the time of others.
+// These limits keep the explanation for one pod from delaying other pods.
 const (
 	missTimeout = 200 * time.Millisecond
 	missSteps   = 20_000
-	// nearMissNodes limits the nodes whose free devices are compared.
+	// nearMissNodes is the maximum number of nodes that are compared.
 	nearMissNodes = 50
 )
 
-// NearMisses explains why a pod fits nowhere.
+// NearMisses describes, for a pod that fits nowhere, why the nearest node does not fit.
 type NearMisses struct {
 	Allocators *cycle.Allocators
 	Prepared   preparation.Claims
-	// Name is the plugin's name in the statuses of nodes.
+	// Name is the plugin's name in the statuses of nodes that the plugin refused.
 	Name string
 	// TaintRules lists the rules that add taints to devices. It is nil if the scheduler does not watch them.
 	TaintRules resourcelisters.DeviceTaintRuleLister
 	// Nodes returns the nodes of the scheduling cycle.
 	Nodes func() fwk.NodeInfoLister
-	// WithTimeout is [context.WithTimeout]. Tests on slow machines replace it.
+	// WithTimeout is [context.WithTimeout]. Tests replace it so that slow machines don't reach the timeout.
 	WithTimeout func(context.Context, time.Duration) (context.Context, context.CancelFunc)
 }
 
-// Text describes the nearest miss. It is empty if there is no nearest miss or the time runs out.
+// Text describes the nearest miss. It returns "" if no node is a near miss or if the time is over first.
 func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, nodes fwk.NodeToStatusReader) string {
 	if !c.Ours.Constrained || nodes == nil {
 		return ""
@@ -61,26 +61,26 @@ func (m *NearMisses) Text(ctx context.Context, c *cycle.PodClaims, pod *v1.Pod, 
 	defer c.Attempt.Progress()
 	timeout := c.Attempt.Remaining(missTimeout)
 	if timeout <= 0 {
-		// The time of the attempt is used up.
+		// The attempt has no time left for an explanation.
 		return ""
 	}
 	ctx, cancel := m.WithTimeout(ctx, timeout)
 	defer cancel()
 	miss, err := m.nearestMiss(ctx, pod, c, nodes)
 	if err != nil {
-		// An explanation that was interrupted may be wrong.
+		// An error may mean that the explanation was interrupted, and then it may be wrong.
 		klog.FromContext(ctx).V(4).Info("Could not explain why the pod does not fit", "pod", klog.KObj(pod), "err", err)
 		return ""
 	}
 	if miss == nil || miss.Fits || miss.Failed {
-		// The pod's claims seem to fit if free devices are reserved for claims that are not allocated yet. Failed expressions have
-		// a message of their own.
+		// The claims seem to fit if other claims have reserved devices that are not written yet. If an expression failed, the pod has
+		// another message about that.
 		return ""
 	}
 	return "nearest miss: node " + miss.Node + ": " + miss.String()
 }
 
-// nearestMiss explains why the claims don't fit on the closest node. It returns nil if there is no such node.
+// nearestMiss explains why the claims don't fit on the closest node. It returns nil if no node can be explained.
 func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) (*explain.Explanation, error) {
 	claims := c.All()
 	prepared, err := c.AllPrepared(ctx, m.Prepared)
@@ -92,7 +92,7 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 		return nil, err
 	}
 	node, err := m.closest(ctx, a, claims, nodes, func(info fwk.NodeInfo) bool {
-		// A node that provides the extended resource itself gets a different claim.
+		// Such a node provides the extended resource by a device plugin, so the pod's claim would be different there.
 		return m.Allocators.Resolver.Features.EnableDRAExtendedResource &&
 			slices.ContainsFunc(extended.Resources(pod, m.Allocators.Resolver.Manager.DeviceClassResolver().GetDeviceClass), func(name v1.ResourceName) bool {
 				return info.GetAllocatable().GetScalarResources()[name] > 0
@@ -106,14 +106,14 @@ func (m *NearMisses) nearestMiss(ctx context.Context, pod *v1.Pod, c *cycle.PodC
 		return nil, err
 	}
 	if len(prepared) > 0 {
-		// Explanations never compile what tenants write.
+		// Tenants' expressions are never compiled for an explanation.
 		ctx = cel.OnlyCompiled(ctx)
 	}
 	return problem.Node(ctx, node)
 }
 
-// closest returns the node that lacks the fewest devices (see lacking) among the nodes that this plugin refused. It skips a node
-// if differs returns true, because the claims would differ there.
+// closest returns the node that lacks the fewest devices (see lacking). It considers the nodes that this plugin refused, but
+// skips a node if differs returns true for it, because the pod would have different claims there.
 func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims []*resourceapi.ResourceClaim, nodes fwk.NodeToStatusReader,
 	differs func(fwk.NodeInfo) bool) (*v1.Node, error) {
 	refused, err := nodes.NodesForStatusCode(m.Nodes(), fwk.UnschedulableAndUnresolvable)
@@ -130,7 +130,7 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 		}
 		requests, err := a.RequestDevices(ctx, info.Node(), claims)
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-			// The devices of incomplete pools can't be counted.
+			// The devices of a node with an incomplete pool can't be counted.
 			continue
 		}
 		if err != nil {
@@ -143,16 +143,17 @@ func (m *NearMisses) closest(ctx context.Context, a *allocator.Allocator, claims
 	return closest, nil
 }
 
-// Weights of a missing device. They add up: a device that does not exist isn't free either.
+// These are the weights of a device that a request lacks. They add up, because a device that does not exist isn't free either.
 const (
 	absentWeight = 1000
-	// unusableWeight is the weight of a device with a taint that the request does not tolerate, or that needs a feature that is off.
-	// An administrator can make this device usable.
+	// unusableWeight is the weight of a device that has a taint which the request does not tolerate, or that needs a feature which
+	// is off. An administrator can make such a device usable.
 	unusableWeight = 300
 	inUseWeight    = 100
 )
 
-// lacking returns a weight for the missing devices. If nothing is missing, more free devices give a lower weight.
+// lacking returns the sum of the weights of the devices that the requests lack. Between nodes that lack equally many devices,
+// more free devices give a lower result.
 func lacking(requests []allocator.RequestDevices) int {
 	sum := 0
 	for _, r := range requests {
@@ -163,7 +164,7 @@ func lacking(requests []allocator.RequestDevices) int {
 	return sum
 }
 
-// problem returns the allocation problem for the claims in the current cluster.
+// problem returns the allocation problem of the claims, with the cluster's current allocations.
 func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.ResourceClaim) (*explain.Problem, error) {
 	allocated, err := m.Allocators.Resolver.Manager.ResourceClaims().List()
 	if err != nil {
@@ -186,7 +187,7 @@ func (m *NearMisses) problem(prepared allocator.Prepared, claims []*resourceapi.
 		Features: m.Allocators.Features(), Selectors: prepared.SelectorsOr(m.Allocators.Preparing.Selectors),
 		Options: []allocator.Option{
 			allocator.WithEnvironment(m.Allocators.Preparing.Environment), allocator.WithCache(m.Allocators.Cache),
-			// The explanation does not need the best of the sets.
+			// An explanation needs any fitting set, not the best one.
 			allocator.WithoutPreferences(),
 			allocator.WithBudget(budget),
 		},

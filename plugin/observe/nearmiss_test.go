@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// oneNode is a cluster of one node.
+// oneNode is a lister of a cluster with one node.
 type oneNode struct {
 	fwk.NodeInfoLister
 	info fwk.NodeInfo
@@ -29,7 +29,7 @@ func (n oneNode) List() ([]fwk.NodeInfo, error) { return []fwk.NodeInfo{n.info},
 
 func (n oneNode) Get(string) (fwk.NodeInfo, error) { return n.info, nil }
 
-// TestExplanationEndsWithItsContext checks that an explanation ends in time, since other pods wait.
+// TestExplanationEndsWithItsContext checks that an explanation ends when its context is done, because other pods wait.
 func TestExplanationEndsWithItsContext(t *testing.T) {
 	const name = "DynamicResourcesCEL"
 	ctx, h := plugintest.NewHandle(t, plugintest.Class(), plugintest.Slice(0))

@@ -19,16 +19,16 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// outOfRangeAnnotation lists the amounts removed from a slice. It exists only in the informer's cache.
+// outOfRangeAnnotation lists the amounts that were removed from a slice. The annotation exists only in the informer's cache.
 const outOfRangeAnnotation = "celset.dev/out-of-range"
 
-// LimitQuantities makes the informer of slices remove amounts that are out of range, so that no allocator reads such amounts. Each
-// slice with removed amounts gets an event and counts in a metric. It must be called before informers start.
+// LimitQuantities makes the informer of ResourceSlices remove amounts that are out of range, so that no allocator reads them. A
+// slice with removed amounts gets an event and is counted in a metric. LimitQuantities must be called before informers start.
 func LimitQuantities(factory informers.SharedInformerFactory, recorder func() events.EventRecorderLogger, measured *metrics.Metrics) error {
 	informer := factory.Resource().V1().ResourceSlices().Informer()
 	err := informer.SetTransform(func(object any) (any, error) {
 		if accessor, err := meta.Accessor(object); err == nil {
-			// The scheduler's own transformation, which this one replaces, does this too.
+			// This transformation replaces the scheduler's own one, which also removes the managed fields.
 			accessor.SetManagedFields(nil)
 		}
 		slice, ok := object.(*resourceapi.ResourceSlice)
@@ -57,7 +57,7 @@ func LimitQuantities(factory informers.SharedInformerFactory, recorder func() ev
 	return err
 }
 
-// maxRemovedNamed limits the removed amounts that the annotation of a slice names.
+// maxRemovedNamed is the maximum number of removed amounts that the annotation names.
 const maxRemovedNamed = 8
 
 func outOfRange(object any) string {

@@ -20,8 +20,8 @@ import (
 // boundRetry is the time between two attempts to read a pod.
 const boundRetry = 500 * time.Millisecond
 
-// Bound reads a pod from the API server, which is consistent, and retries for some time. It returns the pod if it is bound, or
-// nil if it is not bound or was deleted.
+// Bound reads a pod from the API server, not from a cache, and repeats failed reads until patience is over. It returns the pod
+// if it is bound. It returns nil if the pod is not bound or was deleted.
 func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error) {
 	var live *v1.Pod
 	var last error
@@ -42,11 +42,11 @@ func (w *Writes) Bound(ctx context.Context, pod *v1.Pod, patience time.Duration)
 	}
 }
 
-// protectedKey is the context key for the names of claims that must not change.
+// protectedKey is the context key for the names of claims that must not be changed or deleted.
 type protectedKey struct{}
 
-// Protecting returns a context that makes [Writes.Client] refuse to change or delete the claims of a bound pod. With it, upstream's
-// plugin drops its reservations for the pod but leaves its claims unchanged.
+// Protecting returns a context for [Writes.Client]. With this context, the client refuses to change or delete the claims of a
+// bound pod. So upstream's plugin drops its reservations for the pod in memory, but the stored claims stay unchanged.
 func Protecting(ctx context.Context, bound *v1.Pod) context.Context {
 	names := sets.New[string]()
 	for i := range bound.Spec.ResourceClaims {
@@ -60,7 +60,7 @@ func Protecting(ctx context.Context, bound *v1.Pod) context.Context {
 	return context.WithValue(ctx, protectedKey{}, names)
 }
 
-// refuseProtected returns an error if the claim must not change.
+// refuseProtected returns an error if the context protects the claim.
 func refuseProtected(ctx context.Context, name string) error {
 	if names, _ := ctx.Value(protectedKey{}).(sets.Set[string]); names.Has(name) {
 		return fmt.Errorf("claim %s keeps its allocation, because its pod is bound", name)

@@ -21,15 +21,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// errNotSent is wrapped by errors of requests that were not sent.
+// errNotSent is the cause of an error if a request was not sent.
 var errNotSent = errors.New("the scheduler wrote nothing, because it may no longer be the leader: the leader tries again")
 
-// errChanged is the cause of a conflict error for a claim if the scheduler already has a newer version of the claim.
+// errChanged is the cause of a conflict if the scheduler already has a newer version of the claim than the request.
 var errChanged = errors.New("the claim was changed in the meantime")
 
-// leaderClient returns a client that writes only while the scheduler leads. A scheduler that was paused for longer than its lease
-// continues while another one leads. So each write checks the lease when it is sent, because it may have waited long for the rate
-// limiter. This client shares the rate limiter of the scheduler's client.
+// leaderClient returns a client that writes only while this scheduler is the leader. A scheduler that was paused for longer
+// than its lease continues while another one leads. So each write checks the lease when it is sent, because it may have waited
+// long for the rate limiter. The client shares the rate limiter with the scheduler's own client.
 func leaderClient(config *Config) (kubernetes.Interface, error) {
 	if config.KubeConfig == nil {
 		return config.Client, nil
@@ -84,7 +84,7 @@ type claims struct {
 	writes *Writes
 }
 
-// UpdateStatus writes the allocations of upstream's plugin.
+// UpdateStatus writes the allocations and reservations that upstream's plugin stores in claims.
 func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := refuseProtected(ctx, sent.Name); err != nil {
 		return nil, err
@@ -95,7 +95,8 @@ func (c claims) UpdateStatus(ctx context.Context, sent *resourceapi.ResourceClai
 	return c.store(ctx, sent, opts)
 }
 
-// store writes a status. An allocation is pending from then on, unless an error proves that it was not stored.
+// store writes the status of a claim. If the status has an allocation, the write is pending afterwards, unless an error proves
+// that the API server did not store it.
 func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if sent.Status.Allocation == nil {
 		return c.ResourceClaimInterface.UpdateStatus(ctx, sent, opts)
@@ -108,7 +109,7 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	switch {
 	case err == nil:
 		c.writes.add(got, true)
-		// Earlier requests had an older version and will be rejected now.
+		// Earlier writes were sent for an older version of the claim, so the API server rejects them now.
 		c.writes.end(sent.UID, number, func(write) Outcome { return NotStored })
 	case mayBeStored(err):
 		klog.FromContext(ctx).Info("It is unknown whether an allocation was stored; its devices stay reserved until that is known", "resourceclaim", klog.KObj(sent), "err", err)
@@ -117,34 +118,35 @@ func (c claims) store(ctx context.Context, sent *resourceapi.ResourceClaim, opts
 	return got, err
 }
 
-// mayBeStored reports whether a failed write may have been stored, or may still be stored.
+// mayBeStored reports whether the API server may have stored a failed write, or may still store it.
 func mayBeStored(err error) bool {
 	if errors.Is(err, errNotSent) {
 		return false
 	}
 	var status apierrors.APIStatus
 	if errors.As(err, &status) {
-		// A webhook rejected the write or could not be called. Both happen before the write is stored, even with the code of an
-		// internal error. Without an active double-allocation guard, all writes are rejected like this.
+		// A webhook rejected the write or could not be called. The API server calls webhooks before it stores the write, so nothing
+		// was stored, even if the code is an internal error. While no double-allocation guard is active, all writes fail like this.
 		message := status.Status().Message
 		if strings.HasPrefix(message, `admission webhook "`) || strings.HasPrefix(message, `Internal error occurred: failed calling webhook "`) {
 			return false
 		}
 		switch code := status.Status().Code; code {
 		case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooManyRequests:
-			// The client itself repeats a request after "Retry-After", and the result of the first request is unknown then.
+			// The client repeats a request by itself after "Retry-After". This error is about the repetition, and the result of the
+			// first request is unknown.
 			return true
 		default:
 			return code < http.StatusBadRequest || code >= http.StatusInternalServerError
 		}
 	}
-	// Without a connection, nothing was sent.
+	// If dialing failed, there was no connection, so nothing was sent.
 	var network *net.OpError
 	return !errors.As(err, &network) || network.Op != "dial"
 }
 
-// Update writes the finalizer changes of upstream's plugin, which adds the finalizer before an allocation and removes it before a
-// deletion of a claim.
+// Update writes the finalizer of a claim for upstream's plugin, which adds the finalizer before an allocation and removes it
+// before the deletion of a claim.
 func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := refuseProtected(ctx, claim.Name); err != nil {
 		return nil, err
@@ -155,7 +157,7 @@ func (c claims) Update(ctx context.Context, claim *resourceapi.ResourceClaim, op
 	return c.ResourceClaimInterface.Update(ctx, claim, opts)
 }
 
-// Patch writes upstream's removal of a pod from a claim's reservations.
+// Patch removes a pod from the reservations of a claim for upstream's plugin.
 func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, opts metav1.PatchOptions, subresources ...string) (*resourceapi.ResourceClaim, error) {
 	if err := refuseProtected(ctx, name); err != nil {
 		return nil, err
@@ -163,7 +165,7 @@ func (c claims) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return c.ResourceClaimInterface.Patch(ctx, name, kind, data, opts, subresources...)
 }
 
-// Delete deletes claims that upstream's plugin made for extended resources.
+// Delete deletes a claim that upstream's plugin made for extended resources.
 func (c claims) Delete(ctx context.Context, name string, opts metav1.DeleteOptions) error {
 	if err := refuseProtected(ctx, name); err != nil {
 		return err

@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// turns is a rate limiter that calls wait for each request.
+// turns is a rate limiter that calls wait before each request.
 type turns struct {
 	flowcontrol.RateLimiter
 	wait func()
@@ -33,7 +33,7 @@ func (q *turns) Wait(context.Context) error {
 	return nil
 }
 
-// TestRequestsAreSentWhileTheSchedulerLeads checks that the lease is read after a request has waited for the rate limiter.
+// TestRequestsAreSentWhileTheSchedulerLeads checks that a request checks the lease after it has waited for the rate limiter.
 func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
 	var sent []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -68,7 +68,7 @@ func TestRequestsAreSentWhileTheSchedulerLeads(t *testing.T) {
 	require.Equal(t, []string{"PUT", "GET"}, sent)
 }
 
-// Claims of a bound pod are neither changed nor deleted. Claims of other pods are.
+// TestKeeping checks that the claims of a bound pod are neither changed nor deleted, and that other pods' claims can be.
 func TestKeeping(t *testing.T) {
 	claim := func(name string) *resourceapi.ResourceClaim {
 		return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name), Finalizers: []string{resourceapi.Finalizer}}}

@@ -12,15 +12,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Pending holds the methods of [Writes] that a scheduling cycle calls. [None] implements it for programs that allocate nothing.
+// Pending holds the methods of [Writes] that a scheduling cycle calls. [None] implements Pending in programs that write no
+// allocations.
 type Pending interface {
-	// CatchUp waits until the allocations that an earlier scheduler wrote are known.
+	// CatchUp reads the allocations that an earlier leader wrote.
 	CatchUp(ctx context.Context) error
-	// InUse returns the devices that a pod must not get, because the write of another pod may have given them to a claim.
+	// InUse returns the devices that the pod must not get, because a pending write may have given them to another claim.
 	InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult
-	// Binding returns a context for the writes of a pod that is being bound. end ends the binding.
+	// Binding returns a context for all writes of one pod's binding. end must be called when the binding has ended.
 	Binding(ctx context.Context) (binds context.Context, end func())
-	// Bound returns the pod if it is bound, nil if it isn't.
+	// Bound returns the pod if it is bound, otherwise nil.
 	Bound(ctx context.Context, pod *v1.Pod, patience time.Duration) (*v1.Pod, error)
 }
 
@@ -29,7 +30,7 @@ var (
 	_ Pending = None{}
 )
 
-// None has no writes.
+// None implements [Pending] without any pending writes.
 type None struct{}
 
 // CatchUp implements [Pending].

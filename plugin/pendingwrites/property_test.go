@@ -18,28 +18,28 @@ import (
 )
 
 const (
-	// claimCount is the number of claims at first, nameCount the largest number.
+	// claimCount is the number of claims at the start. nameCount is the maximum number of claims.
 	claimCount  = 3
 	nameCount   = 6
 	deviceCount = 3
-	// carriedOut is the longest time until a request is executed.
+	// carriedOut is the maximum time from the sending of a request to its execution.
 	carriedOut = time.Minute
 )
 
-// seen counts events that must happen for the property to be meaningful.
+// seen counts events. Each kind must happen at least once, otherwise the test would show nothing.
 type seen struct {
 	lost, late, moved, keptBack, caughtUp, unknown, contested, overtaken int
 }
 
-// world has claims that want one device each of three, and a scheduler that allocates the devices that seem free.
+// world has claims that each need one of three devices, and a scheduler that allocates devices that seem free.
 type world struct {
 	*desk
-	// follower is the list of claims of a scheduler that does not lead.
+	// follower has the claims that a second scheduler, which is not the leader, has received.
 	follower *known
 	t        *rapid.T
 	seen     *seen
 	sent     map[*resourceapi.ResourceClaim]time.Time
-	// writing maps claims to the devices of writes in progress, as pending allocations.
+	// writing maps the name of a claim to the device of its write in progress, which upstream's plugin reserves.
 	writing map[string]string
 }
 
@@ -55,7 +55,7 @@ func (w *world) anyClaim() string {
 	return fmt.Sprint("claim-", rapid.IntRange(0, nameCount-1).Draw(w.t, "claim"))
 }
 
-// free returns the devices that seem free.
+// free returns the devices that seem free to the scheduler.
 func (w *world) free(own *resourceapi.ResourceClaim) []string {
 	taken := sets.New(w.from(own.UID)...)
 	if taken.Len() > 0 {
@@ -82,7 +82,7 @@ func (w *world) schedule() {
 	w.allocate(claim)
 }
 
-// scheduleAnew creates a claim and allocates it before the watch delivers it, as for extended resources.
+// scheduleAnew creates a claim and allocates it before the watch delivers the claim. This happens with extended resources.
 func (w *world) scheduleAnew() {
 	if name := w.anyClaim(); w.stored[name] == nil && w.known.claims[name] == nil {
 		w.allocate(w.create(name))
@@ -121,7 +121,7 @@ func (w *world) allocate(claim *resourceapi.ResourceClaim) {
 	}
 }
 
-// carryOut executes a late request.
+// carryOut executes one of the late requests.
 func (w *world) carryOut() {
 	if len(w.late) == 0 {
 		return
@@ -137,8 +137,8 @@ func (w *world) carryOut() {
 	}
 }
 
-// lead makes the other scheduler the leader. Requests of the former leader are lost: the lease and the double-allocation guard
-// ensure that.
+// lead makes the other scheduler the leader. The former leader's late requests are never executed, because the lease and the
+// double-allocation guard prevent that.
 func (w *world) lead() {
 	w.late = nil
 	w.queue.ShutDown()
@@ -148,7 +148,7 @@ func (w *world) lead() {
 	w.seen.caughtUp++
 }
 
-// distract makes other events happen before the next answer arrives.
+// distract makes random events happen before the next response arrives.
 func (w *world) distract() {
 	if w.meanwhile != nil || rapid.IntRange(0, 2).Draw(w.t, "late answer") > 0 {
 		return
@@ -179,7 +179,7 @@ func (w *world) settleOne() {
 	}
 }
 
-// change changes claims as other clients do.
+// change changes, deallocates, deletes or creates a claim, as other clients do.
 func (w *world) change() {
 	name := w.anyClaim()
 	claim := w.stored[name]
@@ -215,7 +215,7 @@ func (w *world) check() {
 	}
 }
 
-// TestNoDeviceTwice checks that no device is in two claims, even if requests and events are lost, late or refused.
+// TestNoDeviceTwice checks that no two claims have the same device, even if requests and events are lost, late or refused.
 func TestNoDeviceTwice(t *testing.T) {
 	var all seen
 	cases.CheckN(t, cases.Of(500, 5000), func(t *rapid.T) {

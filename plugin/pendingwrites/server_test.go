@@ -28,14 +28,14 @@ import (
 
 var claimsResource = schema.GroupResource{Group: "resource.k8s.io", Resource: "resourceclaims"}
 
-// fate is the fate of the next write.
+// fate decides how the server handles the next write.
 type fate int
 
 const (
 	told fate = iota
-	// answerLost: the write is executed, and the answer is lost.
+	// answerLost executes the write, and the response is lost.
 	answerLost
-	// requestLate: the answer is lost, and the write may be executed later.
+	// requestLate loses the response, and may execute the write later.
 	requestLate
 	conflict
 	throttled
@@ -44,23 +44,23 @@ const (
 	fates
 )
 
-// server models an API server: claims by name, optimistic locking, and events for watches.
+// server models an API server with claims by name, optimistic locking, and events for watches.
 type server struct {
 	version int
 	stored  map[string]*resourceapi.ResourceClaim
-	// late are writes that may be executed later.
+	// late has the writes that may be executed later.
 	late []*resourceapi.ResourceClaim
-	// told are the events of watches in order. A claim without UID was deleted.
+	// told has the events for watches in order. An event with a claim without UID is the deletion of that claim.
 	told []*resourceapi.ResourceClaim
 	next fate
-	// readFails is the number of reads that fail next. fences is the fate of changes outside of the status.
+	// readFails is the number of reads that fail next. fences decides how updates of metadata are handled.
 	readFails, gets, writes int
 	fences                  fate
-	// meanwhile, if not nil, is called once before the next answer arrives.
+	// meanwhile is called once before the next response arrives. It may be nil.
 	meanwhile func()
 }
 
-// client returns a client whose answers may be late.
+// client returns a client that calls meanwhile before each response.
 func (s *server) client() kubernetes.Interface { return lateClient{s.prompt(), s} }
 
 type lateClient struct {
@@ -101,7 +101,7 @@ func (c lateClaims) UpdateStatus(ctx context.Context, claim *resourceapi.Resourc
 	return c.ResourceClaimInterface.UpdateStatus(ctx, claim, opts)
 }
 
-// goOn calls meanwhile.
+// goOn calls meanwhile and removes it.
 func (s *server) goOn() {
 	if happens := s.meanwhile; happens != nil {
 		s.meanwhile = nil
@@ -186,7 +186,7 @@ func (s *server) write(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceCl
 	}
 }
 
-// fenced executes a change outside of the status.
+// fenced handles an update of a claim's metadata as fences says.
 func (s *server) fenced(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	switch s.fences {
 	case told:
@@ -197,7 +197,7 @@ func (s *server) fenced(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceC
 	return nil, io.ErrUnexpectedEOF
 }
 
-// apply stores a claim if it has the stored version.
+// apply stores a claim if its version is the stored version. Otherwise it returns a conflict.
 func (s *server) apply(sent *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	before := s.stored[sent.Name]
 	switch {
@@ -218,7 +218,7 @@ func (s *server) store(claim *resourceapi.ResourceClaim) *resourceapi.ResourceCl
 	return stored.DeepCopy()
 }
 
-// create creates a claim.
+// create stores a new claim.
 func (s *server) create(name string) *resourceapi.ResourceClaim {
 	claim := named(name)
 	claim.UID = types.UID(fmt.Sprint(name, "-", s.version))
@@ -235,15 +235,15 @@ func named(name string) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
 }
 
-// known is a scheduler's list of claims, which may be outdated.
+// known is a scheduler's list of claims, which may be older than the server's.
 type known struct {
 	claims map[string]*resourceapi.ResourceClaim
-	// told has the claims that the watch delivered; claims may have assumed ones.
+	// told has the claims that the watch delivered. claims may also have claims that the scheduler assumed after a write.
 	told cache.Indexer
-	// listed are the devices in use as upstream counts them: one set for all claims. A claim adds its devices when it gets them and
-	// removes them when it loses them.
+	// listed has the devices in use as upstream counts them, in one set for all claims. A claim adds its devices when it gets them
+	// and removes them when it loses them.
 	listed sets.Set[string]
-	// heard counts received events.
+	// heard is the number of events received so far.
 	heard int
 }
 
@@ -289,7 +289,7 @@ func (k *known) drop(name string) {
 	_ = k.told.Delete(named(name))
 }
 
-// hear receives the next event.
+// hear receives the next event of the server.
 func (k *known) hear(s *server) {
 	if k.heard == len(s.told) {
 		return
@@ -307,7 +307,7 @@ func (k *known) hear(s *server) {
 	_ = k.told.Update(event)
 }
 
-// relist receives all objects and then the deletions, as an informer does after a gap in its watch.
+// relist receives all stored claims and then all deletions, as an informer does after a gap in its watch.
 func (k *known) relist(s *server) {
 	k.heard = len(s.told)
 	for _, name := range slices.Sorted(maps.Keys(s.stored)) {

@@ -16,42 +16,43 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Outcome is the result of a write whose answer was lost.
+// Outcome is the result of a write whose response was lost.
 type Outcome string
 
 const (
-	// Stored means that the claim has devices. The scheduler's list of claims has them by now.
+	// Stored means that the claim has devices. By then the scheduler's list of claims has them, too.
 	Stored Outcome = "stored"
-	// NotStored means that the claim has a newer version, so that this write is rejected.
+	// NotStored means that the claim has a newer version, so that the API server rejects this write.
 	NotStored Outcome = "not_stored"
 	// Gone means that the claim does not exist any more.
 	Gone Outcome = "gone"
-	// GivenUp means that the claim is unchanged and the API server has given up the request. This happens only to a claim without
-	// the finalizer of allocated claims. Schedulers add that finalizer before they allocate.
+	// GivenUp means that the claim is unchanged and that the API server has given up the request. It happens only if the claim
+	// lacks the finalizer of allocated claims. Schedulers add that finalizer before they allocate.
 	GivenUp Outcome = "given_up"
 
-	// unsettled means that the result is not known yet.
+	// unsettled means that the API server may still store the write.
 	unsettled Outcome = ""
 )
 
-// Outcomes lists all outcomes.
+// Outcomes lists the outcomes of settled writes.
 var Outcomes = []Outcome{Stored, NotStored, Gone, GivenUp}
 
 const (
-	// untilGivenUp is the time after which a request without an answer can't be executed any more. The API server gives up a request
-	// after its --request-timeout, by default a minute.
+	// untilGivenUp is the time after which the API server can't execute a request any more. It gives up a request after its
+	// --request-timeout, by default a minute.
 	untilGivenUp = 90 * time.Second
-	// The first read is at once. While the API server does not answer, the delay grows.
+	// firstRetry and lastRetry are the shortest and the longest delay between two reads of a claim. The first read has no delay.
 	firstRetry = 200 * time.Millisecond
 	lastRetry  = 5 * time.Second
-	// untilAsked is the time that the watch has to deliver a stored write. After that, the claim is read from the API server.
+	// untilAsked is how long the watch may take to deliver a stored write. After that, the claim is read from the API server.
 	untilAsked = time.Second
-	// catchUpTimeout limits the time for reading all claims from the API server.
+	// catchUpTimeout is the timeout for reading all claims from the API server.
 	catchUpTimeout = 30 * time.Second
 )
 
-// CatchUp reads all allocations from the API server, and counts them as in use until the watch has delivered them. A scheduler
-// calls it before its first allocation, because an earlier leader may have written last. Later calls do nothing.
+// CatchUp reads all allocations from the API server, and counts their devices as in use until the watch has delivered the
+// claims. A scheduler calls it before its first allocation, because an earlier leader may have written last. Later calls do
+// nothing.
 func (w *Writes) CatchUp(ctx context.Context) error {
 	w.mutex.Lock()
 	caughtUp := w.caughtUp
@@ -61,7 +62,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, catchUpTimeout)
 	defer cancel()
-	// Without a resource version, the list is read from etcd.
+	// Without a resource version in the options, the API server reads the list from etcd, not from its cache.
 	claims, err := w.config.Client.ResourceV1().ResourceClaims(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read all ResourceClaims at start: %w", err)
@@ -77,7 +78,7 @@ func (w *Writes) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// assume records that a claim has devices.
+// assume counts the devices of a claim, as read from the API server, as in use.
 func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	if !w.isDelivered(claim.UID, claim.Namespace, claim.Name, claim.ResourceVersion) {
 		w.add(claim, true)
@@ -85,14 +86,15 @@ func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	w.list(claim)
 }
 
-// list updates the scheduler's list to the version of a claim that was read. The watch adds a claim that the list lacks.
+// list updates the claim in the scheduler's list to the version that was read. It leaves a claim that is not in the list to the
+// watch.
 func (w *Writes) list(claim *resourceapi.ResourceClaim) {
 	if known, err := w.config.Tracker.Get(claim.Namespace, claim.Name); err != nil || known.ResourceVersion != claim.ResourceVersion {
 		_ = w.config.Tracker.AssumeClaimAfterAPICall(claim)
 	}
 }
 
-// Run settles writes until the context ends. It reads one claim at a time, because scheduling uses the same client.
+// Run settles writes until ctx is done. It reads one claim at a time, because scheduling cycles use the same client.
 func (w *Writes) Run(ctx context.Context) {
 	defer context.AfterFunc(ctx, w.queue.ShutDown)()
 	for {
@@ -113,7 +115,8 @@ func (w *Writes) Run(ctx context.Context) {
 	}
 }
 
-// settle reads a claim from the API server and ends the writes whose result is then known. settled is true if no write is left.
+// settle reads a claim from the API server, and ends the writes whose result is then known. settled is true if the claim has no
+// pending writes left.
 func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err error) {
 	w.mutex.Lock()
 	claim, begun := w.claims[uid], w.lastNumber
@@ -144,8 +147,9 @@ func (w *Writes) settle(ctx context.Context, uid types.UID) (settled bool, err e
 	}), err
 }
 
-// fence changes a claim without devices if a write is pending for its version, so that the API server will reject the write. It
-// removes the finalizer of allocated claims, which is added again before an allocation. It returns the new version of the claim.
+// fence makes the API server reject a late write of a claim. If a write is pending for the claim's current version, fence
+// removes the finalizer of allocated claims, which changes the version. Schedulers add that finalizer again before an
+// allocation. fence returns the claim's new version.
 func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (version string, err error) {
 	w.mutex.Lock()
 	known := w.claims[claim.UID]
@@ -160,14 +164,14 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	if err != nil {
 		return claim.ResourceVersion, fmt.Errorf("update claim %s so that a late write of its allocation is rejected: %w", klog.KObj(claim), err)
 	}
-	// The next attempt starts from the claim in the scheduler's list, which now has this version or a later one.
+	// The scheduler's list must have the new version, because the next attempt to allocate the claim starts from that list.
 	w.list(fenced)
 	return fenced.ResourceVersion, nil
 }
 
-// end ends pending writes of a claim. It ignores writes with a higher number. Confirmed writes end because the caller has got a
-// newer version of the claim. Other writes end if outcome returns a result. Pods that may have been refused because of the ended
-// writes are tried again. none reports whether no write is left.
+// end ends pending writes of a claim up to the given number. It ends all confirmed writes, because the caller has a newer
+// version of the claim. It ends other writes if outcome returns a result. It activates the pods that the ended writes may have
+// refused. none reports whether the claim has no pending writes left.
 func (w *Writes) end(uid types.UID, number uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]

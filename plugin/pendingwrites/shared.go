@@ -23,43 +23,43 @@ import (
 //
 // The client makes the pods of one scheduler write a claim one after the other:
 //
-//   1. The first request of a binding for a claim waits until no other binding writes the claim: it takes the turn of the claim. The
-//      turn ends with the write of the status, or with the binding.
+//   1. The first request of a binding for a claim waits until no other binding writes the claim: it takes the turn of the
+//      claim. The turn ends with the write of the status, or with the binding.
 //   2. A request for an older version of the claim is changed to the latest version that the scheduler has. Its reservation is
 //      added to the reservations of that version.
 //   3. After a conflict the claim is read, and the request is repeated for the new version.
 //
-// Invariant: an allocation is sent only for a version without an allocation or with the same one. Otherwise the request ends with
-// a conflict, and upstream's plugin reads the claim and decides.
+// Invariant: an allocation is sent only for a version without an allocation or with the same one. Otherwise the request ends
+// with a conflict, and upstream's plugin reads the claim and decides.
 
-// maxConflicts limits the repetitions of a write after conflicts with writers other than this scheduler.
+// maxConflicts is how often a write is repeated after conflicts with other writers than this scheduler.
 const maxConflicts = 5
 
-// bindingKey is the context key for a binding.
+// bindingKey is the context key for the *binding.
 type bindingKey struct{}
 
-// binding is the binding of one pod. It is used by one goroutine.
+// binding is the binding of one pod. Only one goroutine uses it.
 type binding struct {
 	writes *Writes
-	// turns has the turns that the binding has or had, or waits for. Until the binding ends, it counts as a user of each turn. When
-	// it ends, the scheduler's list has its writes.
+	// turns has the turns that the binding has, had or waits for. The binding counts as a user of these turns until it ends. By
+	// then the scheduler's list has the claims that the binding wrote.
 	turns map[types.UID]*turn
-	// held is the turn of a claim that the binding has now, or nil.
+	// held is the turn that the binding has now, or nil.
 	held *turn
 }
 
-// turn is the right to write a claim. Several bindings may wait for it.
+// turn is the right to write one claim. One binding has it at a time, and several bindings may wait for it.
 type turn struct {
 	// taken has an element while a binding has the turn.
 	taken chan struct{}
-	// users counts the running bindings that have this turn, had it, or wait for it.
+	// users counts the bindings in progress that have this turn, had it, or wait for it.
 	users int
 	// latest is the latest version of the claim that these bindings have read or written, or nil. Only the binding that has the
-	// turn may access it.
+	// turn may read or set it.
 	latest *resourceapi.ResourceClaim
 }
 
-// claimTurns has a turn for each claim that pods are being bound with.
+// claimTurns has a turn for each claim of the pods that are being bound.
 type claimTurns struct {
 	mutex   sync.Mutex
 	byClaim map[types.UID]*turn
@@ -72,13 +72,13 @@ func (w *Writes) Binding(ctx context.Context) (binds context.Context, end func()
 	return context.WithValue(ctx, bindingKey{}, b), b.end
 }
 
-// bindingIn returns the binding of a context, or nil.
+// bindingIn returns the binding in a context, or nil.
 func bindingIn(ctx context.Context) *binding {
 	b, _ := ctx.Value(bindingKey{}).(*binding)
 	return b
 }
 
-// enter waits for the turn of a claim. It returns an error only if the context ends.
+// enter waits until the binding has the turn of a claim. It returns an error only if ctx is done first.
 func (b *binding) enter(ctx context.Context, uid types.UID) error {
 	t := b.turns[uid]
 	if t == nil {
@@ -131,14 +131,14 @@ func (t *claimTurns) quit(uid types.UID) {
 	}
 }
 
-// note stores a version of the claim whose turn the binding has.
+// note stores a version of the claim in the turn, unless the turn has a later version. The binding must have the turn.
 func (b *binding) note(claim *resourceapi.ResourceClaim) {
 	if b.held.latest == nil || isOlder(b.held.latest.ResourceVersion, claim.ResourceVersion) {
 		b.held.latest = claim
 	}
 }
 
-// latest returns the latest version of a claim that the scheduler has, or nil if the given version is later.
+// latest returns the latest version of the claim that the scheduler has. It returns nil if that version is older than than.
 func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	known, err := b.writes.config.Tracker.Get(than.Namespace, than.Name)
 	if err == nil && known.UID == than.UID {
@@ -150,7 +150,7 @@ func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceC
 	return b.held.latest
 }
 
-// read reads a claim after a conflict. It returns nil if the claim is gone or can't be read.
+// read reads a claim from the API server after a conflict. It returns nil if the claim is gone or can't be read.
 func (b *binding) read(ctx context.Context, from claims, claim *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	got, err := from.Get(ctx, claim.Name, metav1.GetOptions{})
 	if err != nil || got.UID != claim.UID {
@@ -160,7 +160,8 @@ func (b *binding) read(ctx context.Context, from claims, claim *resourceapi.Reso
 	return got
 }
 
-// addFinalizer adds the finalizer of allocated claims. If a later version has the finalizer, it returns that version.
+// addFinalizer adds the finalizer of allocated claims. If another binding has already added it, addFinalizer returns that
+// version of the claim.
 func (b *binding) addFinalizer(ctx context.Context, to claims, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := b.enter(ctx, sent.UID); err != nil {
 		return nil, err
@@ -171,7 +172,7 @@ func (b *binding) addFinalizer(ctx context.Context, to claims, sent *resourceapi
 	got, err := to.ResourceClaimInterface.Update(ctx, sent, opts)
 	switch {
 	case err == nil:
-		// Upstream's plugin modifies the result.
+		// Upstream's plugin modifies the returned claim, so the turn gets a copy.
 		b.note(got.DeepCopy())
 	case apierrors.IsConflict(err):
 		if latest := b.read(ctx, to, sent); hasFinalizer(latest) {
@@ -185,7 +186,7 @@ func hasFinalizer(claim *resourceapi.ResourceClaim) bool {
 	return claim != nil && claim.DeletionTimestamp == nil && slices.Contains(claim.Finalizers, resourceapi.Finalizer)
 }
 
-// updateStatus writes an allocation or a reservation of a claim, or both, when it is the binding's turn.
+// updateStatus waits for the claim's turn. Then it writes the allocation, the reservation for the pod, or both.
 func (b *binding) updateStatus(ctx context.Context, to claims, sent *resourceapi.ResourceClaim, opts metav1.UpdateOptions) (*resourceapi.ResourceClaim, error) {
 	if err := b.enter(ctx, sent.UID); err != nil {
 		return nil, err
@@ -210,14 +211,14 @@ func (b *binding) updateStatus(ctx context.Context, to claims, sent *resourceapi
 			return got, err
 		}
 		if latest := b.read(ctx, to, sent); latest == nil || latest.Status.Allocation == nil || latest.ResourceVersion == next.ResourceVersion {
-			// Upstream's plugin decides what comes next.
+			// After this conflict upstream's plugin must read the claim and decide.
 			return got, err
 		}
 	}
 }
 
-// withReservation returns the latest version with the last reservation of sent. It returns nil if that version has the
-// reservation already.
+// withReservation returns a copy of latest to which the newest reservation in sent is added. It returns nil if latest already
+// has this reservation.
 func withReservation(latest, sent *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	next := latest.DeepCopy()
 	if len(sent.Status.ReservedFor) == 0 {
@@ -231,8 +232,8 @@ func withReservation(latest, sent *resourceapi.ResourceClaim) *resourceapi.Resou
 	return next
 }
 
-// isSameAllocation compares allocations as written and as read. It ignores the timestamp, which each write sets, and the format
-// of driver parameters, which the API server may change.
+// isSameAllocation compares an allocation as written with an allocation as read. It ignores the timestamp, which each write
+// sets, and the format of driver parameters, which the API server may change.
 func isSameAllocation(a, b *resourceapi.AllocationResult) bool {
 	return a != nil && b != nil && equality.Semantic.DeepEqual(normalized(a), normalized(b))
 }

@@ -28,8 +28,8 @@ var (
 	errDeleted   = errors.New("got deleted in the meantime")
 )
 
-// bindPod acts as upstream's plugin, which has read the claim before. chosen is the allocation to store, or nil if the claim
-// has an allocation. The pod gets a reservation.
+// bindPod binds a pod as upstream's plugin does. claim is the version that the scheduler read before. chosen is the allocation
+// to store, or nil if the claim is already allocated. bindPod adds a reservation for the pod.
 func bindPod(ctx context.Context, client kubernetes.Interface, claim *resourceapi.ResourceClaim, chosen *resourceapi.AllocationResult, pod string) error {
 	claims, isRead := client.ResourceV1().ResourceClaims(claim.Namespace), true
 	claim = claim.DeepCopy()
@@ -77,7 +77,7 @@ func allocationOf(device string) *resourceapi.AllocationResult {
 	}}
 }
 
-// sharing has a claim that many pods share. The scheduler has read it once, and its watch is silent.
+// sharing has a claim that many pods share. The scheduler has read the claim once, and its watch delivers no events.
 type sharing struct {
 	*server
 	writes *Writes
@@ -95,7 +95,7 @@ func newSharing(t anyTest, finalizers ...string) *sharing {
 	return s
 }
 
-// bind binds pods at the same time and returns their errors.
+// bind binds the pods at the same time and returns one error for each pod.
 func (s *sharing) bind(ctx context.Context, chosen *resourceapi.AllocationResult, pods ...string) []error {
 	errs := make([]error, len(pods))
 	var all, bound sync.WaitGroup
@@ -130,7 +130,7 @@ func podNames(n int) (pods []string) {
 	return pods
 }
 
-// TestPodsShareAClaim checks that no pod of a group fails because another pod was faster.
+// TestPodsShareAClaim binds pods that share a claim. No binding may fail because another pod's binding wrote the claim first.
 func TestPodsShareAClaim(t *testing.T) {
 	pods := podNames(100)
 	t.Run("unallocated", func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestPodsShareAClaim(t *testing.T) {
 	t.Run("written by others", func(t *testing.T) {
 		s := newSharing(t)
 		for _, pod := range pods[:10] {
-			// A controller changes the claim, and the API server changes the format of parameters.
+			// Meanwhile a controller changes the claim, and the API server changes the format of driver parameters.
 			changed := s.stored["shared"].DeepCopy()
 			changed.Annotations = map[string]string{"seen": pod}
 			if changed.Status.Allocation != nil {
@@ -184,8 +184,8 @@ func TestPodsShareAClaim(t *testing.T) {
 	})
 }
 
-// TestAllocatedElsewhere checks that the allocation of another scheduler stays, and that pods with other chosen devices are not
-// added to it.
+// TestAllocatedElsewhere checks that an allocation by another scheduler is not replaced. Pods with other chosen devices must
+// fail without a reservation.
 func TestAllocatedElsewhere(t *testing.T) {
 	for _, meanwhile := range []string{"with a finalizer", "without"} {
 		s := newSharing(t)
@@ -203,7 +203,8 @@ func TestAllocatedElsewhere(t *testing.T) {
 	}
 }
 
-// TestWaitingForTheTurnEnds checks that a binding that ends while it waits leaves the turn to others.
+// TestWaitingForTheTurnEnds checks a binding whose context ends while it waits for a turn. Another binding must then get the
+// turn.
 func TestWaitingForTheTurnEnds(t *testing.T) {
 	s := newSharing(t)
 	first, end := s.writes.Binding(t.Context())
@@ -217,8 +218,8 @@ func TestWaitingForTheTurnEnds(t *testing.T) {
 	require.Empty(t, s.writes.turns.byClaim)
 }
 
-// TestSharedClaimKeepsItsAllocation checks that other writers never cause an allocation to be replaced, and that exactly the
-// bound pods have a reservation.
+// TestSharedClaimKeepsItsAllocation changes a shared claim in random ways while pods are bound. The allocation must never be
+// replaced, and exactly the bound pods must have reservations.
 func TestSharedClaimKeepsItsAllocation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newSharing(t)

@@ -24,10 +24,11 @@ import (
 )
 
 const (
-	// maxUnconfirmed limits the pending allocations of one claim. At the limit, nothing more is written until one is settled.
+	// maxUnconfirmed is the maximum number of pending allocations of one claim. At the limit, the claim is not written until one
+	// of them is settled.
 	maxUnconfirmed = 64
-	// maxWaiting limits the refused pods that a claim stores, to activate them when its writes end. Other refused pods are tried
-	// again after another event or after some minutes.
+	// maxWaiting is the maximum number of refused pods that a claim stores, to activate them when a write of the claim ends. Other
+	// refused pods are retried after another event or after some minutes.
 	maxWaiting = 1024
 	// deviceIndex is the name of the index of claims by their devices.
 	deviceIndex = "celset.dev/device"
@@ -35,28 +36,29 @@ const (
 
 // Config configures [Writes].
 type Config struct {
-	// Client is the scheduler's client, KubeConfig its configuration; nil in tests.
+	// Client is the scheduler's client. KubeConfig is the configuration of the client, nil in tests.
 	Client     kubernetes.Interface
 	KubeConfig *rest.Config
-	// Leads returns an error while another scheduler may lead.
+	// Leads returns an error if another scheduler process may be the leader.
 	Leads func() error
-	// Delivered is the store of the informer of claims: the claims as the watch delivered them. New adds an index.
+	// Delivered is the store of the informer: the claims as the watch delivered them. New adds an index to it.
 	Delivered cache.Indexer
-	// Tracker is the scheduler's list of claims.
+	// Tracker is the scheduler's list of claims. It also has claims that the scheduler assumed after a write.
 	Tracker Tracker
 	Clock   clock.PassiveClock
-	// Settled is called with the outcome of each write whose answer was lost.
+	// Settled is called with the outcome of each write whose response was lost.
 	Settled func(Outcome)
 }
 
-// Tracker is a subset of the scheduler's list of claims.
+// Tracker holds the methods of the scheduler's list of claims that Writes calls.
 type Tracker interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
-	// AssumeClaimAfterAPICall returns an error if the list does not have the claim yet or has a later version.
+	// AssumeClaimAfterAPICall puts a claim into the list. It returns an error if the list does not contain the claim yet, or if it
+	// has a later version.
 	AssumeClaimAfterAPICall(claim *resourceapi.ResourceClaim) error
 }
 
-// Writes holds the pending writes of one scheduler with all its profiles. It is safe for concurrent use.
+// Writes holds the pending writes of all profiles of one scheduler. It is safe for concurrent use.
 type Writes struct {
 	config Config
 	queue  workqueue.TypedRateLimitingInterface[types.UID]
@@ -65,11 +67,11 @@ type Writes struct {
 	// mutex guards the following fields.
 	mutex  sync.Mutex
 	claims map[types.UID]*pendingClaim
-	// contested are devices that Check has refused. They stay in use until no claim has them.
+	// contested has the devices that made Check return an error. They count as in use until no claim has them.
 	contested map[string]resourceapi.DeviceRequestAllocationResult
 	// caughtUp is true after CatchUp has succeeded.
 	caughtUp bool
-	// lastNumber is the number of the latest write. ends counts writes that are no longer pending.
+	// lastNumber is the number of the latest write. ends counts the writes that were pending and have ended.
 	lastNumber, ends uint64
 }
 
@@ -77,23 +79,23 @@ type Writes struct {
 type pendingClaim struct {
 	namespace, name string
 	writes          []write
-	// retries maps pods that the writes may have refused to functions that activate them.
+	// retries maps the UIDs of pods that the writes may have refused to functions that activate the pods.
 	retries map[types.UID]func()
 }
 
-// write is one allocation that the watch has not delivered.
+// write is the write of one allocation that the watch has not delivered yet.
 type write struct {
 	number uint64
 	// stored is true if the API server has confirmed the write.
 	stored bool
-	// version is the version of the claim after a stored write. For an unconfirmed write, it is the version that was sent: the API
-	// server rejects the write once the claim has another version.
+	// version is the version of the claim after a stored write. For an unconfirmed write, it is the version that was sent. If the
+	// claim has another version by then, the API server rejects the write.
 	version string
 	devices []resourceapi.DeviceRequestAllocationResult
 	at      time.Time
 }
 
-// New returns Writes without pending writes.
+// New returns Writes without pending writes, and adds an index to config.Delivered.
 func New(config Config) (*Writes, error) {
 	if err := config.Delivered.AddIndexers(cache.Indexers{deviceIndex: exclusiveDevices}); err != nil {
 		return nil, fmt.Errorf("look up ResourceClaims by their devices: %w", err)
@@ -110,16 +112,17 @@ func New(config Config) (*Writes, error) {
 	}, nil
 }
 
-// Ends counts writes that are no longer pending. A caller that lists allocations and then pending writes may miss a write that
-// was settled in between. In that case the result of Ends has changed.
+// Ends returns the number of writes that are no longer pending. A caller that reads upstream's list of devices in use before
+// the pending writes may miss a write that was settled in between. In that case the result of Ends has changed.
 func (w *Writes) Ends() uint64 {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return w.ends
 }
 
-// InUse returns the devices that no claim other than own may get; own may be "". Pending devices of own are left out: at most
-// one of two writes for the same version of a claim is stored. When a write ends, activate is called with the pod.
+// InUse returns the devices that no claim other than own may get. own may be "". The pending devices of own are left out,
+// because the API server stores at most one of several writes for the same version of a claim. When a write ends, activate is
+// called with pod.
 func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -145,8 +148,8 @@ func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []res
 	return devices
 }
 
-// Check returns an error if another claim has one of the devices that the claim is about to get. From then on no claim gets the
-// device until it is free.
+// Check returns an error if another claim has a device that claim is about to get. From then on the device counts as in use
+// until no claim has it.
 func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -166,7 +169,8 @@ func (w *Writes) Check(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// owner returns the name of a claim that has a device, or "". It skips the claim with the UID ignored. The mutex must be locked.
+// owner returns the name of a claim that has the device key, or "". It ignores the claim with the UID ignored. The caller must
+// have locked the mutex.
 func (w *Writes) owner(key string, ignored types.UID) string {
 	// The lookup fails only without the index, which New has added.
 	told, _ := w.config.Delivered.ByIndex(deviceIndex, key)
@@ -188,7 +192,7 @@ func (w *Writes) owner(key string, ignored types.UID) string {
 	return ""
 }
 
-// exclusiveDevices is the index function. It returns the devices that a claim doesn't share.
+// exclusiveDevices is the index function of claims. It returns the keys of the devices that the claim does not share.
 func exclusiveDevices(object any) (keys []string, err error) {
 	claim, is := object.(*resourceapi.ResourceClaim)
 	if !is || claim.Status.Allocation == nil {
@@ -202,7 +206,7 @@ func exclusiveDevices(object any) (keys []string, err error) {
 	return keys, nil
 }
 
-// exclusiveDevice returns "driver/pool/device", or "" if other claims may have the device, too.
+// exclusiveDevice returns the key "driver/pool/device". It returns "" if other claims may have the device, too.
 func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 	if ptr.Deref(result.AdminAccess, false) || result.ShareID != nil {
 		return ""
@@ -210,8 +214,8 @@ func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 	return result.Driver + "/" + result.Pool + "/" + result.Device
 }
 
-// add counts the devices of a claim as in use. The scheduler's list is not sufficient, see the package comment. Answers may
-// arrive out of order, so add ignores a stored version that is older than the known one.
+// add makes the allocation of a claim a pending write. Upstream's list of devices in use is not sufficient (see the package
+// comment). Responses may arrive out of order, so add ignores a stored version that is older than a pending stored version.
 func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -239,8 +243,8 @@ func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	}
 }
 
-// replaces reports whether a replaces b. A claim has one stored version, so a stored write replaces the one before it. A
-// request that was not confirmed replaces an equal request.
+// replaces reports whether write a replaces the pending write b. A claim has one stored version, so a stored write replaces
+// another stored write. An unconfirmed write replaces an equal unconfirmed write.
 func (a write) replaces(b write) bool {
 	if a.stored || b.stored {
 		return a.stored == b.stored
@@ -248,7 +252,7 @@ func (a write) replaces(b write) bool {
 	return a.version == b.version && reflect.DeepEqual(a.devices, b.devices)
 }
 
-// checkLimit returns the number of the latest write, or an error if a claim has too many pending writes.
+// checkLimit returns the number of the latest write. It returns an error if the claim has maxUnconfirmed pending writes.
 func (w *Writes) checkLimit(claim *resourceapi.ResourceClaim) (begun uint64, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -258,8 +262,8 @@ func (w *Writes) checkLimit(claim *resourceapi.ResourceClaim) (begun uint64, err
 	return w.lastNumber, err
 }
 
-// forgetDelivered removes stored writes that the watch has delivered, and reports whether nothing is pending. The mutex must be
-// locked.
+// forgetDelivered removes stored writes of a claim that the watch has delivered. none reports whether the claim has no pending
+// writes left. The caller must have locked the mutex.
 func (w *Writes) forgetDelivered(uid types.UID, claim *pendingClaim) (none bool) {
 	claim.writes = slices.DeleteFunc(claim.writes, func(write write) bool {
 		told := write.stored && w.isDelivered(uid, claim.namespace, claim.name, write.version)
@@ -278,14 +282,14 @@ func (w *Writes) forgetSettled(uid types.UID, claim *pendingClaim) (none bool) {
 	return none
 }
 
-// isDelivered reports whether the watch has delivered this version of a claim or a later one.
+// isDelivered reports whether the watch has delivered the given version of a claim or a later version.
 func (w *Writes) isDelivered(uid types.UID, namespace, name, version string) bool {
 	object, _, _ := w.config.Delivered.GetByKey(cache.NewObjectName(namespace, name).String())
 	claim, is := object.(*resourceapi.ResourceClaim)
 	return is && claim.UID == uid && !isOlder(claim.ResourceVersion, version)
 }
 
-// isOlder reports whether one version of a claim precedes another version.
+// isOlder reports whether version precedes than.
 func isOlder(version, than string) bool {
 	if version == than {
 		return false

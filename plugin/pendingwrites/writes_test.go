@@ -39,7 +39,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// desk has a scheduler's writes, its list of claims and the API server.
+// desk has the Writes and the claims of one scheduler, and its API server.
 type desk struct {
 	*Writes
 	*server
@@ -47,11 +47,11 @@ type desk struct {
 	clock     *clocktesting.FakeClock
 	outcomes  []Outcome
 	activated []string
-	// answers are the answers to confirmed writes.
+	// answers has the responses to confirmed writes.
 	answers []*resourceapi.ResourceClaim
 }
 
-// anyTest is a test, or a case of a property.
+// anyTest is a *testing.T or a *rapid.T.
 type anyTest interface {
 	require.TestingT
 	Cleanup(func())
@@ -73,7 +73,7 @@ func newDesk(t anyTest) *desk {
 	return d
 }
 
-// created creates a claim and lets the scheduler receive it.
+// created creates a claim, and lets the scheduler's watch deliver it.
 func (d *desk) created(name string) *resourceapi.ResourceClaim {
 	claim := d.create(name)
 	d.hearAll()
@@ -86,14 +86,14 @@ func (d *desk) hearAll() {
 	}
 }
 
-// writeAs writes an allocation with this fate.
+// writeAs writes an allocation. how decides how the server handles the write.
 func (d *desk) writeAs(ctx context.Context, how fate, claim *resourceapi.ResourceClaim) (*resourceapi.ResourceClaim, error) {
 	d.next = how
 	ctx = klog.NewContext(ctx, logr.Discard())
 	return d.Client().ResourceV1().ResourceClaims(claim.Namespace).UpdateStatus(ctx, claim, metav1.UpdateOptions{})
 }
 
-// from returns the devices that another pod with a claim of its own may not get.
+// from returns the names of the devices that another pod must not get. own is the UID of that pod's claim.
 func (d *desk) from(own types.UID) []string {
 	return namesOf(d.InUse(&v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "other"}}, own, func(pod *v1.Pod) { d.activated = append(d.activated, pod.Name) }))
 }
@@ -102,8 +102,8 @@ var fateOf = map[string]fate{
 	"told": told, "answer-lost": answerLost, "request-late": requestLate, "conflict": conflict, "throttled": throttled, "refused": refused, "not-sent": notSent,
 }
 
-// TestWhatBecomesOfWrites runs the commands of a file. The result of each command has its error, the outcomes and the retry of
-// the waiting pod. It also has the devices reserved against others and the claim's devices in the scheduler's list.
+// TestWhatBecomesOfWrites runs the commands of a file. The file has the result of each command: the error, the outcomes,
+// whether the waiting pod is activated, the devices in use for other claims, and the claim's devices in the scheduler's list.
 func TestWhatBecomesOfWrites(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "writes.txt"), func(t *testing.T, input string) string {
 		d, uids := newDesk(t), map[string]types.UID{}
@@ -144,7 +144,7 @@ func TestWhatBecomesOfWrites(t *testing.T) {
 	})
 }
 
-// do executes a command for a claim.
+// do runs a command of the file for a claim.
 func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, args []string) error {
 	var claim *resourceapi.ResourceClaim
 	if stored := d.stored[name]; stored != nil {
@@ -174,7 +174,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 			d.answers = append(d.answers, got)
 		}
 		return err
-	case "answer-again": // an outdated answer or read
+	case "answer-again": // a response or a read that is outdated
 		i, err := strconv.Atoi(name)
 		require.NoError(t, err)
 		d.add(d.answers[i], true)
@@ -205,7 +205,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 		known, err := d.settle(t.Context(), uids[name])
 		switch {
 		case known:
-			return errors.New("settled") // even if the claim can't be changed
+			return errors.New("settled") // although the claim could not be changed
 		case err == nil:
 			return errors.New("not settled yet")
 		}
@@ -225,7 +225,7 @@ func (d *desk) do(t *testing.T, uids map[string]types.UID, verb, name string, ar
 	return nil
 }
 
-// TestOneClaimHasABound checks the limits of pending writes and of stored pods for one claim.
+// TestOneClaimHasABound checks that the pending writes of a claim, and the pods that wait for them, are limited in number.
 func TestOneClaimHasABound(t *testing.T) {
 	d := newDesk(t)
 	claim := d.created("claim")
@@ -248,7 +248,7 @@ func TestOneClaimHasABound(t *testing.T) {
 	require.Len(t, d.activated, maxWaiting)
 }
 
-// TestIndexIsMadeOnce checks that a second scheduler can't index the same store.
+// TestIndexIsMadeOnce checks that New fails for a store that already has the index.
 func TestIndexIsMadeOnce(t *testing.T) {
 	d := newDesk(t)
 	_, err := New(Config{Client: d.client(), Delivered: d.known.told})
@@ -257,7 +257,7 @@ func TestIndexIsMadeOnce(t *testing.T) {
 	require.ErrorContains(t, err, "create the client for allocations: ")
 }
 
-// TestRun checks that pending writes are read until they are settled.
+// TestRun checks that Run reads a claim until its writes are settled.
 func TestRun(t *testing.T) {
 	d := newDesk(t)
 	claim := d.created("claim")

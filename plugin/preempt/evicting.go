@@ -21,13 +21,13 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Upstream's executor evicts the victims, mostly in a goroutine that outlives the scheduling cycle. The executor calls PreemptPod
-// for each victim. PreemptPod is wrapped here:
+// Upstream's executor evicts the victims, mostly in a goroutine that outlives the scheduling cycle. The executor calls
+// PreemptPod for each victim. This file wraps PreemptPod with these steps:
 //
 //  1. The devices are held in memory, unless the scheduling cycle has done this already.
 //  2. The hold is written into the condition of the preemptor. If the write fails, no pod is evicted.
-//  3. Before each eviction, the code checks that the preemptor still needs the devices.
-//  4. The victim is evicted only if it still has its UID, see evictingclient.go.
+//  3. Before each eviction, the wrapper checks that the preemptor still needs the devices.
+//  4. The request to evict has the victim's UID as a precondition (evictingclient.go).
 
 var (
 	errPreemptorGone    = errors.New("the pod that needs the devices is gone")
@@ -44,19 +44,19 @@ type eviction struct {
 	resumed *hold.Hold
 
 	holding, writing sync.Once
-	// held is the hold of this eviction, nil if no devices are held. It is set once, by holdDevices.
+	// held is the hold that reserves the devices of this eviction, nil if there are none. holdDevices sets it once.
 	held *hold.Hold
-	// err is the reason why nothing may be evicted. It is set once, by record.
+	// err is the reason why no pod may be evicted, nil if pods may be evicted. record returns it once.
 	err error
 }
 
-// evictions maps the UIDs of preemptors to the evictions in progress.
+// evictions maps the UID of each preemptor to its eviction in progress.
 type evictions struct {
 	mutex sync.Mutex
 	byPod map[types.UID]*eviction
 }
 
-// begin adds an eviction. It removes an eviction if isRunning returns false for its pod.
+// begin adds an eviction. If isRunning returns false for a preemptor, begin removes the evictions of that preemptor.
 func (e *evictions) begin(added *eviction, isRunning func(types.UID) bool) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -80,7 +80,7 @@ func (e *evictions) of(pod types.UID) *eviction {
 // preemptPod is the type of upstream's function that evicts one pod.
 type preemptPod = func(context.Context, upstream.Candidate, upstream.ExecutorPreemptor, *v1.Pod, string) (bool, error)
 
-// evicting wraps upstream's function with the steps above.
+// evicting wraps upstream's function with the steps at the top of this file.
 func (p *Preempter) evicting(evict preemptPod) preemptPod {
 	return func(ctx context.Context, on upstream.Candidate, preemptor upstream.ExecutorPreemptor, victim *v1.Pod, plugin string) (bool, error) {
 		ctx = context.WithValue(ctx, victimInContext{}, victim)
@@ -104,7 +104,7 @@ func (p *Preempter) evicting(evict preemptPod) preemptPod {
 	}
 }
 
-// record writes the hold into the condition of the preemptor. If the write fails, a new hold ends.
+// record writes the hold into the condition of the preemptor. If the write fails and the hold is new, record ends the hold.
 func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	if e.trial.fits() {
 		return errFitsAlready
@@ -125,7 +125,7 @@ func (p *Preempter) record(ctx context.Context, e *eviction) error {
 	return err
 }
 
-// stillNeeded returns the reason why nothing may be evicted any more, nil if victims may be evicted.
+// stillNeeded returns the reason why no more victims may be evicted: the preemptor is gone or bound, or its hold has ended.
 func (p *Preempter) stillNeeded(e *eviction) error {
 	if err := p.Holding.gone(e.trial.pod); err != nil {
 		return err
@@ -139,24 +139,24 @@ func (p *Preempter) stillNeeded(e *eviction) error {
 	return nil
 }
 
-// holdDevices holds the devices that were found on the node. It does so once for each eviction.
+// holdDevices holds the devices that the simulation found on the node. Only the first call for an eviction has an effect.
 func (p *Preempter) holdDevices(ctx context.Context, e *eviction, node string) {
 	e.holding.Do(func() {
 		found := e.trial.foundOn(node)
 		if found == nil || e.trial.fits() {
-			// Extenders may return nodes that were not simulated.
+			// Scheduler extenders may return nodes that were not simulated.
 			return
 		}
 		live := slices.DeleteFunc(slices.Clone(found.pods), func(pod *v1.Pod) bool { return pod.DeletionTimestamp != nil })
 		p.Metrics.ObserveVictims(len(live))
 		if len(found.claims) == 0 {
-			// The claims of the pod have devices already, so the pod lacks something else.
+			// All claims of the preemptor are allocated, so it needs the evictions for another resource.
 			return
 		}
 		kept := p.Holding.Begin(p.holdOf(e, node, found))
 		e.held = &kept
 		if p.Holding.gone(e.trial.pod) != nil {
-			// If the pod was deleted, the event may have been handled before the hold began.
+			// The preemptor was deleted or bound. Its event may have been handled before the hold began, so the hold is ended here.
 			p.endUnneeded(e.trial.pod)
 			return
 		}
@@ -166,7 +166,7 @@ func (p *Preempter) holdDevices(ctx context.Context, e *eviction, node string) {
 	})
 }
 
-// holdOf returns the hold for the victims and claims that were found.
+// holdOf returns the hold that reserves the devices in found for the preemptor.
 func (p *Preempter) holdOf(e *eviction, node string, found *foundVictims) hold.Hold {
 	pod := e.trial.pod
 	held := hold.Hold{Pod: pod, Node: node, Claims: found.claims, Frees: found.frees, Retry: func() { p.Holding.Activate(pod) }}
@@ -177,7 +177,7 @@ func (p *Preempter) holdOf(e *eviction, node string, found *foundVictims) hold.H
 	}
 	held.Until = time.Now().Add(p.Args.HoldTimeout.Duration + grace)
 	if e.resumed != nil {
-		// A resumed hold keeps its deadline, so that evictions that fail repeatedly come to an end.
+		// A resumed hold keeps its deadline, so that repeated failures of evictions end the hold.
 		held.Until = e.resumed.Until
 		held.Victims = union(e.resumed.Victims, held.Victims)
 		held.Frees = union(e.resumed.Frees, held.Frees)
@@ -191,7 +191,7 @@ func union(a, b []types.UID) []types.UID {
 	return slices.Compact(all)
 }
 
-// endUnneeded ends the hold of a pod that is gone or bound.
+// endUnneeded ends the hold for a preemptor that is gone or bound.
 func (p *Preempter) endUnneeded(pod *v1.Pod) {
 	current, err := p.Holding.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {
@@ -201,21 +201,21 @@ func (p *Preempter) endUnneeded(pod *v1.Pod) {
 	p.Holding.Observe(current)
 }
 
-// recordEvents records events for the preemptor and for its victims.
+// recordEvents records one event for the preemptor and one for each victim.
 func (p *Preempter) recordEvents(e *eviction, node string, victims []*v1.Pod) {
 	devices := namesOf(e.held.Devices())
 	recorder := p.Handle.EventRecorder()
 	recorder.Eventf(e.trial.pod, nil, v1.EventTypeNormal, wellknown.ReasonDevicesHeld, wellknown.ActionPreempting, "%s",
 		fmt.Sprintf("%d pods are evicted to free devices %s of node %s. The devices are held for this pod", len(victims), devices, node))
 	for _, victim := range victims {
-		// The event does not name the preemptor, as in upstream's event: it may belong to another tenant.
+		// Like upstream's event, this event does not name the preemptor, which may belong to another tenant.
 		recorder.Eventf(victim, nil, v1.EventTypeNormal, wellknown.ReasonDevicesPreempted, wellknown.ActionPreempting, "%s",
 			fmt.Sprintf("evicted to free devices of node %s for a pod of a higher priority, which needs a set of %d: %s", node, len(e.held.Devices()), devices))
 	}
 }
 
-// recordLater writes the hold in the background if all victims are ending already: nothing is evicted then, so no eviction
-// records the hold.
+// recordLater writes the hold in the background if all victims are terminating already. Usually the first eviction records the
+// hold, but then there are no evictions.
 func (p *Preempter) recordLater(ctx context.Context, e *eviction, node string) {
 	found := e.trial.foundOn(node)
 	if e.held == nil || found == nil || slices.ContainsFunc(found.pods, func(pod *v1.Pod) bool { return pod.DeletionTimestamp == nil }) {

@@ -18,12 +18,13 @@ import (
 
 // Upstream's executor evicts a victim by its name. Before the request reaches the API server, another pod may have taken the
 // name, for example in a StatefulSet. So the context of an eviction carries the victim, and this client adds the UID of the
-// victim as a precondition. If the API server refuses a request because of the UID, the client returns NotFound to the executor.
+// victim as a precondition. If the API server refuses a request because of the UID, the client returns NotFound to the
+// executor.
 
 // victimInContext is the context key for the victim of an eviction.
 type victimInContext struct{}
 
-// evictingHandle is the handle of upstream's executor.
+// evictingHandle is the handle of upstream's executor. It returns a client that adds the victim's UID to evictions.
 type evictingHandle struct{ fwk.Handle }
 
 // ClientSet implements [fwk.Handle].
@@ -43,7 +44,8 @@ func (g evictingGroup) Pods(namespace string) typed.PodInterface {
 
 type evictingPods struct{ typed.PodInterface }
 
-// victimIn returns the victim of an eviction. It returns nil if the request concerns another pod or is no eviction.
+// victimIn returns the victim in the context of an eviction. It returns nil if the request concerns a pod of another name, or
+// if the request is not part of an eviction.
 func victimIn(ctx context.Context, name string) *v1.Pod {
 	victim, _ := ctx.Value(victimInContext{}).(*v1.Pod)
 	if victim == nil || victim.Name != name {
@@ -76,7 +78,7 @@ func (p evictingPods) Patch(ctx context.Context, name string, kind types.PatchTy
 	return patched, p.goneIf(ctx, victim, err)
 }
 
-// withUID adds the UID of an object to a patch. The API server refuses the patch if the object has another UID.
+// withUID adds a UID to a patch. The API server then rejects the patch if the object has another UID.
 func withUID(patch []byte, uid types.UID) ([]byte, error) {
 	fields := map[string]json.RawMessage{}
 	if err := json.Unmarshal(patch, &fields); err != nil {
@@ -97,7 +99,8 @@ func withUID(patch []byte, uid types.UID) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// goneIf replaces a conflict with NotFound if the victim is gone. It reads the pod, since a conflict may have another cause.
+// goneIf replaces a conflict with NotFound if the victim is gone. It reads the pod first, because a conflict may have another
+// cause than the UID.
 func (p evictingPods) goneIf(ctx context.Context, victim *v1.Pod, err error) error {
 	if !apierrors.IsConflict(err) {
 		return err

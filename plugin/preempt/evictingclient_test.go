@@ -17,8 +17,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// TestEvictingClient checks that after a conflict the victim counts as gone only if no pod or a pod with another UID has its
-// name.
+// TestEvictingClient checks which conflicts become NotFound: only those after which no pod has the victim's name, or a pod with
+// another UID has the name.
 func TestEvictingClient(t *testing.T) {
 	victim := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "victim", UID: "old"}}
 	for name, test := range map[string]struct {
@@ -56,7 +56,7 @@ func TestEvictingClient(t *testing.T) {
 			require.NotNil(t, preconditions)
 			require.Equal(t, types.UID("old"), *preconditions.UID)
 
-			// Requests that are no evictions are sent unchanged.
+			// Requests outside of an eviction are sent unchanged.
 			require.True(t, apierrors.IsConflict(pods.Delete(t.Context(), "victim", metav1.DeleteOptions{})))
 			require.True(t, apierrors.IsConflict(pods.Delete(ctx, "other", metav1.DeleteOptions{})))
 			require.Nil(t, sent[3].(clienttesting.DeleteActionImpl).DeleteOptions.Preconditions)

@@ -15,13 +15,13 @@ import (
 
 // Upstream does not delete a victim that is not bound yet, for example while devices are being attached (KEP-5007). It sends
 // the victim back to the scheduling queue and removes its reservation, but the claim stays allocated for the victim's next
-// attempt. That attempt is refused because the devices are held. So without giveBack the claim would never be deallocated.
+// attempt. PreFilter refuses that attempt, because the claim must be freed. So without giveBack the claim would stay allocated.
 
-// giveBackTimeout limits the request that deallocates a claim.
+// giveBackTimeout is the timeout of the request that deallocates a claim.
 const giveBackTimeout = 10 * time.Second
 
-// giveBack deallocates the victims' claims without users, in the background. If a claim was changed meanwhile, the API server
-// refuses the write.
+// giveBack starts to deallocate, in the background, those claims of the hold's victims that have no users. If a claim was
+// changed meanwhile, the API server rejects the write.
 func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 	logger := klog.FromContext(ctx)
 	for _, claim := range p.Holding.freedBy(held) {
@@ -34,7 +34,7 @@ func (p *Preempter) giveBack(ctx context.Context, held *hold.Hold) {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackTimeout)
 			defer cancel()
 			if _, err := p.Handle.ClientSet().ResourceV1().ResourceClaims(free.Namespace).UpdateStatus(ctx, free, metav1.UpdateOptions{}); err != nil {
-				// The deallocation is retried when the scheduler tries the pod with the hold again.
+				// The deallocation is repeated when the scheduler tries the preemptor again.
 				logger.V(4).Info("Could not deallocate a claim without users", "resourceclaim", klog.KObj(free), "pod", klog.KObj(held.Pod), "err", err)
 				return
 			}

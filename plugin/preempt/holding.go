@@ -21,33 +21,33 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// A device can change hands in three ways. Holds are checked in each of them, in all profiles:
+// A pod can get a held device in three ways. Each is checked against the holds, in all profiles:
 //
 //  1. A claim is allocated. Held devices count as in use from the beginning of the scheduling cycle, for both allocators and in
 //     every simulation. So filters need no code for holds.
-//  2. An allocated claim is reserved for one more pod. PreFilter refuses the pod if the claim is to be freed for another pod.
+//  2. An allocated claim is reserved for one more pod. PreFilter refuses the pod if the claim must be freed for a preemptor.
 //     PreBind checks this again.
-//  3. A pod of a higher priority takes devices. Reserve breaks the hold then.
+//  3. A pod of a higher priority is allocated held devices. Reserve then breaks the hold.
 
 // maxNamedNodes is the maximum number of nodes that a message names.
 const maxNamedNodes = 5
 
-// Holds checks the holds of all profiles for the pods of one profile. [NoHolds] implements it if pods are not evicted for
-// devices.
+// Holds answers, for the pods of one profile, which devices and claims are held by any profile. [NoHolds] implements Holds if
+// preemption for devices is off.
 type Holds interface {
-	// TakeOver restores the holds that an earlier process recorded.
+	// TakeOver restores the holds that an earlier scheduler process recorded in the conditions of pods.
 	TakeOver()
-	// Refusal returns a status if the pod may not use its allocated claims, nil if it may.
+	// Refusal returns a status if one of the pod's allocated claims must be freed for another pod. Otherwise it returns nil.
 	Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status
-	// RefusedBefore is PostFilter for a pod that PreFilter refused before it called upstream's plugin.
+	// RefusedBefore is the result of PostFilter for a pod that PreFilter refused before it called upstream's plugin.
 	RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status)
 	// UnavailableTo returns the devices that a pod must not get, in addition to the devices of allocated claims.
 	UnavailableTo(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult
-	// Text describes held devices that the pod might otherwise have got. It is empty if there are no such devices.
+	// Text describes devices that the pod might have got if they were not held for other pods, or returns "".
 	Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusReader) string
-	// Reserved breaks the holds on the devices and claims that were just reserved for a pod.
+	// Reserved breaks other pods' holds on the devices and claims that were just reserved for the pod.
 	Reserved(pod *v1.Pod)
-	// Freed activates the pod if the devices that are held for it have become free.
+	// Freed activates the pod if all devices that are held for it have become free.
 	Freed(pod *v1.Pod)
 }
 
@@ -88,9 +88,9 @@ type Holding struct {
 	Activate func(*v1.Pod)
 }
 
-// heldFrom returns the holds on devices that the pod must not get. If a claim has been allocated since its hold began, its
-// devices are in given instead of held. They must count as in use too: after another scheduler's allocation, the scheduler sees
-// the claim a moment before it lists the devices as in use.
+// heldFrom returns the holds with devices that the pod must not get. If a claim of a hold has been allocated since the hold
+// began, the claim is left out of held, and its allocated devices are added to given. They must count as in use, too: after
+// another scheduler's allocation, the informer has the claim a moment before the list of devices in use has its devices.
 func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, given []resourceapi.DeviceRequestAllocationResult) {
 	held = h.From(pod, c.UIDs(), h.Activate)
 	for i := range held {
@@ -105,7 +105,7 @@ func (h *Holding) heldFrom(pod *v1.Pod, c *cycle.PodClaims) (held []hold.Hold, g
 	return slices.DeleteFunc(held, func(held hold.Hold) bool { return len(held.Claims) == 0 }), given
 }
 
-// devicesOf returns the allocation, stored or pending, of a claim that devices are held for. It is nil without an allocation.
+// devicesOf returns the allocation, stored or pending, of the claim that devices are held for, or nil.
 func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.AllocationResult {
 	if held.UID == "" {
 		return nil
@@ -117,7 +117,7 @@ func (h *Holding) devicesOf(namespace string, held *hold.Claim) *resourceapi.All
 	return h.allocationOf(claim)
 }
 
-// allocationOf returns the allocation of a claim, stored or pending, or nil.
+// allocationOf returns the claim's allocation: the stored one, the pending one, or nil.
 func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.AllocationResult {
 	if claim.Status.Allocation != nil {
 		return claim.Status.Allocation
@@ -125,7 +125,8 @@ func (h *Holding) allocationOf(claim *resourceapi.ResourceClaim) *resourceapi.Al
 	return h.Resolver.Manager.ResourceClaims().GetPendingAllocation(claim.UID)
 }
 
-// UnavailableTo returns the devices held for other pods. For a claim that is already allocated, it returns the allocated devices.
+// UnavailableTo returns the devices held for other pods' claims. If such a claim is already allocated, it returns the allocated
+// devices instead.
 func (h *Holding) UnavailableTo(pod *v1.Pod, c *cycle.PodClaims) []resourceapi.DeviceRequestAllocationResult {
 	held, kept := h.heldFrom(pod, c)
 	for i := range held {
@@ -141,7 +142,8 @@ func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusRe
 	held, _ := h.heldFrom(pod, c)
 	for _, held := range held {
 		devices += len(held.Devices())
-		// A node that lacks only devices may be named. Other nodes may belong to other tenants.
+		// Only this plugin refused the node, so the node may be named: the pod could run there. Other nodes may belong to other
+		// tenants.
 		if nodes != nil && nodes.Get(held.Node).Plugin() == h.Name {
 			named = append(named, held.Node)
 		} else {
@@ -154,7 +156,7 @@ func (h *Holding) Text(pod *v1.Pod, c *cycle.PodClaims, nodes fwk.NodeToStatusRe
 	return fmt.Sprintf("%d devices of %s are held for pods of the same or a higher priority, for which other pods were evicted", devices, nodeNames(named, len(others)))
 }
 
-// nodeNames names some nodes and counts the others.
+// nodeNames returns the names of at most maxNamedNodes nodes, and the number of all other nodes.
 func nodeNames(named []string, others int) string {
 	slices.Sort(named)
 	named = slices.Compact(named)
@@ -171,8 +173,8 @@ func nodeNames(named []string, others int) string {
 	}
 }
 
-// Refusal refuses a pod that uses an allocated claim if the claim is to be freed for another pod. Otherwise the claim would never
-// be free.
+// Refusal refuses a pod that uses an allocated claim if the claim must be freed for another pod. Otherwise new users could keep
+// the claim allocated forever.
 func (h *Holding) Refusal(pod *v1.Pod, c *cycle.PodClaims) *fwk.Status {
 	if len(c.Allocated) == 0 {
 		return nil
@@ -197,13 +199,14 @@ func (h *Holding) Reserved(pod *v1.Pod) {
 	h.Taken(pod, devices, claims)
 }
 
-// Freed activates the pod of a hold once all claims to be freed are free. Upstream retries the pod only after its back-off.
+// Freed activates a preemptor once all claims that must be freed for it are deallocated. Upstream would retry the pod only
+// after its back-off.
 func (h *Holding) Freed(pod *v1.Pod) {
 	held, ok := h.Of(pod.UID)
 	if !ok {
 		return
 	}
-	// The caller holds a lock of the scheduling queue.
+	// The caller holds the scheduling queue's lock, which Activate needs.
 	go func() {
 		if !h.useOf(&held).freeing {
 			h.Activate(held.Pod)
@@ -211,10 +214,10 @@ func (h *Holding) Freed(pod *v1.Pod) {
 	}()
 }
 
-// freedBy returns the claims that are deallocated when the victims of a hold are gone.
+// freedBy returns the claims that must be deallocated for the hold.
 func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim) {
 	for _, indexed := range foundBy[*resourceapi.ResourceClaim](h.claimIndex, held.Frees) {
-		// The scheduler may have a later version than the informer.
+		// The resolver may have a later version of the claim than the informer.
 		if claim := h.Resolver.Claim(indexed.Namespace, indexed.Name); claim != nil && claim.UID == indexed.UID {
 			claims = append(claims, claim)
 		}
@@ -222,17 +225,17 @@ func (h *Holding) freedBy(held *hold.Hold) (claims []*resourceapi.ResourceClaim)
 	return claims
 }
 
-// use describes who still uses the claims that are to be freed for a hold.
+// use lists the current users of the claims that must be freed for a hold.
 type use struct {
-	// freeing is set if a claim is still allocated.
+	// freeing is set if at least one of the claims is still allocated.
 	freeing bool
-	// other names a user that is not a pod, "" if there is no such user.
+	// other names a user that is not a pod, or is "".
 	other string
-	// pods holds the users that are not victims of the hold, have not ended and are not being deleted.
+	// pods holds the pods that use a claim, except victims of the hold and pods that have ended or are being deleted.
 	pods []*v1.Pod
 }
 
-// useOf returns the current use of the claims that are to be freed for a hold.
+// useOf returns the current users of the claims that must be freed for the hold.
 func (h *Holding) useOf(held *hold.Hold) (of use) {
 	for _, claim := range h.freedBy(held) {
 		if h.allocationOf(claim) == nil {
@@ -256,7 +259,7 @@ func (h *Holding) useOf(held *hold.Hold) (of use) {
 	return of
 }
 
-// user describes a user that keeps the claims allocated. It returns "" if there is no such user.
+// user describes one user that keeps a claim allocated, or returns "".
 func (u *use) user() string {
 	switch {
 	case u.other != "":
@@ -268,14 +271,14 @@ func (u *use) user() string {
 	}
 }
 
-// isHigher reports whether a user has a higher priority than the pod of the hold.
+// isHigher reports whether a pod that uses a claim has a higher priority than the preemptor.
 func (u *use) isHigher(held *hold.Hold) bool {
 	return slices.ContainsFunc(u.pods, func(pod *v1.Pod) bool { return corev1helpers.PodPriority(pod) > corev1helpers.PodPriority(held.Pod) })
 }
 
-// joined returns the users if all of them can be evicted for the hold too, otherwise nil. Such users come from pods with a
-// NodeName and from schedulers without the plugin: this scheduler refuses pods of the same or a lower priority that use a claim
-// to be freed.
+// joined returns the UIDs of u.pods if all users can be evicted for the preemptor, otherwise nil. This scheduler refuses pods
+// that start to use a claim that must be freed. So these users were created with a NodeName, or placed by a scheduler without
+// the plugin.
 func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	for _, pod := range u.pods {
 		if pod.Spec.NodeName != held.Node || corev1helpers.PodPriority(pod) >= corev1helpers.PodPriority(held.Pod) {
@@ -289,8 +292,9 @@ func (u *use) joined(held *hold.Hold) (uids []types.UID) {
 	return uids
 }
 
-// RefusedBefore is PostFilter for a pod that PreFilter refused before it called upstream's plugin. Such a pod waits for its turn,
-// its back-off or the compilation of its claims. No other plugin runs then, because DefaultPreemption would clear the nomination.
+// RefusedBefore is the result of PostFilter for a pod that PreFilter refused before it called upstream's plugin. Such a pod
+// waits for its turn, its back-off or the compilation of its claims. The status keeps other PostFilter plugins from running,
+// because DefaultPreemption would clear the nomination.
 func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilterResult, *fwk.Status) {
 	if held, ok := h.Of(pod.UID); ok {
 		return nominated(held.Node), fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
@@ -301,7 +305,7 @@ func (h *Holding) RefusedBefore(pod *v1.Pod, c *cycle.PodClaims) (*fwk.PostFilte
 	return nil, fwk.NewStatus(fwk.UnschedulableAndUnresolvable)
 }
 
-// exists reports whether the user of a claim exists. A user that is not a pod counts as existing.
+// exists reports whether the pod that uses a claim exists. A user that is not a pod counts as existing.
 func (h *Holding) exists(namespace string, user resourceapi.ResourceClaimConsumerReference) bool {
 	if !preemption.IsPod(user) {
 		return true

@@ -31,8 +31,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// PodHolds is the set of holds of all profiles of a scheduler. Holds are restored from the conditions of pods, and end with their
-// pods and claims.
+// PodHolds is the set of holds of all profiles of a scheduler. It restores holds from the conditions of pods. It ends a hold
+// when the preemptor or a claim of the hold is gone.
 type PodHolds struct {
 	*hold.Holds
 	store    *hold.Store
@@ -42,16 +42,16 @@ type PodHolds struct {
 	logger   klog.Logger
 	restored sync.Once
 
-	// podIndex and claimIndex look up pods and claims by UID, because recorded holds do not contain names.
+	// podIndex and claimIndex find pods and claims by UID, because a recorded hold has no names of victims or their claims.
 	podIndex, claimIndex cache.Indexer
 
 	// mutex guards profiles.
 	mutex sync.Mutex
-	// profiles has the names of this scheduler's profiles. The holds of all other pods are foreign.
+	// profiles has the names of this scheduler's profiles. Holds for pods with another schedulerName are foreign.
 	profiles sets.Set[string]
 }
 
-// NewPodHolds returns holds with metrics and logs. It writes conditions until ctx is done.
+// NewPodHolds returns an empty set of holds. It writes the conditions of pods in the background until ctx is done.
 func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metrics, activate func(*v1.Pod)) (*PodHolds, error) {
 	factory := handle.SharedInformerFactory()
 	h := &PodHolds{
@@ -67,7 +67,7 @@ func NewPodHolds(ctx context.Context, handle fwk.Handle, measured *metrics.Metri
 	return h, nil
 }
 
-// ended updates the metric, logs the end of a hold and changes the condition of its pod.
+// ended counts and logs the end of a hold, and records the end in the condition of the preemptor.
 func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	if ended.Foreign {
 		return
@@ -81,7 +81,8 @@ func (h *PodHolds) ended(ended hold.Ended, measured *metrics.Metrics) {
 	}
 }
 
-// inherited records the hold of an heir, another pod of the claim. If the heir is gone too, another heir gets the hold.
+// inherited records that a hold was passed to its heir, another pod that uses the claim. If the heir is gone, the hold ends and
+// may be passed on again.
 func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.logger.Info("Devices are held for another pod of the claim", "pod", klog.KObj(heir.Pod), "node", klog.KRef("", heir.Node), "devices", namesOf(heir.Devices()))
 	current, err := h.pods.Pods(heir.Pod.Namespace).Get(heir.Pod.Name)
@@ -98,7 +99,7 @@ func (h *PodHolds) inherited(heir *hold.Hold) {
 	h.Observe(current)
 }
 
-// Add adds a profile. The holds of its pods then belong to this scheduler.
+// Add adds a profile of this scheduler. Holds for the profile's pods are then not foreign.
 func (h *PodHolds) Add(profile string) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -111,8 +112,8 @@ func (h *PodHolds) isForeign(pod *v1.Pod) bool {
 	return !h.profiles.Has(pod.Spec.SchedulerName)
 }
 
-// TakeOver restores the holds that the conditions of pods record, including other schedulers' holds. It runs once, before the
-// first pod of any profile is tried. Otherwise that pod could get held devices.
+// TakeOver restores all holds that the conditions of pods record, including other schedulers' holds. It must run before any
+// profile tries its first pod, which could otherwise get held devices. Later calls do nothing.
 func (h *PodHolds) TakeOver() {
 	h.restored.Do(func() {
 		pods, err := h.pods.List(labels.Everything())
@@ -127,7 +128,7 @@ func (h *PodHolds) TakeOver() {
 	})
 }
 
-// tidy sets the condition of a bound or ended pod to False, in case an earlier process was stopped before it did.
+// tidy sets the condition of a bound or ended pod to False. An earlier process may have stopped before it could.
 func (h *PodHolds) tidy(pod *v1.Pod) {
 	condition := hold.ConditionOf(pod)
 	if condition == nil || condition.Status != v1.ConditionTrue || h.isForeign(pod) || pod.DeletionTimestamp != nil {
@@ -149,7 +150,7 @@ func (h *PodHolds) restoreFor(pod *v1.Pod, foreign bool) {
 	}
 }
 
-// uidIndex is the name of the index by UID.
+// uidIndex is the name of the informers' index by UID.
 const uidIndex = "celset-uid"
 
 func indexUID(object any) ([]string, error) {
@@ -160,7 +161,7 @@ func indexUID(object any) ([]string, error) {
 	return []string{string(found.GetUID())}, nil
 }
 
-// index adds the indexes by UID.
+// index adds an index by UID to the informers of pods and claims.
 func (h *PodHolds) index(factory informers.SharedInformerFactory) error {
 	pods, claims := factory.Core().V1().Pods().Informer(), factory.Resource().V1().ResourceClaims().Informer()
 	for _, informer := range []cache.SharedIndexInformer{pods, claims} {
@@ -193,7 +194,7 @@ func foundBy[T any](index cache.Indexer, uids []types.UID) (found []T) {
 	return found
 }
 
-// watch ends holds with their pods and claims, and restores the holds of other schedulers.
+// watch starts to end holds whose pods or claims are gone, and to restore holds that other schedulers record.
 func (h *PodHolds) watch(factory informers.SharedInformerFactory) error {
 	_, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { h.observe(object) },
@@ -229,17 +230,17 @@ func (h *PodHolds) observeClaim(before, after any) {
 	case claim.DeletionTimestamp != nil:
 		h.ClaimGone(claim.UID)
 	case former.Status.Allocation == nil && claim.Status.Allocation != nil:
-		// The event may be old: the claim may have been deallocated before its devices were held.
+		// The event may be late: the claim may have been deallocated again before its devices were held.
 		if current, err := h.claims.ResourceClaims(claim.Namespace).Get(claim.Name); err == nil && current.UID == claim.UID && current.Status.Allocation != nil {
 			h.Allocated(current, h.priorityOf(current))
 		}
 	case claim.Status.Allocation != nil && len(claim.Status.ReservedFor) < len(former.Status.ReservedFor):
-		// The claim has no users any more, or its only users are pods that began to use it during the hold.
+		// The claim lost a user, so the preemptor may now be able to deallocate the claim.
 		h.Unused(claim.UID)
 	}
 }
 
-// priorityOf returns the highest priority of the pods that use a claim, or the lowest int32 if no pod was found.
+// priorityOf returns the highest priority of the pods that use a claim, or the lowest int32 if none of these pods exists.
 func (h *PodHolds) priorityOf(claim *resourceapi.ResourceClaim) int32 {
 	highest := int32(math.MinInt32)
 	for _, user := range claim.Status.ReservedFor {
@@ -258,7 +259,7 @@ func (h *PodHolds) observe(object any) {
 	h.Observe(pod)
 	condition := hold.ConditionOf(pod)
 	if condition == nil || !h.isForeign(pod) {
-		// This scheduler's own holds are in memory. TakeOver reads their conditions.
+		// The condition of an own hold says nothing new: the hold is in memory, or TakeOver has read the condition.
 		return
 	}
 	if condition.Status == v1.ConditionTrue {
@@ -276,8 +277,8 @@ func deleted(object any) any {
 	return object
 }
 
-// gone returns the reason why pods must not be evicted for pod, nil if they may. It compares pod, the version that was tried,
-// with the cache.
+// gone returns the reason why no pods may be evicted for pod, or nil. pod is the version that the scheduler tried. The cached
+// version may be bound, changed or gone by now.
 func (h *PodHolds) gone(pod *v1.Pod) error {
 	current, err := h.pods.Pods(pod.Namespace).Get(pod.Name)
 	if err != nil || current.UID != pod.UID {

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// occupied is a node whose devices belong to pods of a low priority.
+// occupied is a node with low-priority pods that use all of its devices.
 type occupied struct {
 	node   *v1.Node
 	slice  *resourceapi.ResourceSlice
@@ -36,7 +36,8 @@ type occupied struct {
 	claims []*resourceapi.ResourceClaim
 }
 
-// occupiedNode returns a node with one low-priority pod for each list of devices.
+// occupiedNode returns a node with one low-priority pod for each element of devices. The pod uses the devices with these
+// indices.
 func occupiedNode(name string, devices ...[]int) *occupied {
 	e := &occupied{node: &v1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelHostname: name}},
@@ -75,7 +76,7 @@ func (e *occupied) heldFor(pod *v1.Pod, claim types.UID) hold.Hold {
 	return held
 }
 
-// preemptorFor returns a pod of a high priority with a claim of the same name for n devices.
+// preemptorFor returns a high-priority pod and its claim for n devices, both with the same name.
 func preemptorFor(name string, n int64) (*v1.Pod, *resourceapi.ResourceClaim) {
 	wanted := plugintest.Claim(n)
 	wanted.Name, wanted.UID = name, types.UID("claim-"+name)
@@ -90,7 +91,7 @@ func podFor(name string, priority int32, cpu, claim string) *v1.Pod {
 	return p
 }
 
-// add adds a pod with devices.
+// add adds a low-priority pod that uses the devices with these indices.
 func (e *occupied) add(name string, devices []int) {
 	p := podFor(name, 0, "1", name)
 	p.Spec.NodeName, p.Status.Phase = e.node.Name, v1.PodRunning
@@ -106,7 +107,7 @@ func (e *occupied) add(name string, devices []int) {
 	e.pods, e.claims = append(e.pods, p), append(e.claims, c)
 }
 
-// startPreempter returns a preempter with the objects in its caches.
+// startPreempter returns a Preempter whose informers contain the objects.
 func startPreempter(t *testing.T, objects ...runtime.Object) (context.Context, *Preempter) {
 	t.Helper()
 	ctx, h := plugintest.NewHandle(t, objects...)
@@ -131,5 +132,5 @@ func startPreempter(t *testing.T, objects ...runtime.Object) (context.Context, *
 	return ctx, p
 }
 
-// testedName is the plugin's name in the statuses of nodes.
+// testedName is the plugin's name in the statuses of nodes that the plugin refuses.
 const testedName = "DynamicResourcesCEL"

@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// TestOutlook checks that a pod waits for held devices as long as they will become free.
+// TestOutlook checks when a preemptor continues to wait for held devices, continues evictions, or gives up.
 func TestOutlook(t *testing.T) {
 	ending := &metav1.Time{Time: time.Unix(1, 0)}
 	reserve := func(reference resourceapi.ResourceClaimConsumerReference) func(*occupied, *hold.Hold) {
@@ -124,7 +124,7 @@ func TestOutlook(t *testing.T) {
 	}
 }
 
-// TestConditionThatCanNotBeReadIsLogged restores a condition that a client has overwritten.
+// TestConditionThatCanNotBeReadIsLogged restores the hold of a pod whose condition a client has overwritten with invalid text.
 func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	job, wanted := preemptorFor("job", 1)
 	job.Status.Conditions = []v1.PodCondition{{Type: wellknown.ConditionDevicesHeld, Status: v1.ConditionTrue, Message: "soon"}}
@@ -135,7 +135,7 @@ func TestConditionThatCanNotBeReadIsLogged(t *testing.T) {
 	plugintest.RequireLogged(t, log, "The condition of a pod that records its held devices can't be read; no devices are held for the pod")
 }
 
-// TestTriesEnd checks that nothing is evicted for a pod after hold.MaxTries tries.
+// TestTriesEnd checks that after hold.MaxTries tries no more pods are evicted for a preemptor.
 func TestTriesEnd(t *testing.T) {
 	e := occupiedNode("node-a", []int{0})
 	job, wanted := preemptorFor("job", 1)
@@ -163,7 +163,7 @@ func TestTriesEnd(t *testing.T) {
 	says("pods were evicted for the pod 6 times without success, and no more pods are evicted for it: create the pod again to allow evictions")
 }
 
-// chosenNode is a candidate node of the executor.
+// chosenNode is the node that upstream's executor evicts pods from.
 type chosenNode struct {
 	upstream.Candidate
 	node string
@@ -178,12 +178,12 @@ type evictingFor struct {
 
 func (p evictingFor) UID() types.UID { return p.pod.UID }
 
-// TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or if the preemptor no longer needs
-// the hold.
+// TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or after the preemptor has stopped
+// to need the devices.
 func TestNothingIsEvictedForNobody(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
 	for name, test := range map[string]struct {
-		// stored changes the preemptor in the cache. It returns nil if the preemptor is gone.
+		// stored changes the cached version of the preemptor, or returns nil to remove it from the cache.
 		stored  func(*v1.Pod) *v1.Pod
 		answer  error
 		again   bool
@@ -245,7 +245,7 @@ func TestNothingIsEvictedForNobody(t *testing.T) {
 	}
 }
 
-// TestServedByAnotherPod checks the wait for a hold whose claim was allocated for another pod.
+// TestServedByAnotherPod checks a hold whose claim was allocated through another pod of the claim. The preemptor keeps waiting.
 func TestServedByAnotherPod(t *testing.T) {
 	e := occupiedNode("node-a", []int{0})
 	job, wanted := preemptorFor("job", 1)
@@ -277,10 +277,10 @@ func TestNamesOfNodes(t *testing.T) {
 	require.Equal(t, "1, 2, 3, 4, 5 and 3 other nodes", nodeNames([]string{"1", "2", "3", "4", "5", "6", "7"}, 1))
 }
 
-// neverFits is satisfied by no set, and too complex for propagation.
+// neverFits is false for every set, but propagation can't find that out.
 const neverFits = `devices.map(d, d.attributes["mla.example.com"].index * (d.attributes["mla.example.com"].index + 7)).sum() % 1000003 == 1000002`
 
-// simulateNever simulates an allocation with neverFits on a node with sixteen free devices.
+// simulateNever searches in a simulation for devices that satisfy neverFits. The node has sixteen free devices.
 func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) error {
 	t.Helper()
 	var indices []int64
@@ -300,7 +300,7 @@ func simulateNever(t *testing.T, name string, budget *allocator.AttemptBudget) e
 	return err
 }
 
-// TestTrialsShareABudget checks that the steps of one trial count for the next ones.
+// TestTrialsShareABudget checks that trials with the same budget use up its steps together.
 func TestTrialsShareABudget(t *testing.T) {
 	const steps = 2000
 	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: steps})
@@ -310,7 +310,8 @@ func TestTrialsShareABudget(t *testing.T) {
 	}
 }
 
-// TestTrialEndsWithItsAttempt checks that the end of an attempt interrupts a search without a verdict about the node.
+// TestTrialEndsWithItsAttempt checks that the end of an attempt interrupts a simulated search. The result does not say that the
+// node is unsuitable.
 func TestTrialEndsWithItsAttempt(t *testing.T) {
 	budget := allocator.NewAttemptBudget(allocator.Budget{Cost: 1 << 40, Steps: 1 << 40})
 	budget.End(&guard.OvertimeError{})
@@ -320,7 +321,7 @@ func TestTrialEndsWithItsAttempt(t *testing.T) {
 	require.LessOrEqual(t, budget.Steps(), int64(1))
 }
 
-// unlistable fails the test if all claims are listed.
+// unlistable is a manager that fails the test if ResourceClaims are listed.
 type unlistable struct {
 	fwk.SharedDRAManager
 	t *testing.T
@@ -340,7 +341,8 @@ func (c unlistableClaims) List() ([]*resourceapi.ResourceClaim, error) {
 	return c.ResourceClaimTracker.List()
 }
 
-// TestHoldsListNoClaims checks that claims to be freed are looked up by UID, because a pod with a hold is tried often.
+// TestHoldsListNoClaims checks that the claims of a hold are looked up by UID, not by listing all claims. A preemptor is tried
+// often, and clusters have many claims.
 func TestHoldsListNoClaims(t *testing.T) {
 	e := occupiedNode("node-a", []int{0}, []int{1}, []int{2})
 	job, wanted := preemptorFor("job", 2)

@@ -32,26 +32,28 @@ import (
 	"github.com/celset/celset/plugin/preparation"
 )
 
-// Preemption for devices runs in PostFilter, for a pod with claims that fits nowhere, if the profile has upstream's plugin
-// DefaultPreemption. Upstream's code looks for nodes, compares them, evicts and nominates. It differs from DefaultPreemption in
-// these points:
+// Preemption for devices runs in PostFilter, for a pod with claims that fits nowhere, if the profile enables upstream's plugin
+// DefaultPreemption. Upstream's code looks for nodes, compares them, evicts and nominates. The result differs from
+// DefaultPreemption in these points:
 //
-//  1. Nodes that lack devices are candidates, too. A simulation finds out what fits once devices are given back (simulation.go).
+//  1. Nodes that lack devices are candidates, too. A simulation finds out whether the pod fits once victims have freed their
+//     devices (simulation.go).
 //  2. The cheapest set of pods on a node is chosen (victims.go).
-//  3. The devices are held before the first eviction (evicting.go). While the pod waits, nothing else is evicted for it
-//     (waiting.go).
+//  3. The devices are held before the first eviction (evicting.go). While the preemptor waits for them, no other pods are
+//     evicted for it (waiting.go).
 //
-// DefaultPreemption does not run after that, because it would evict pods for other reasons.
+// DefaultPreemption itself does not run afterwards, because it would evict more pods for other resources.
 
-// Preemption preempts for the pods of a profile. [NoPreemption] implements it if the profile does not preempt for devices.
+// Preemption evicts pods for the pods of a profile. [NoPreemption] implements it if the profile does not preempt for devices.
 type Preemption interface {
 	// IsPreempting reports whether evictions for the pod are in progress.
 	IsPreempting(pod *v1.Pod) bool
-	// Preempt looks for pods to evict. If did is true, status is the final answer and no other plugin preempts for the pod.
+	// Preempt looks for pods to evict. If did is true, no other plugin may preempt for the pod, and PostFilter returns status.
 	Preempt(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes fwk.NodeToStatusReader, c *cycle.PodClaims) (result *fwk.PostFilterResult, status *fwk.Status, did bool)
 	// Extensions returns the plugin's PreFilterExtensions.
 	Extensions() fwk.PreFilterExtensions
-	// Simulating returns a context that replaces the allocator with the simulation of the cycle, if there is a simulation.
+	// Simulating returns a context for upstream's Filter. If the cycle state contains a simulation, Filter then calls the
+	// simulation instead of the allocator.
 	Simulating(ctx context.Context, state fwk.CycleState) context.Context
 }
 
@@ -72,7 +74,7 @@ func (NoPreemption) Preempt(context.Context, fwk.CycleState, *v1.Pod, fwk.NodeTo
 // Simulating implements [Preemption].
 func (NoPreemption) Simulating(ctx context.Context, _ fwk.CycleState) context.Context { return ctx }
 
-// Preempter preempts for the pods of a profile.
+// Preempter implements [Preemption] with upstream's preemption and holds.
 type Preempter struct {
 	*defaultpreemption.DefaultPreemption
 	Args       *configv1alpha1.DevicePreemption
@@ -84,12 +86,12 @@ type Preempter struct {
 	Holding    *Holding
 	Writes     pendingwrites.Pending
 	evictions  evictions
-	// isWanted reports whether the profile enables DefaultPreemption.
+	// isWanted reports whether the profile enables upstream's plugin DefaultPreemption.
 	isWanted func() bool
 }
 
-// Start creates upstream's preemption with the callbacks of p. handle is the handle of upstream's plugins. Start wraps it, so
-// that evictions have the UID of the victim as a precondition.
+// Start creates upstream's preemption, which calls the methods of p. The handle that upstream gets is wrapped, so that
+// evictions have the UID of the victim as a precondition.
 func (p *Preempter) Start(ctx context.Context, handle fwk.Handle) error {
 	upstream, err := defaultpreemption.New(ctx, &config.DefaultPreemptionArgs{
 		MinCandidateNodesPercentage: *p.Args.MinCandidateNodesPercentage, MinCandidateNodesAbsolute: *p.Args.MinCandidateNodesAbsolute,
@@ -127,7 +129,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if len(c.All()) == 0 {
 		return nil, nil, false
 	}
-	// The budget of the attempt may be used up, so the trial gets its own.
+	// The filters may have used up the attempt's budget, so the trial gets its own.
 	budget := allocator.NewAttemptBudget(p.Allocators.Budget)
 	c.Attempt.OnOver(budget.End)
 	trial, err := p.newTrial(ctx, pod, c, budget)
@@ -146,7 +148,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	result, status = p.PostFilter(context.WithValue(ctx, trialInContext{}, trial), state, pod, candidates)
 	switch {
 	case trial.fits():
-		// The scheduler retries the pod on the event that freed the devices.
+		// Devices became free since Filter ran. The event that freed them makes the scheduler retry the pod.
 		result, status = nil, unresolvable("preemption: "+errFitsAlready.Error())
 		p.Metrics.ObservePreemption(metrics.PreemptionNotEligible)
 	case status.IsSuccess():
@@ -161,7 +163,7 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 		p.Metrics.ObservePreemption(metrics.PreemptionNotHelpful)
 	}
 	if resumed != nil && status.IsRejected() && !trial.fits() && c.Attempt.Over() == nil {
-		// Evicting the remaining victims would not help any more.
+		// The preemptor would not fit even after the remaining victims were evicted.
 		p.Holding.End(pod.UID, hold.Lost)
 	}
 	if status.Code() == fwk.Unschedulable {
@@ -170,8 +172,9 @@ func (p *Preempter) Preempt(ctx context.Context, state fwk.CycleState, pod *v1.P
 	return result, status, true
 }
 
-// PodEligibleToPreemptOthers implements [upstream.Interface]. Preempter.wait has already decided whether the pod waits for ending
-// victims. Upstream would refuse the pod as long as any victim on the nominated node is ending.
+// PodEligibleToPreemptOthers implements [upstream.Interface]. It does not check for terminating victims, because Preempter.wait
+// has already decided whether the pod waits for them. Upstream would refuse while any victim on the nominated node is
+// terminating.
 func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _ *fwk.Status) (bool, string) {
 	if ptr.Deref(pod.Spec.PreemptionPolicy, v1.PreemptLowerPriority) == v1.PreemptNever {
 		return false, "not eligible due to preemptionPolicy=Never."
@@ -179,11 +182,11 @@ func (p *Preempter) PodEligibleToPreemptOthers(_ context.Context, pod *v1.Pod, _
 	return true, ""
 }
 
-// trialInContext is the context key for the trial.
+// trialInContext is the context key for the *preemptionTrial.
 type trialInContext struct{}
 
-// OrderedScoreFuncs implements [upstream.Interface]. It compares nodes by the cost of the victims that are not ending yet.
-// Upstream would count ending victims too.
+// OrderedScoreFuncs implements [upstream.Interface]. It prefers the nodes with the cheapest victims. Unlike upstream, it does
+// not count victims that are already terminating.
 func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string]*extenderv1.Victims) []func(node string) int64 {
 	trial, is := ctx.Value(trialInContext{}).(*preemptionTrial)
 	if !is {
@@ -208,7 +211,8 @@ func (p *Preempter) OrderedScoreFuncs(ctx context.Context, candidates map[string
 	}}
 }
 
-// newTrial returns a trial whose searches share the budget. Preferences are off, because the devices are not free yet.
+// newTrial returns a trial whose searches share the budget. The searches ignore preferences, because the real search follows
+// when the devices are free.
 func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, budget *allocator.AttemptBudget) (*preemptionTrial, error) {
 	kept := p.Holding.UnavailableTo(pod, c)
 	state, err := p.Allocators.AllocatedState(ctx)
@@ -239,8 +243,9 @@ func (p *Preempter) newTrial(ctx context.Context, pod *v1.Pod, c *cycle.PodClaim
 	return t, nil
 }
 
-// usersOn returns a function that maps the claims of the pods on a node to their users. It includes pods that are not bound
-// yet, which the status of the claim does not list. Pods on other nodes are included if they name a claim.
+// usersOn returns a function that maps each claim used by a pod on a node to the UIDs of all pods that use the claim. Unlike
+// the status of a claim, the result includes pods that are not bound yet. Pods on other nodes count if they use the claim by
+// name.
 func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	infos := func() fwk.NodeInfoLister { return p.Handle.MutableSnapshotSharedLister().NodeInfos() }
 	add := func(users map[types.UID][]types.UID, pod *v1.Pod) {
@@ -282,7 +287,8 @@ func (p *Preempter) usersOn() func(node string) map[types.UID][]types.UID {
 	}
 }
 
-// namesClaim reports whether a pod names a claim, which other pods may use too. A claim from a template belongs to one pod.
+// namesClaim reports whether the pod uses a claim by name. Other pods can use such a claim, too. Only one pod uses a claim from
+// a template.
 func namesClaim(pod *v1.Pod) bool {
 	return slices.ContainsFunc(pod.Spec.ResourceClaims, func(claim v1.PodResourceClaim) bool { return claim.ResourceClaimName != nil })
 }
@@ -296,8 +302,8 @@ func namesOf(results []resourceapi.DeviceRequestAllocationResult) string {
 	return strings.Join(names, ", ")
 }
 
-// resolvable changes the statuses of nodes that lack devices to Unschedulable if pods of a lower priority have devices there.
-// So upstream's preemption tries these nodes.
+// resolvable returns the statuses of nodes for upstream's preemption, which only tries nodes with status Unschedulable. It
+// gives this status to nodes that lack devices if lower-priority pods there use devices.
 func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *framework.NodeToStatus {
 	changed := map[string]*fwk.Status{}
 	infos := p.Handle.MutableSnapshotSharedLister().NodeInfos()
@@ -306,7 +312,7 @@ func (p *Preempter) resolvable(pod *v1.Pod, statuses *framework.NodeToStatus) *f
 		if status.Plugin() != p.Name || status.Code() != fwk.UnschedulableAndUnresolvable {
 			return
 		}
-		// With workload-aware scheduling, the priority of a pod in a group may differ from its spec.
+		// With workload-aware scheduling, a pod of a group may have another priority than its spec says, so every node is tried.
 		if info, err := infos.Get(name); err == nil && (p.Allocators.Resolver.Features.EnableGenericWorkload || hasDevicesBelow(info, corev1helpers.PodPriority(pod))) {
 			changed[name] = fwk.NewStatus(fwk.Unschedulable, status.Reasons()...).WithPlugin(p.Name)
 		}

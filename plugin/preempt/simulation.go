@@ -22,34 +22,34 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// Upstream's preemption removes pods from a copy of the node and runs the filters again. For the Filter of upstream's
-// DynamicResources plugin, the devices of removed pods would still be in use. So a preemption stores a simulation in the cycle
-// state. PreFilterExtensions notify the simulation of removed pods. [Preempter.Simulating] puts it into the context of
-// upstream's Filter, and the allocator of the cycle calls it instead of searching.
+// Upstream's preemption removes pods from a copy of the node and runs the filters again. Upstream's DynamicResources plugin
+// would still count the devices of the removed pods as in use. So a preemption stores a simulation in the cycle state.
+// PreFilterExtensions tell the simulation which pods are removed. [Preempter.Simulating] puts the simulation into the context
+// of upstream's Filter, and the cycle's allocator calls the simulation instead of searching.
 
 // simulationKey is the CycleState key of the *simulation.
 const simulationKey fwk.StateKey = cycle.PluginName + "/preemption"
 
-// preemptionTrial is the state that the simulations for one pod share. Each simulation is about one node.
+// preemptionTrial is the state that the simulations on all nodes share during one preemption.
 type preemptionTrial struct {
 	holding *Holding
 	pod     *v1.Pod
 	claims  *cycle.PodClaims
-	// base is the allocator for the current state, with no pods removed.
+	// base is the allocator for the cluster's current state, without any removed pods.
 	base *allocator.Allocator
-	// release determines which claims are freed when pods are gone.
+	// release determines which claims are deallocated when given pods are gone.
 	release preemption.Release
-	// promised maps victims of lower-priority preemptors to the priority of the preemptor. Taking the victims' devices breaks its
-	// hold.
+	// promised maps each victim of a lower-priority preemptor to the priority of that preemptor. A pod that gets the devices of
+	// such a victim breaks the hold of that preemptor.
 	promised map[types.UID]int32
-	// only has the victims of the resumed hold, nil for a new try.
+	// only holds the victims of the resumed hold. It is nil if the preemptor has no hold yet.
 	only sets.Set[types.UID]
 
 	// mutex guards the fields below.
 	mutex sync.Mutex
-	// results maps a node to the last allocation there.
+	// results maps a node to the allocation that the last search there found.
 	results map[string][]hold.Claim
-	// found maps a node to its victims, if the pod would fit there.
+	// found maps a node to its victims. Only nodes where the preemptor would fit are present.
 	found map[string]*foundVictims
 	// fitsAlready is set if the pod fits on a node without evictions, because devices have become free since Filter ran.
 	fitsAlready bool
@@ -61,7 +61,7 @@ func (t *preemptionTrial) fits() bool {
 	return t.fitsAlready
 }
 
-// resume restricts the trial to the victims of a hold. Claims whose users are gone count as free.
+// resume restricts the trial to the victims of a hold. Claims of the hold count as free if all of their users are gone.
 func (t *preemptionTrial) resume(held *hold.Hold) {
 	t.only = sets.New(held.Victims...)
 	var free []*resourceapi.ResourceClaim
@@ -80,19 +80,19 @@ func (t *preemptionTrial) resume(held *hold.Hold) {
 	}
 }
 
-// foundOn returns the victims on a node, nil if the node was not simulated or no victims help there.
+// foundOn returns the victims on a node. It returns nil if the node was not simulated or if no evictions there help.
 func (t *preemptionTrial) foundOn(node string) *foundVictims {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.found[node]
 }
 
-// simulation is a trial on one node. Each clone of the cycle state has its own copy.
+// simulation simulates evictions on one node. Each clone of the cycle state has its own copy.
 type simulation struct {
 	*preemptionTrial
-	// removed maps the UIDs of removed pods to the pods.
+	// removed maps UIDs to the pods that count as evicted.
 	removed map[types.UID]*v1.Pod
-	// without is the allocator for the state without the removed pods, nil if it must be made anew.
+	// without is the allocator for the state without the removed pods. It is nil if removed has changed since.
 	without *allocator.Allocator
 }
 
@@ -101,7 +101,7 @@ func (s *simulation) Clone() fwk.StateData {
 	return &simulation{preemptionTrial: s.preemptionTrial, removed: maps.Clone(s.removed), without: s.without}
 }
 
-// simulationIn returns the simulation of a cycle, nil outside of a preemption.
+// simulationIn returns the simulation in the cycle state, or nil if no preemption is running.
 func simulationIn(state fwk.CycleState) *simulation {
 	data, err := state.Read(simulationKey)
 	if err != nil {
@@ -119,7 +119,7 @@ func (p *Preempter) Simulating(ctx context.Context, state fwk.CycleState) contex
 	return ctx
 }
 
-// Extensions returns the extensions that notify simulations of pods that are removed from a node or added back.
+// Extensions returns the extensions that tell a simulation which pods are removed from a node and which are added back.
 func (p *Preempter) Extensions() fwk.PreFilterExtensions { return simulations{} }
 
 // simulations implements [fwk.PreFilterExtensions].
@@ -134,8 +134,8 @@ func (simulations) RemovePod(_ context.Context, state fwk.CycleState, _ *v1.Pod,
 	return nil
 }
 
-// AddPod implements [fwk.PreFilterExtensions]. A pod that is only nominated to the node has no devices yet, and devices held for
-// it are in use already (holding.go).
+// AddPod implements [fwk.PreFilterExtensions]. Upstream also adds pods that are only nominated to the node. These have no
+// devices yet, and devices held for them already count as in use (holding.go).
 func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, back fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
 	if s := simulationIn(state); s != nil {
 		if _, was := s.removed[back.GetPod().UID]; was {
@@ -146,7 +146,7 @@ func (simulations) AddPod(_ context.Context, state fwk.CycleState, _ *v1.Pod, ba
 	return nil
 }
 
-// Allocate allocates as if the removed pods were gone.
+// Allocate searches for devices as if the removed pods were gone.
 func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*resourceapi.ResourceClaim) ([]resourceapi.AllocationResult, error) {
 	if over := s.claims.Attempt.Over(); over != nil {
 		return nil, cycle.SkippedNode(s.claims.Attempt, over)
@@ -163,7 +163,8 @@ func (s *simulation) Allocate(ctx context.Context, node *v1.Node, claims []*reso
 	return results, err
 }
 
-// claimsWith returns the claims with their devices. The claim for extended resources gets no UID, because it doesn't exist yet.
+// claimsWith combines claims with the devices found for them. The claim for extended resources has no UID, because it doesn't
+// exist yet.
 func claimsWith(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult) []hold.Claim {
 	var with []hold.Claim
 	for i := range min(len(results), len(claims)) {

@@ -26,20 +26,20 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// foundVictims is the set of pods to evict from a node, with the devices that the preemptor then gets.
+// foundVictims is the set of pods to evict from a node, and the devices that the preemptor then gets.
 type foundVictims struct {
-	// pods includes pods that are ending already. cost does not count these.
+	// pods includes pods that are already terminating. cost does not count these pods.
 	pods   []*v1.Pod
 	claims []hold.Claim
-	// frees has the UIDs of the claims that the pods give back.
+	// frees has the UIDs of the claims that are deallocated when the pods are gone.
 	frees []types.UID
 	cost  preemption.Cost
 	exact bool
-	// late is set if the set includes pods that won't end soon.
+	// late is set if no set without pods that end late was found.
 	late bool
 }
 
-// compare orders nodes: the result is negative if f is better than other.
+// compare returns a negative number if evicting f is better than evicting other, a set of another node.
 func (f *foundVictims) compare(other *foundVictims) int {
 	switch {
 	case f.late == other.late:
@@ -51,7 +51,7 @@ func (f *foundVictims) compare(other *foundVictims) int {
 	}
 }
 
-// removal removes victims from a copy of a node and adds them back.
+// removal removes possible victims from a copy of a node, adds them back, and tests whether the preemptor fits.
 type removal struct {
 	*Preempter
 	ctx       context.Context
@@ -59,15 +59,15 @@ type removal struct {
 	preemptor *v1.Pod
 	node      fwk.NodeInfo
 	trial     *preemptionTrial
-	// victims may be removed. free has pods that are already ending: they cost nothing and are removed first.
+	// victims are the pods that the search may remove. free holds terminating pods, which cost nothing and are removed first.
 	victims, free []*upstream.DomainVictim
 	removed       bitset.Set
 	failed        *fwk.Status
 }
 
-// SelectVictimsOnNode implements [upstream.Interface]. It chooses the cheapest pods of a lower priority without which the
-// preemptor fits. Pods that end soon count as gone. Overdue pods and pods that end late are chosen only if no other pods will do.
-// The caller passes copies of state and node.
+// SelectVictimsOnNode implements [upstream.Interface]. It chooses the cheapest set of lower-priority pods without which the
+// preemptor fits. Terminating pods that end soon count as gone. Pods that end late are chosen only if no other set helps. The
+// caller passes copies of state and node.
 func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleState, preemptor *v1.Pod, node fwk.NodeInfo,
 	possible []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) ([]*v1.Pod, int, *fwk.Status) {
 	simulated := simulationIn(state)
@@ -107,9 +107,10 @@ func (p *Preempter) SelectVictimsOnNode(ctx context.Context, state fwk.CycleStat
 	return result.pods, found.Cost.Violations, nil
 }
 
-// candidates returns the possible victims in three lists: pods that end soon and count as gone, live pods, and pods that won't
-// end soon. An ending victim of a lower-priority preemptor is live: it costs as much as that preemptor, which would have to evict
-// other pods. If evictions for a hold are resumed, only the victims of the hold are returned.
+// candidates returns the possible victims in three lists. free holds terminating pods that end soon and count as gone. late
+// holds pods that end late, or whose grace period is long. live holds the other pods, and terminating victims of another
+// preemptor: they cost as much as that preemptor, which would have to evict other pods. If a hold is resumed, only the hold's
+// victims are returned.
 func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.Pod, t *preemptionTrial) (free, live, late []*upstream.DomainVictim) {
 	now := time.Now()
 	for _, victim := range possible {
@@ -141,16 +142,16 @@ func (p *Preempter) candidates(possible []*upstream.DomainVictim, preemptor *v1.
 	return free, live, late
 }
 
-// overdue is the time after the grace period during which a pod still counts as ending soon.
+// overdue is the time after the grace period during which a terminating pod still counts as ending soon.
 const overdue = 30 * time.Second
 
-// endsSoon reports whether a pod is being deleted and ends within the given time. An overdue pod may have a finalizer that is
-// never removed.
+// endsSoon reports whether a pod is terminating and is expected to end within the given time. It is false for an overdue pod,
+// which may have a finalizer that is never removed.
 func endsSoon(pod *v1.Pod, now time.Time, within time.Duration) bool {
 	return pod.DeletionTimestamp != nil && now.Before(pod.DeletionTimestamp.Add(overdue)) && pod.DeletionTimestamp.Time.Before(now.Add(within))
 }
 
-// search returns the cheapest set of victims. It returns nil if the preemptor doesn't fit even after all victims are removed.
+// search returns the cheapest set of the given victims, or nil if the preemptor doesn't fit even without all of them.
 func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.PodDisruptionBudget) (*preemption.Found, error) {
 	for i, victim := range r.victims {
 		if r.removed.Has(i) {
@@ -172,7 +173,8 @@ func (r *removal) search(victims []*upstream.DomainVictim, budgets []*policy.Pod
 	return preemption.Search(r.ctx, r.problem(budgets))
 }
 
-// result returns the victims of found. It removes them from the node once more, so that the last allocation is the right one.
+// result removes the found victims from the node and runs the filters once more, so that the trial's last allocation is the one
+// for these victims.
 func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	removed := bitset.New(len(r.victims))
 	for _, i := range found.Removed {
@@ -181,7 +183,7 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	if err := r.set(removed); err != nil {
 		return nil, err
 	}
-	// Ending pods are victims only if the preemptor doesn't fit beside them.
+	// A terminating pod becomes a victim only if the preemptor doesn't fit while the pod is there.
 	var needed []*upstream.DomainVictim
 	for _, ending := range r.free {
 		if err := r.add(ending); err != nil {
@@ -221,10 +223,10 @@ func (r *removal) result(found *preemption.Found) (*foundVictims, error) {
 	return result, nil
 }
 
-// errFitsNoLonger is returned if devices or the node have changed while victims were chosen.
+// errFitsNoLonger is the error if devices or the node changed while victims were chosen, so that the preemptor no longer fits.
 var errFitsNoLonger = errors.New("the pod no longer fits on the node")
 
-// store stores the victims for a node together with the last allocation there.
+// store stores the victims on a node, with the allocation that the last search there found.
 func (t *preemptionTrial) store(node string, found *foundVictims) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -235,7 +237,8 @@ func (t *preemptionTrial) store(node string, found *foundVictims) {
 	}
 }
 
-// mayGo reports whether the priorities permit evicting the victim, on all nodes where it has pods.
+// mayGo reports whether the preemptor's priority permits evicting the victim. A victim may be a group with pods on several
+// nodes.
 func (p *Preempter) mayGo(victim *upstream.DomainVictim, preemptor *v1.Pod) bool {
 	if victim.Priority() >= corev1helpers.PodPriority(preemptor) {
 		return false
@@ -271,7 +274,7 @@ func (r *removal) problem(budgets []*policy.PodDisruptionBudget) preemption.Prob
 	return problem
 }
 
-// fits runs all filters without the given victims.
+// fits reports whether the preemptor passes all filters without the victims in removed.
 func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
 	if err := r.set(removed); err != nil {
 		return false, err
@@ -279,7 +282,7 @@ func (r *removal) fits(_ context.Context, removed bitset.Set) (bool, error) {
 	return r.runFilters()
 }
 
-// set removes exactly the given victims and adds the others back.
+// set removes the victims in removed from the node, and adds all other victims back.
 func (r *removal) set(removed bitset.Set) error {
 	for i, victim := range r.victims {
 		var err error
@@ -306,13 +309,14 @@ func (r *removal) add(victim *upstream.DomainVictim) error {
 	return r.move(victim, nil, r.Handle.RunPreFilterExtensionAddPod)
 }
 
-// runFilters reports whether the preemptor fits without the removed pods. The error says why the search for victims must end.
+// runFilters reports whether the preemptor fits on the node without the victims removed so far. After an error, the search for
+// victims must end.
 func (r *removal) runFilters() (bool, error) {
 	if err := r.Holding.gone(r.trial.pod); err != nil {
 		return false, err
 	}
 	if over := r.trial.claims.Attempt.Over(); over != nil {
-		// A search that was cut short must not lead to evictions.
+		// The attempt's time is over. An interrupted search must not lead to evictions.
 		return false, over
 	}
 	status := r.Handle.RunFilterPluginsWithNominatedPods(r.ctx, r.state, r.preemptor, r.node)
@@ -326,14 +330,14 @@ func (r *removal) runFilters() (bool, error) {
 		return false, over
 	}
 	if r.failed == nil {
-		// The first call removes all victims, so its status says why the preemptor can't fit on the node.
+		// The first call is without all victims. Its status is the reason why no evictions help on this node.
 		r.failed = status
 	}
 	return false, nil
 }
 
-// move removes the pods of a victim from the node or adds them back, and notifies the plugins. Pods of a group on other nodes are
-// not removed from the NodeInfo there, because the filters run for this node only.
+// move removes the pods of a victim from the node or adds them back, and notifies the plugins. If the victim is a group, its
+// pods on other nodes stay in the NodeInfos there, because the filters run for this node only.
 func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *v1.Pod) error,
 	tell func(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status) error {
 	for _, info := range victim.Pods() {
@@ -353,8 +357,8 @@ func (r *removal) move(victim *upstream.DomainVictim, remove func(klog.Logger, *
 	return nil
 }
 
-// needs returns the numbers of devices that the unallocated claims lack ([preemption.Needs]). It returns nil if the pod needs
-// extended resources, because their claim does not exist yet.
+// needs returns how many devices the unallocated claims lack ([preemption.Needs]). It returns nil if the pod requests extended
+// resources, because the claim for these does not exist yet.
 func (r *removal) needs() []preemption.Need {
 	c := r.trial.claims
 	if len(c.Unallocated) == 0 || c.Extended != nil {
@@ -380,11 +384,11 @@ func (r *removal) needs() []preemption.Need {
 	return preemption.Needs(r.ctx, a, r.node.Node(), c.Unallocated, has)
 }
 
-// maxGrace limits the part of the victims' grace periods that extends a hold, as a multiple of holdTimeout. Devices of the set
-// that are free are held too, so a long hold leaves them unused.
+// maxGrace limits how much the victims' grace periods extend a hold, as a multiple of holdTimeout. The hold also reserves
+// devices that are free already, which stay unused meanwhile.
 const maxGrace = 12
 
-// gracePeriod returns the time that a pod may take to end.
+// gracePeriod returns the time within which a pod must have ended after its eviction, or after its deletion has begun.
 func gracePeriod(pod *v1.Pod) time.Duration {
 	if pod.DeletionTimestamp != nil {
 		return max(time.Until(pod.DeletionTimestamp.Time), 0)

@@ -21,42 +21,42 @@ import (
 	"github.com/celset/celset/plugin/hold"
 )
 
-// A preemptor is tried again on many events in the cluster. After a victim has ended and before its claim is deallocated, nothing
-// on the node shows the eviction. So before victims are chosen, the hold of the preemptor decides:
+// A preemptor is tried again on many events in the cluster. When a victim has ended and its claim is not deallocated yet,
+// nothing on the node shows the eviction. So before victims are chosen, the hold of the preemptor decides:
 //
 //  1. If victims have not been evicted yet, evictions continue with these victims only. An eviction may have failed, or the
 //     scheduler was stopped.
-//  2. If victims are ending, or their claims are not free yet, the pod waits until the hold times out.
-//  3. If other pods, which bypassed this scheduler, use the claims by now, these pods are evicted too, unless they are too many or
-//     can't be evicted.
-//  4. If all claims are free and the pod still doesn't fit, it is tried once more: the claims may have become free while the
-//     filters ran. Then the hold ends.
+//  2. If victims are terminating, or their claims are still allocated, the preemptor waits until the hold times out.
+//  3. If pods that bypassed this scheduler use the claims by now, these pods are evicted, too. If they are too many or can't be
+//     evicted, the hold ends.
+//  4. If all claims are free and the preemptor still doesn't fit, it is tried once more: the claims may have become free while
+//     the filters ran. After that try the hold ends.
 //
 // After a hold has ended, the next try waits for a back-off.
 
-// outlook is the expected result of waiting for a hold.
+// outlook is the decision about a hold whose preemptor fits nowhere.
 type outlook int
 
 const (
-	// waits means that the devices are not free yet.
+	// waits means that the preemptor waits, because the held devices are not free yet.
 	waits outlook = iota
-	// resumes means that some victims were not evicted yet.
+	// resumes means that evictions continue, because some victims were not evicted yet.
 	resumes
-	// free means that the devices have become free.
+	// free means that the devices have just become free, and the preemptor is tried once more.
 	free
-	// joins means that pods which bypassed this scheduler use claims of victims. These pods become victims.
+	// joins means that pods which bypassed this scheduler use the victims' claims. These pods are evicted, too.
 	joins
-	// lost means that the pod won't get the devices.
+	// lost means that the hold ends, because the preemptor won't get the devices.
 	lost
-	// broken means that a pod of a higher priority uses the devices.
+	// broken means that the hold ends, because a pod of a higher priority uses the devices.
 	broken
 )
 
-// outlookOf returns the outlook for the hold of a pod that fits nowhere. refused is the status of the held node. why is the
-// reason for lost and broken.
+// outlookOf decides about the hold of a preemptor that fits nowhere. refused is the status of the hold's node. why is the
+// reason if the hold is lost or broken.
 func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected outlook, why string) {
-	// A refusal by another plugin may be temporary, such as a taint. While victims are ending, it must not end the hold, because a
-	// new try would evict more pods.
+	// If another plugin refuses the node, for example because of a taint, the reason may be temporary. While victims are
+	// terminating, such a refusal must not end the hold, because a new try would evict more pods.
 	elsewhere := refused.Code() == fwk.UnschedulableAndUnresolvable && refused.Plugin() != p.Name
 	alive, ending := p.victimsOf(held)
 	used := p.Holding.useOf(held)
@@ -86,8 +86,8 @@ func (p *Preempter) outlookOf(held *hold.Hold, refused *fwk.Status) (expected ou
 	}
 }
 
-// arePending reports whether held devices are in use by a pending write: a victim's allocation may or may not be stored. The pod is
-// retried when that is certain.
+// arePending reports whether the pending write of another claim reserves held devices: the scheduler doesn't know yet whether a
+// victim's allocation was stored. The preemptor is activated when that write is settled.
 func (p *Preempter) arePending(held *hold.Hold) bool {
 	own := types.UID("")
 	if len(held.Claims) == 1 {
@@ -97,7 +97,7 @@ func (p *Preempter) arePending(held *hold.Hold) bool {
 	return slices.ContainsFunc(preemption.DevicesOf(held.Devices()), func(id structured.DeviceID) bool { return slices.Contains(kept, id) })
 }
 
-// victimsOf returns the victims that are still to be evicted, and reports whether other victims are ending.
+// victimsOf returns the victims that are not evicted yet. ending is set if other victims are terminating.
 func (p *Preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) {
 	for _, pod := range p.Holding.podsOf(held.Victims) {
 		recently, inMemory := p.Holding.WasEvicted(held.Pod.UID, pod.UID)
@@ -113,18 +113,19 @@ func (p *Preempter) victimsOf(held *hold.Hold) (alive []types.UID, ending bool) 
 	return alive, ending
 }
 
-// isOn reports whether an unbound pod is assumed on the node.
+// isOn reports whether the scheduler's snapshot has the pod on the node, even if the pod is not bound yet.
 func (p *Preempter) isOn(node string, pod types.UID) bool {
 	info, err := p.Handle.MutableSnapshotSharedLister().NodeInfos().Get(node)
 	return err == nil && slices.ContainsFunc(info.GetPods(), func(on fwk.PodInfo) bool { return on.GetPod().UID == pod })
 }
 
-// wait decides whether pods may be evicted for the pod now. If not, status says what the pod waits for. resumed is the hold whose
-// evictions continue, nil for a new try.
+// wait decides whether pods may be evicted for the pod now. If not, status is the reason, and PostFilter returns it. If
+// evictions of an existing hold continue, resumed is that hold.
 func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, statuses *framework.NodeToStatus) (result *fwk.PostFilterResult, status *fwk.Status, resumed *hold.Hold) {
 	held, ok := p.Holding.Of(pod.UID)
 	if ok && p.isServed(&held) {
-		// All claims were allocated for another pod that uses them. This pod lacks something else, or its cycle began earlier.
+		// Other pods of these claims have got the claims allocated. If this pod has no unallocated claims either, it lacks
+		// something else. Otherwise its cycle began before the allocation.
 		if len(c.All()) == 0 {
 			return nil, nil, nil
 		}
@@ -157,8 +158,8 @@ func (p *Preempter) wait(ctx context.Context, pod *v1.Pod, c *cycle.PodClaims, s
 	return nil, nil, nil
 }
 
-// goOn decides about the hold of a pod that fits nowhere. It returns the hold if evictions continue, or true if the pod waits.
-// Otherwise it ends the hold.
+// goOn decides about the hold of a pod that fits nowhere. If evictions continue, it returns the hold. If the pod waits, waiting
+// is true. Otherwise the hold has ended.
 func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaims, statuses *framework.NodeToStatus) (resumed *hold.Hold, waiting bool) {
 	if p.isBeingServed(held, c) {
 		return nil, true
@@ -187,7 +188,7 @@ func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 		end = hold.Broken
 	case lost:
 		if c.Attempt.Over() != nil {
-			// The attempt ended before the filters could decide whether the pod fits.
+			// The attempt's time was over before the filters could decide whether the pod fits.
 			return nil, true
 		}
 	}
@@ -196,7 +197,8 @@ func (p *Preempter) goOn(ctx context.Context, held *hold.Hold, c *cycle.PodClaim
 	return nil, false
 }
 
-// join adds the pods that use the victims' claims to the victims. It returns nil if there are no such pods.
+// join adds the pods that have begun to use the victims' claims to the hold's victims. It returns nil if there are no such pods
+// or too many.
 func (p *Preempter) join(ctx context.Context, held *hold.Hold) *hold.Hold {
 	used := p.Holding.useOf(held)
 	joined := used.joined(held)
@@ -213,13 +215,13 @@ func waitingFor(held *hold.Hold) *fwk.Status {
 	return unresolvable(fmt.Sprintf("preemption: waiting until the evicted pods free the held devices of node %s", held.Node))
 }
 
-// isServed reports whether every claim that devices are held for has an allocation.
+// isServed reports whether every claim of the hold is allocated by now.
 func (p *Preempter) isServed(held *hold.Hold) bool {
 	return !slices.ContainsFunc(held.Claims, func(claim hold.Claim) bool { return p.Holding.devicesOf(held.Pod.Namespace, &claim) == nil })
 }
 
-// isBeingServed reports whether a claim that was unallocated at the start of the cycle has got devices since, for another pod.
-// Upstream then refuses the pod on every node.
+// isBeingServed reports whether another pod got a claim of the hold allocated after this pod's cycle began. In that case
+// upstream refuses this pod on every node.
 func (p *Preempter) isBeingServed(held *hold.Hold, c *cycle.PodClaims) bool {
 	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
 		return slices.ContainsFunc(held.Claims, func(of hold.Claim) bool {
@@ -232,7 +234,8 @@ func unresolvable(message string) *fwk.Status {
 	return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
 }
 
-// nominated returns a result that nominates the pod to a node, or to none for "". Upstream reserves CPU and memory on that node.
+// nominated returns a result that nominates the pod to the node, or clears the nomination if node is "". Upstream reserves CPU
+// and memory on a nominated node.
 func nominated(node string) *fwk.PostFilterResult {
 	return framework.NewPostFilterResultWithNominatedNode(node)
 }

@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package preference is the scheduler plugin DynamicResourcesCELPreference. It scores nodes by the values of preferences for the
-// devices that package plugin has found there in Filter. It does no search of its own. It is a separate plugin, so that a profile
-// can give it its own weight. Package plugin scores prioritized lists as upstream does.
+// Package preference is the scheduler plugin DynamicResourcesCELPreference. It scores each node by the preference values of the
+// devices that package plugin found there in Filter. It does no search of its own. It is a separate plugin, so that a profile
+// can give it its own weight. Package plugin itself only scores prioritized lists, as upstream does.
 package preference
 
 import (
@@ -25,7 +25,7 @@ import (
 // Name is the name of the plugin in scheduler configurations.
 const Name = "DynamicResourcesCELPreference"
 
-// Scorer is the plugin.
+// Scorer is the score plugin.
 type Scorer struct {
 	extended bool
 	classes  func() fwk.DeviceClassResolver
@@ -54,7 +54,7 @@ func NewFactory(gates featuregate.FeatureGate) frameworkruntime.PluginFactory {
 // Name returns the name of the plugin.
 func (p *Scorer) Name() string { return Name }
 
-// nodeScores maps the nodes that passed Filter to their scores.
+// nodeScores maps the names of the nodes that passed Filter to their scores.
 type nodeScores map[string]int64
 
 // nodeScoresKey is the CycleState key of the nodeScores.
@@ -63,7 +63,7 @@ const nodeScoresKey fwk.StateKey = Name
 // Clone implements [fwk.StateData]. nodeScores are immutable.
 func (s nodeScores) Clone() fwk.StateData { return s }
 
-// PreScore ranks the nodes. It returns Skip if all nodes are equally good.
+// PreScore computes the scores of all nodes. It returns Skip if all nodes are equally good.
 func (p *Scorer) PreScore(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) *fwk.Status {
 	values := cycle.NodeValuesIn(state)
 	if values == nil {
@@ -95,8 +95,8 @@ func (p *Scorer) Score(_ context.Context, state fwk.CycleState, _ *v1.Pod, node 
 func (p *Scorer) ScoreExtensions() fwk.ScoreExtensions { return nil }
 
 // SignPod implements [fwk.SignPlugin]. A pod that gets devices on a node changes that node's score for the next equal pod, so
-// equal pods must not reuse scores. Pods whose claims have no preference are not exempted: upstream's plugin refuses all pods
-// with claims, too.
+// equal pods must not reuse scores. A pod without preferences could be signed, but upstream's plugin refuses to sign any pod
+// with claims.
 func (p *Scorer) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
 	if len(pod.Spec.ResourceClaims) > 0 || p.extended && len(extended.Resources(pod, p.classes().GetDeviceClass)) > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the scores of a pod with devices are not valid for other pods")

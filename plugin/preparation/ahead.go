@@ -20,23 +20,25 @@ import (
 )
 
 // The expressions of claims are compiled in the background when a pod that needs them is queued. One claim of each namespace is
-// compiled at a time, and namespaces take turns after each expression. The pod is gated meanwhile. If compiling takes long, the
-// pod passes the gate once and is refused, so that users see the reason. A scheduling cycle only looks up prepared claims, and
-// never compiles what tenants write.
+// compiled at a time, and namespaces take turns after each expression. PreEnqueue gates the pod meanwhile. If compiling takes
+// long, the pod passes the gate once and PreFilter refuses it, so that users see the reason. A scheduling cycle only looks up
+// prepared claims. It never compiles tenants' expressions.
 
-// Claims finds prepared claims for one profile. A scheduler uses [Ahead]. A program without time between two pods uses [AtOnce].
+// Claims finds the prepared claims of one profile. A scheduler uses [Ahead]. A program that can't wait between two pods uses
+// [AtOnce].
 type Claims interface {
-	// Of returns the prepared claims. missing lists the claims that are not prepared yet.
+	// Of returns the prepared claims. missing lists those claims that are not prepared yet.
 	Of(ctx context.Context, claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim, err error)
-	// Await requests the preparation of missing claims, and activates the pod afterwards.
+	// Await requests the preparation of the missing claims. When they are prepared, the pod is activated.
 	Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim)
 	// IsAhead reports whether claims are prepared before a scheduling cycle needs them.
 	IsAhead() bool
-	// MayHave reports whether a claim may get devices of the drivers. It is true for a claim that is not prepared.
+	// MayHave reports whether the claim's selectors may accept devices of one of the drivers. It is true for a claim that is not
+	// prepared.
 	MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool
 }
 
-// AtOnce prepares claims on demand, so no claims are missing.
+// AtOnce implements [Claims]. It prepares claims when they are looked up, so no claims are missing.
 type AtOnce struct{ View }
 
 // Of implements [Claims].
@@ -59,7 +61,7 @@ func (AtOnce) Await(*v1.Pod, []*resourceapi.ResourceClaim) {}
 // IsAhead implements [Claims].
 func (AtOnce) IsAhead() bool { return false }
 
-// Ahead looks up claims that were prepared in the background.
+// Ahead implements [Claims]. It looks up claims that were prepared in the background.
 type Ahead struct {
 	View
 	*Background
@@ -80,22 +82,23 @@ type Background struct {
 	*fairness.Background[wanted]
 
 	mutex sync.Mutex
-	// waiting maps a claim to the pods that are activated when the claim is prepared.
+	// waiting maps a claim to the pods that are activated when the claim is prepared. The keys of the inner map are UIDs of pods.
 	waiting map[wanted]map[types.UID]waitingPod
 }
 
-// NewBackground returns a Background that prepares claims until ctx is done.
+// NewBackground returns a Background whose goroutines prepare claims until ctx is done.
 func NewBackground(ctx context.Context) *Background {
 	return &Background{Background: fairness.NewBackground[wanted](ctx), waiting: map[wanted]map[types.UID]waitingPod{}}
 }
 
-// wanted identifies a claim to prepare, with or without constraints.
+// wanted identifies a claim to prepare. constraints is set if its constraints and preferences are compiled, too.
 type wanted struct {
 	claim       types.UID
 	constraints bool
 }
 
-// waitingPod contains only what the queue needs to find a pod, so that deleted pods and claims are not kept in memory.
+// waitingPod has only the fields that the scheduling queue needs to find the pod, so that deleted pods and their claims are not
+// kept in memory.
 type waitingPod struct {
 	*v1.Pod
 	activate func(*v1.Pod)
@@ -112,7 +115,7 @@ func waiter(pod *v1.Pod, activate func(*v1.Pod)) waitingPod {
 func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	// The claims of a namespace are prepared in order, so the last one completes them all.
+	// The claims of a namespace are prepared in order. So all missing claims are prepared when the last of them is.
 	last := wanted{missing[len(missing)-1].UID, p.Constraints}
 	if p.waiting[last] == nil {
 		p.waiting[last] = map[types.UID]waitingPod{}
@@ -124,7 +127,7 @@ func (p Ahead) Await(pod *v1.Pod, missing []*resourceapi.ResourceClaim) {
 	}
 }
 
-// prepareWanted prepares a claim if it still exists and is not prepared yet.
+// prepareWanted prepares the claim with this UID if it still exists and is not prepared yet.
 func (v View) prepareWanted(ctx context.Context, namespace, name string, uid types.UID) {
 	claim, err := v.claims.Get(namespace, name)
 	if err != nil || claim.UID != uid || v.look(claim, v.version) != nil {
@@ -135,7 +138,7 @@ func (v View) prepareWanted(ctx context.Context, namespace, name string, uid typ
 	}
 }
 
-// wake activates the pods that wait for a claim.
+// wake activates the pods that wait for the claim.
 func (b *Background) wake(claim wanted) {
 	b.mutex.Lock()
 	pods := b.waiting[claim]
@@ -146,7 +149,7 @@ func (b *Background) wake(claim wanted) {
 	}
 }
 
-// All returns the prepared claims, or an error if some are missing.
+// All returns the prepared claims. It returns an error if a claim is not prepared.
 func All(ctx context.Context, p Claims, claims []*resourceapi.ResourceClaim) (allocator.Prepared, error) {
 	prepared, missing, err := p.Of(ctx, claims)
 	if err != nil || len(missing) > 0 {
@@ -155,10 +158,10 @@ func All(ctx context.Context, p Claims, claims []*resourceapi.ResourceClaim) (al
 	return prepared, nil
 }
 
-// errNotPrepared is returned if a scheduling cycle would have to compile a claim.
+// errNotPrepared is the error of All in a scheduling cycle, which must not compile the missing claim.
 var errNotPrepared = errors.New("the expressions of a claim are being compiled")
 
-// Message returns the reason why a pod waits for missing claims.
+// Message returns the reason why a pod waits: the missing claims are being compiled.
 func Message(missing []*resourceapi.ResourceClaim) string {
 	if more := len(missing) - 1; more > 0 {
 		return fmt.Sprintf("the expressions of claim %s and of %d others are being compiled: the scheduler tries the pod after that", klog.KObj(missing[0]), more)

@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// preparedBytes bounds the memory of prepared claims. A claim with typical expressions takes about 10 KiB.
+// preparedBytes is the maximum size in bytes of all prepared claims. A claim with typical expressions takes about 10 KiB.
 const preparedBytes = 128 << 20
 
 // Store keeps prepared claims for all profiles of a scheduler. It is safe for concurrent use.
@@ -40,40 +40,42 @@ type Store struct {
 
 	// mutex guards generation.
 	mutex sync.Mutex
-	// generation is the number of the Preparer's selector set that the stored claims were prepared with.
+	// generation is the generation of the selector set with which all stored claims were prepared. The Preparer counts its sets.
 	generation uint64
 }
 
-// versionsKey identifies the content of a claim. A claim's spec never changes, so its content depends only on the classes.
+// versionsKey identifies a claim together with its classes. The spec of a claim never changes, so the prepared claim only
+// depends on the versions of the classes.
 type versionsKey struct {
 	claim types.UID
-	// classes contains the versions of the classes that the claim uses.
+	// classes contains the resource versions of all classes that the claim uses.
 	classes string
 }
 
-// content is the key that equal claims share, such as claims from one template. ok is false if the claim has no such key.
+// content is a key that is equal for claims with equal contents, such as claims from one template. ok is false if the claim has
+// no such key.
 type content struct {
 	allocator.Content
 	ok bool
 }
 
-// preparedKey identifies a prepared claim.
+// preparedKey is the key of a stored claim.
 type preparedKey struct {
-	// content identifies a claim by its content. It is zero if own identifies the claim.
+	// content identifies the claim by its content. It is zero if own identifies the claim.
 	content allocator.Content
 	own     versionsKey
-	// selectors is the generation of the selector set that the claim was prepared with.
+	// selectors is the generation of the selector set with which the claim was prepared.
 	selectors uint64
-	// constraints is set if constraints and preferences were compiled too.
+	// constraints is set if the claim's constraints and preferences were compiled, too.
 	constraints bool
 }
 
-// claimGetter gets the claims to prepare.
+// claimGetter returns the current version of a claim to prepare.
 type claimGetter interface {
 	Get(namespace, name string) (*resourceapi.ResourceClaim, error)
 }
 
-// NewStore returns a store for the claims of a manager. observer observes the compilation of their expressions.
+// NewStore returns a store for the claims and classes of a manager. observer observes the compilation of their expressions.
 func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observer cel.Observer) (*Store, error) {
 	environment, err := device.NewEnvironment(cel.Config{Observer: observer})
 	if err != nil {
@@ -86,8 +88,8 @@ func NewStore(features plfeature.Features, manager fwk.SharedDRAManager, observe
 	return NewStoreOf(preparer, environment, latest{manager}, latestClasses{manager}, preparedBytes), nil
 }
 
-// latest and latestClasses call the manager at each use. An autoscaler's manager has new lists in each loop, and no lists yet
-// when the plugin is created.
+// latest and latestClasses ask the manager for its lists at each call. An autoscaler's manager has new lists in each loop, and
+// no lists yet when the plugin is created.
 type (
 	latest        struct{ manager fwk.SharedDRAManager }
 	latestClasses struct{ manager fwk.SharedDRAManager }
@@ -105,7 +107,7 @@ func (l latestClasses) List() ([]*resourceapi.DeviceClass, error) {
 	return l.manager.DeviceClasses().List()
 }
 
-// NewStoreOf returns a store that reads the claims and classes from the given sources. bytes limits its memory.
+// NewStoreOf returns a store that reads claims and classes from the given sources. bytes is its maximum size.
 func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, claims claimGetter, classes fwk.DeviceClassLister, bytes int64) *Store {
 	memory := memo.New(bytes)
 	return &Store{
@@ -119,7 +121,7 @@ func NewStoreOf(preparer *allocator.Preparer, environment *device.Environment, c
 	}
 }
 
-// SelectorFeatures returns the feature gates of device selectors.
+// SelectorFeatures returns those feature gates that affect device selectors.
 func SelectorFeatures(features plfeature.Features) dracel.Features {
 	return dracel.Features{
 		EnableConsumableCapacity: features.EnableDRAConsumableCapacity,
@@ -131,16 +133,16 @@ func (p *Store) version(class string) string {
 	return allocator.VersionOf(p.classes.Get(class))
 }
 
-// View is the view that one profile has of the Store.
+// View is the Store as one profile uses it.
 type View struct {
 	*Store
-	// Constraints is set if constraints and preferences matter in the profile.
+	// Constraints is set if the profile evaluates constraints and preferences.
 	Constraints bool
 }
 
-// Find returns the prepared claims. missing lists the claims that need preparation but are not prepared.
+// Find looks up prepared claims. missing lists the claims that need preparation but are not prepared.
 func (v View) Find(claims []*resourceapi.ResourceClaim) (prepared allocator.Prepared, missing []*resourceapi.ResourceClaim) {
-	// Each class is read once, so that all claims are looked up with the same version of a class.
+	// Each class is read once, so that all claims are looked up for the same version of the class.
 	versions := map[string]string{}
 	version := func(name string) string {
 		read, known := versions[name]
@@ -173,7 +175,7 @@ func (v View) MayHave(claim *resourceapi.ResourceClaim, drivers []string) bool {
 	return c == nil || slices.ContainsFunc(drivers, c.MayHave)
 }
 
-// look returns the prepared claim, or a prepared claim with the same content, or nil.
+// look returns the prepared form of the claim, or of a claim with the same content. It returns nil if there is no such form.
 func (v View) look(claim *resourceapi.ResourceClaim, version func(class string) string) *allocator.PreparedClaim {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, version)}
 	keys := []preparedKey{{own: versions, selectors: v.Generation(), constraints: v.Constraints}}
@@ -196,21 +198,21 @@ func newContent(claim *resourceapi.ResourceClaim, classes structured.DeviceClass
 	return content{sum, ok}
 }
 
-// ContentOf returns the key that equal claims share, such as claims from one template. The result is cached.
+// ContentOf returns a key that is equal for claims with equal contents, such as claims from one template. The key is cached.
 func (p *Store) ContentOf(claim *resourceapi.ResourceClaim, classes fwk.DeviceClassLister) (common allocator.Content, ok bool) {
 	versions := versionsKey{claim.UID, allocator.ClassVersions(claim, func(name string) string { return allocator.VersionOf(classes.Get(name)) })}
 	found := p.contents.Get(versions, func() content { return newContent(claim, classes) })
 	return found.Content, found.ok
 }
 
-// Keep prepares a claim and stores the result.
+// Keep prepares a claim and stores the prepared claim.
 func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allocator.PreparedClaim, error) {
 	c, err := v.Prepare(ctx, claim, v.classes, v.Constraints)
 	if err != nil {
 		return nil, fmt.Errorf("prepare claim %s: %w", klog.KObj(claim), err)
 	}
 	if v.Constraints {
-		// Only an error of the context counts. Prepare has recorded the mistakes in the claim already.
+		// Prepare has already recorded the mistakes in the claim, so an error counts only if ctx is done.
 		if err := explain.Prepare(ctx, v.Environment, claim, v.classes); ctx.Err() != nil {
 			return nil, err
 		}
@@ -227,8 +229,8 @@ func (v View) Keep(ctx context.Context, claim *resourceapi.ResourceClaim) (*allo
 	return c, err
 }
 
-// isCurrent reports whether a claim was prepared with the Preparer's current selector set. If the Preparer has replaced its set,
-// isCurrent first drops all stored claims, because they would keep the selectors of the old set in memory.
+// isCurrent reports whether a claim was prepared with the Preparer's current selector set. If the Preparer has replaced its
+// set, isCurrent first drops all stored claims, because they would keep the selectors of the old set in memory.
 func (p *Store) isCurrent(c *allocator.PreparedClaim) bool {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// cluster is a cluster with one claim and one class.
+// cluster is a source with one claim.
 type cluster struct{ claim *resourceapi.ResourceClaim }
 
 func (c cluster) Get(string, string) (*resourceapi.ResourceClaim, error) { return c.claim, nil }
@@ -57,7 +57,7 @@ func newAhead(t *testing.T, claim *resourceapi.ResourceClaim, activate func(*v1.
 	return Ahead{View: View{store, true}, Background: NewBackground(t.Context()), Activate: activate}
 }
 
-// TestFormerSelectorsAreForgotten checks that claims of a former selector generation are dropped.
+// TestFormerSelectorsAreForgotten checks that the store drops its claims when the Preparer begins a new selector set.
 func TestFormerSelectorsAreForgotten(t *testing.T) {
 	claim := selecting("true")
 	ahead := newAhead(t, claim, nil)
@@ -79,7 +79,7 @@ func TestFormerSelectorsAreForgotten(t *testing.T) {
 	require.Empty(t, missing)
 }
 
-// TestWhatIsGoneIsNotKept checks that deleted pods and claims can be collected while they wait.
+// TestWhatIsGoneIsNotKept checks that a waiting pod and its claim can be garbage collected after they were deleted.
 func TestWhatIsGoneIsNotKept(t *testing.T) {
 	goOn, activated := make(chan struct{}), make(chan string, 1)
 	ahead := newAhead(t, selecting(), func(p *v1.Pod) {
@@ -102,7 +102,8 @@ func TestWhatIsGoneIsNotKept(t *testing.T) {
 	require.Equal(t, "uid pod", <-activated)
 }
 
-// TestPodsWaitOnceForAClaim: PreEnqueue calls Await for each event that may concern the pod.
+// TestPodsWaitOnceForAClaim checks that repeated calls of Await store a pod once. PreEnqueue calls Await after each event that
+// may concern the pod.
 func TestPodsWaitOnceForAClaim(t *testing.T) {
 	ahead := newAhead(t, selecting("true"), func(*v1.Pod) {})
 	release := make(chan struct{})

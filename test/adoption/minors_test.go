@@ -21,22 +21,23 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// current is the Kubernetes minor of go.mod. others holds the other minors that the libraries support.
+// current is the minor version of Kubernetes in go.mod. others are the other minor versions that the libraries support.
 const current = "1.37"
 
 var others = []string{"1.36", "1.38"}
 
-// younger lists traits of cases that 1.36 ignores or rejects.
+// younger names the features of test cases that 1.36 ignores or rejects. They are removed from the cases.
 var younger = []string{"derived attributes", "skip node operations", "compatibility groups", "list attributes"}
 
-// TestMinors builds the libraries, without k8s.io/kubernetes, with each minor of Kubernetes. Their answers must be the same with
-// each minor. Without CEL constraints they must equal the answers of that minor's allocator, except for its bugs.
+// TestMinors builds celset's libraries with the modules of each Kubernetes minor, without k8s.io/kubernetes. All builds must
+// give the same answers. For cases without CEL constraints, they must be the answers of the minor's own allocator, except for
+// bugs of that allocator.
 func TestMinors(t *testing.T) {
 	input := drawn(t)
 	want := answersOf(t, current, input)
 	compared := 0
 	for _, a := range want {
-		// The remaining differences are in docs/differences.md; allocator/conformance tests them.
+		// The answers may differ in the cases that docs/differences.md describes. The package allocator/conformance tests them.
 		if a.Kubernetes.devices(t) == a.Celset.devices(t) {
 			compared++
 		}
@@ -56,7 +57,8 @@ func TestMinors(t *testing.T) {
 				}
 			}
 			t.Logf("of %d cases that the allocators of %s answer alike, that of %s answers %d otherwise", compared, current, minor, differ)
-			// 1.36 forgets a device of a request whose devices must differ from others, and has bugs with counters.
+			// 1.36 may give another answer in one of 50 cases. It has bugs with counters, and with requests whose devices must
+			// differ from the devices of other requests.
 			require.LessOrEqual(t, differ*50, compared)
 			if minor > current {
 				require.Zero(t, differ)
@@ -65,15 +67,15 @@ func TestMinors(t *testing.T) {
 	}
 }
 
-// An answer is one line that testdata/answers prints.
+// An answer is the result of one allocator for one case, in the JSON that the program testdata/answers prints.
 type answer struct {
 	Outcome string                         `json:"outcome"`
 	Results []resourceapi.AllocationResult `json:"results"`
 	Error   string                         `json:"error"`
 }
 
-// devices returns the outcome and the results without configuration: 1.36 repeats the request names of a configuration that
-// applies to all requests.
+// devices returns the outcome and the allocated devices as text. It leaves out the configuration, because 1.36 repeats a
+// request's name in a configuration for all requests.
 func (a answer) devices(t *testing.T) string {
 	t.Helper()
 	for i := range a.Results {
@@ -88,7 +90,7 @@ type answers struct {
 	Celset, Kubernetes answer
 }
 
-// drawn returns random cases that use only features of all minors.
+// drawn generates random cases, and removes features that not all minors have.
 func drawn(t *testing.T) []string {
 	t.Helper()
 	var input []string
@@ -111,7 +113,7 @@ func drawn(t *testing.T) []string {
 	return input
 }
 
-// answersOf returns the answers of the libraries when they are built with a minor.
+// answersOf builds the libraries with the modules of a minor, and returns their answers to the cases in input.
 func answersOf(t *testing.T, minor string, input []string) []answers {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()

@@ -21,18 +21,18 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// release is the version under which the working tree is published. It is different in each run.
+// release is the version that the tests publish of the working tree. Each run uses another version, because Go caches versions.
 var release = module.Version{Path: "github.com/celset/celset", Version: fmt.Sprintf("v0.37.99-test.%d", time.Now().UnixNano())}
 
-// A file is a tracked file of the working tree.
+// A file is a file of the working tree that git tracks.
 type file struct{ root, name string }
 
 func (f file) Path() string                 { return f.name }
 func (f file) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
 func (f file) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }
 
-// A consumer is another module that requires the release. It finds the release in a proxy that serves the working tree, and other
-// modules in the download cache.
+// A consumer is another module that requires the release. It downloads the release from a local module proxy that serves the
+// working tree. All other modules come from the download cache.
 type consumer struct {
 	dir string
 	env []string
@@ -89,7 +89,8 @@ func (c consumer) write(t *testing.T, name, content string) {
 	require.NoError(t, os.WriteFile(filepath.Join(c.dir, name), []byte(content), 0o600))
 }
 
-// TestModule checks that a module that requires this one needs no replace directive, and can list, vendor and install packages.
+// TestModule checks that another module can require this module without a replace directive, and can list, vendor and install
+// its packages.
 func TestModule(t *testing.T) {
 	c := newConsumer(t)
 	c.write(t, "go.mod", fmt.Sprintf("module example.com/consumer\n\ngo 1.26.0\n\nrequire %s %s\n", release.Path, release.Version))

@@ -32,7 +32,7 @@ import (
 	"github.com/celset/celset/internal/testing/simulation"
 )
 
-// asks is a typical claim on a node with the matching hardware.
+// asks holds a typical claim, and the classes and devices of a node that has a set for it.
 type asks struct {
 	corpus.Expression
 	claim   *resourceapi.ResourceClaim
@@ -72,7 +72,7 @@ func newAsks(e corpus.Expression) *asks {
 	return a
 }
 
-// Get and List serve the device classes.
+// Get and List implement structured.DeviceClassLister.
 func (a *asks) Get(name string) (*resourceapi.DeviceClass, error) {
 	for _, class := range a.classes {
 		if class.Name == name {
@@ -84,7 +84,8 @@ func (a *asks) Get(name string) (*resourceapi.DeviceClass, error) {
 
 func (a *asks) List() ([]*resourceapi.DeviceClass, error) { return a.classes, nil }
 
-// called returns the answer of a direct call in place of structured.NewAllocator, as KAI and Kueue call it.
+// called returns the devices from a direct call of the allocator, in place of structured.NewAllocator. KAI and Kueue call it
+// like this.
 func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	n := &v1.Node{}
 	n.Name = node
@@ -98,7 +99,8 @@ func (a *asks) called(ctx context.Context) (devices []string, err error) {
 	return devices, nil
 }
 
-// simulated returns the answer in an autoscaler's framework, with all other plugins.
+// simulated returns the devices from the plugin in a scheduling framework with all other plugins. Autoscalers embed it like
+// this.
 func (a *asks) simulated(ctx context.Context) ([]string, error) {
 	s, err := simulation.Of(ctx, inRegistry(utilfeature.DefaultFeatureGate), a.claim, a.classes...)
 	if err != nil {
@@ -107,7 +109,7 @@ func (a *asks) simulated(ctx context.Context) ([]string, error) {
 	return a.tried(ctx, s)
 }
 
-// made returns the answer of a plugin that is created without a registry, as Volcano creates it.
+// made returns the devices from a plugin that is created by its constructor, without a registry. Volcano embeds it like this.
 func (a *asks) made(ctx context.Context) ([]string, error) {
 	factory := func(ctx context.Context, args runtime.Object, handle fwk.Handle, features plfeature.Features) (fwk.Plugin, error) {
 		return byCall(ctx, args, handle, features)
@@ -127,7 +129,8 @@ func (a *asks) tried(ctx context.Context, s *simulation.Simulation) ([]string, e
 	return devices, nil
 }
 
-// searched returns the answer of a search that takes devices in order, as Karpenter's search does.
+// searched returns the devices from a search that adds one device after the other and checks the constraints each time.
+// Karpenter searches like this.
 func (a *asks) searched(ctx context.Context, environment *device.Environment) ([]string, error) {
 	var devices []incremental.Device
 	positions := map[structured.DeviceID]int{}
@@ -180,7 +183,7 @@ func (a *asks) searched(ctx context.Context, environment *device.Environment) ([
 	return found, nil
 }
 
-// TestSeams checks that a claim gets the same devices through each way of embedding celset.
+// TestSeams checks that a claim gets the same devices, whichever way of embedding celset a program uses.
 func TestSeams(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// The following is the code that a program writes to embed celset. TestSeams runs it.
+// The functions below are the code that a program needs to embed celset, as the documentation shows it. TestSeams runs them.
 
 func inRegistry(gates featuregate.FeatureGate) frameworkruntime.Registry {
 	registry := plugins.NewInTreeRegistry()
@@ -51,7 +51,7 @@ func allocate(ctx context.Context, features structured.Features, state structure
 	return a.Allocate(ctx, node, claims)
 }
 
-// A setConstraint is one of the constraints that the search checks.
+// A setConstraint is a constraint in the form that the search in TestSeams calls.
 type setConstraint struct {
 	*incremental.Set
 	positions map[structured.DeviceID]int

@@ -33,14 +33,14 @@ import (
 const (
 	// releaseName is the name of the helm release.
 	releaseName = "celset"
-	// system is the namespace of all parts but the scheduler.
+	// system is the namespace of all programs except the scheduler.
 	system = "celset-system"
 )
 
-// A cluster runs controllers and has one worker node.
+// A cluster is a control plane with controllers and one worker node.
 type cluster struct{ *env.Env }
 
-// TestChart goes through the life of a release.
+// TestChart installs, upgrades and uninstalls releases with different values.
 func TestChart(t *testing.T) {
 	c := cluster{env.Start(t, controlplane.Options{SkipKwok: true, ServiceAccountAdmission: true})}
 	_, err := controlplane.CreateNodes(t.Context(), c.Client(), 1, controlplane.NodeOptions{
@@ -59,7 +59,7 @@ func TestChart(t *testing.T) {
 		return true, nil
 	})
 
-	// An upgrade that needs missing kinds changes nothing.
+	// If the cluster lacks kinds that the values need, the installation fails and creates no object.
 	for values, kind := range map[string]string{
 		"monitoring.podMonitors=true":                                 `no matches for kind "PodMonitor" in version "monitoring.coreos.com/v1"`,
 		"monitoring.rules=true":                                       `no matches for kind "PrometheusRule" in version "monitoring.coreos.com/v1"`,
@@ -76,7 +76,7 @@ func TestChart(t *testing.T) {
 	require.Contains(t, output, "celset-scheduler waits for the lease kube-system/kube-scheduler")
 	c.requirePods(t, "celset-scheduler", 2, "--leader-elect-resource-name=kube-scheduler")
 
-	// Enable all parts, with the user's own namespace and certificate.
+	// Upgrade to all programs. The user has created the namespace, and provides a certificate.
 	_, err = c.Client().CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: system}}, metav1.CreateOptions{})
 	require.NoError(t, err)
 	c.restrict(t, system)
@@ -110,8 +110,8 @@ func TestChart(t *testing.T) {
 		return apierrors.IsNotFound(err), nil
 	})
 
-	// Install with the kinds of cert-manager and of the Prometheus operator. A release of the same name takes over the objects that
-	// stayed, and creates its namespace.
+	// Install into a cluster with the kinds of cert-manager and of the Prometheus operator. The new release has the name of the
+	// old one, so it takes over the objects that were kept. It creates its namespace.
 	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
 		definitions, err := os.ReadFile("../manifests/testdata/" + file)
 		require.NoError(t, err)
@@ -130,7 +130,8 @@ func TestChart(t *testing.T) {
 	require.NoError(t, err, "what cert-manager has written into the configuration of the webhook is not helm's: %s", output)
 	c.requirePods(t, "celset-webhook", 1, "")
 
-	// Upgrade without cert-manager. Objects that the program writes do not belong to helm.
+	// Upgrade from cert-manager to certificates that the webhook creates itself. The next upgrade must keep the fields that the
+	// webhook has written.
 	values = append(values, "webhook.certificates.from=self")
 	output, err = c.deploy(t, "upgrade", values...)
 	require.NoError(t, err, output)
@@ -147,7 +148,7 @@ func TestChart(t *testing.T) {
 	c.uninstall(t, before)
 }
 
-// restrict makes the API server refuse pods of a namespace that exceed the level "restricted".
+// restrict makes the API server reject pods in the namespace that violate the pod security level "restricted".
 func (c cluster) restrict(t *testing.T, namespace string) {
 	t.Helper()
 	_, err := c.Client().CoreV1().Namespaces().Patch(t.Context(), namespace, types.MergePatchType,
@@ -155,7 +156,8 @@ func (c cluster) restrict(t *testing.T, namespace string) {
 	require.NoError(t, err)
 }
 
-// deploy runs a helm command with values as for "--set", in the namespace of docs/install.md. It does not wait for pods.
+// deploy runs a helm command for the chart. Each of values is the value of a flag --set. deploy does not wait until pods are
+// ready.
 func (c cluster) deploy(t *testing.T, command string, values ...string) (output string, err error) {
 	t.Helper()
 	args := []string{command, releaseName, helm.Chart(t), "--set=image.registry=registry.example.com/celset"}
@@ -170,8 +172,8 @@ func (c cluster) helm(t *testing.T, args ...string) (output string, err error) {
 	return helm.Run(t, append(args, "--namespace=kube-system", "--kubeconfig="+c.Kubeconfig())...)
 }
 
-// requirePods waits until a program has count pods, all with the argument arg unless it is empty. Other pods may remain: no pod
-// becomes ready, so a rollout never completes.
+// requirePods waits until exactly count pods of a program exist that have the argument arg; if arg is empty, all pods count.
+// Pods without the argument may remain: no pod ever becomes ready here, so rollouts never complete.
 func (c cluster) requirePods(t *testing.T, program string, count int, arg string) {
 	t.Helper()
 	env.Eventually(t, fmt.Sprintf("%d pods of %s with %q", count, program, arg), func(ctx context.Context) (string, error) {
@@ -191,7 +193,7 @@ func (c cluster) requirePods(t *testing.T, program string, count int, arg string
 	})
 }
 
-// injectCertificate makes API servers trust a certificate, as cert-manager does.
+// injectCertificate writes the certificate into the webhook configuration, as cert-manager would.
 func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
 	t.Helper()
 	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), "celset-webhook", metav1.GetOptions{})
@@ -200,7 +202,7 @@ func (c cluster) injectCertificate(t *testing.T, certificate []byte) {
 	c.trust(t, hooks, certificate)
 }
 
-// writeCertificate writes the secret that the program would write.
+// writeCertificate writes the certificate into the Secret and the webhook configuration, as celset-webhook would.
 func (c cluster) writeCertificate(t *testing.T, certificate []byte) {
 	t.Helper()
 	secrets := c.Client().CoreV1().Secrets(system)
@@ -224,7 +226,7 @@ func (c cluster) trust(t *testing.T, hooks *admissionv1.ValidatingWebhookConfigu
 	require.NoError(t, err)
 }
 
-// uninstall removes the release. Only the objects that docs/install.md lists may remain.
+// uninstall uninstalls the release. Afterwards only objects that docs/install.md lists as kept may exist in addition to before.
 func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	t.Helper()
 	output, err := c.helm(t, "uninstall", releaseName, "--wait")
@@ -234,14 +236,14 @@ func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	_, uninstalling, found := strings.Cut(string(page), "\n## Uninstalling\n")
 	require.True(t, found)
 	uninstalling, _, _ = strings.Cut(uninstalling, "\n## ")
-	// Objects with an owner are collected after their owner.
+	// Poll, because the garbage collector deletes objects with an owner a little later than the owner.
 	var left []string
 	env.Eventually(t, "nothing is left that the page does not tell of", func(context.Context) (string, error) {
 		left = c.left(t, before)
 		unsaid := slices.DeleteFunc(slices.Clone(left), func(object string) bool {
 			resource, name, _ := strings.Cut(object, " ")
-			return strings.HasPrefix(resource, "apiservices.") || // The API server creates them from the CRDs.
-				name == system || strings.HasPrefix(name, system+"/") || // The user's namespace, and what controllers create in it.
+			return strings.HasPrefix(resource, "apiservices.") || // the API server creates APIServices for CRDs
+				name == system || strings.HasPrefix(name, system+"/") || // the user's namespace, and objects that controllers create in it
 				strings.Contains(uninstalling, "`"+strings.TrimSuffix(name, ".cluster.open-cluster-management.io")+"`")
 		})
 		return strings.Join(unsaid, ", "), nil
@@ -254,7 +256,7 @@ func (c cluster) uninstall(t *testing.T, before map[string]bool) {
 	}
 }
 
-// stored returns all objects of the API server as "resource namespace/name". It omits events, which expire.
+// stored returns all objects in the API server as "resource namespace/name". It leaves out events, because they expire.
 func (c cluster) stored(t *testing.T) map[string]bool {
 	t.Helper()
 	objects, err := metadata.NewForConfig(c.RESTConfig())
@@ -271,7 +273,7 @@ func (c cluster) stored(t *testing.T) map[string]bool {
 			}
 			list, err := objects.Resource(version.WithResource(resource.Name)).List(t.Context(), metav1.ListOptions{})
 			if apierrors.IsNotFound(err) {
-				continue // The server lists a deleted CRD for another moment.
+				continue // the API server lists a deleted CRD's resource for another moment
 			}
 			require.NoError(t, err, resource.Name)
 			for _, object := range list.Items {
@@ -282,7 +284,7 @@ func (c cluster) stored(t *testing.T) map[string]bool {
 	return stored
 }
 
-// left returns the objects that the API server has now but did not have before.
+// left returns the objects that exist in the API server but are not in before.
 func (c cluster) left(t *testing.T, before map[string]bool) []string {
 	t.Helper()
 	now := c.stored(t)

@@ -6,7 +6,7 @@
 //
 //	go test ./test/chart
 //
-// test/e2e has a node and runs the pods. The rights are tested where the programs run under them: in test/integration and its
-// twoschedulers, test/cmd/celset-placement and test/cmd/celset-webhook. test/manifests compares these rights with the chart's.
-// cert-manager and Prometheus are not installed.
+// The package test/e2e runs the pods on a node. The RBAC rights of the programs are tested by tests that run the programs with
+// them: test/integration, test/integration/twoschedulers, test/cmd/celset-placement and test/cmd/celset-webhook. The package
+// test/manifests compares these rights with the chart's rights. cert-manager and Prometheus are not installed.
 package chart

@@ -14,13 +14,14 @@ import (
 	"github.com/stretchr/testify/require"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
-	_ "k8s.io/kubernetes/pkg/features" // the gates of kube-scheduler
+	_ "k8s.io/kubernetes/pkg/features" // registers kube-scheduler's feature gates
 
 	"github.com/celset/celset/plugin"
 	"github.com/celset/celset/test/internal/helm"
 )
 
-// TestSchemaHasTheGatesOfTheScheduler checks that the schema refuses a gate exactly if the program refuses it.
+// TestSchemaHasTheGatesOfTheScheduler checks that the chart's schema rejects a feature gate if and only if celset-scheduler
+// rejects it.
 func TestSchemaHasTheGatesOfTheScheduler(t *testing.T) {
 	gates := utilfeature.DefaultMutableFeatureGate.DeepCopy()
 	require.NoError(t, plugin.AddFeatureGates(gates))

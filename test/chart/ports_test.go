@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// portFlags maps a program and the name of a container port to the flag that sets the port.
+// portFlags maps the name of a program and the name of a container port to the flag that sets the port.
 var portFlags = map[string]map[string]string{
 	"celset-scheduler":       {"https": "secure-port"},
 	"celset-placement":       {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
@@ -27,14 +27,14 @@ var portFlags = map[string]map[string]string{
 	"celset-topology-driver": {"health": "health-probe-bind-address", "metrics": "metrics-bind-address"},
 }
 
-// served maps a port to the paths of its probes, with their scheme. The kubelet's default scheme is HTTP.
+// served maps the name of a port to the paths and schemes of its probes. An empty scheme means HTTP, the kubelet's default.
 var served = map[string]map[string]corev1.URIScheme{
 	"https":  {"/livez": corev1.URISchemeHTTPS, "/readyz": corev1.URISchemeHTTPS},
 	"probes": {"/healthz": "", "/readyz": ""}, "health": {"/healthz": "", "/readyz": ""},
 }
 
-// TestPortsAreThoseOfThePrograms compares the ports of each pod with its arguments, or with the defaults of flags that it omits.
-// It compares the probes with the ports.
+// TestPortsAreThoseOfThePrograms compares the ports of each container with the program's flags in the arguments, or with the
+// flags' defaults. It also checks that probes use these ports.
 func TestPortsAreThoseOfThePrograms(t *testing.T) {
 	output, err := helm.Run(t, "template", "celset", helm.Chart(t), "--kube-version=1.37.2",
 		"--set=image.registry=registry.example.com/celset,placement.enabled=true,webhook.enabled=true,topologyDriver.enabled=true")

@@ -25,7 +25,8 @@ func (cp *ControlPlane) apiServerCommand() command {
 		args:     cp.apiServerArgs(),
 		endpoint: cp.credentials[AdminUser].server,
 		client:   cp.adminClient,
-		// On SIGTERM the server waits up to a minute for its watchers. Nothing is lost without grace: its state is in etcd.
+		// SIGKILL at once: on SIGTERM the server would wait up to a minute for its watchers. No data is lost, because all data
+		// is in etcd.
 		grace: 0,
 	}
 }
@@ -42,12 +43,12 @@ func (cp *ControlPlane) apiServerArgs() []string {
 			"--service-account-signing-key-file=" + cp.pki.serviceAccountKey,
 			"--service-cluster-ip-range=10.96.0.0/16",
 			"--allow-privileged=true",
-			// Without an address, the server looks for a default route, which a sandbox may not have. The endpoints of the service
-			// "kubernetes" can't hold a loopback address, so they are not reconciled.
+			// Without an address, the server looks for a default route, which a sandbox may not have. The endpoints of the
+			// service "kubernetes" can't contain a loopback address, so the server must not reconcile them.
 			"--advertise-address=" + loopback,
 			"--endpoint-reconciler-type=none",
 			"--disable-admission-plugins=" + strings.Join(cp.options.disabledAdmission(), ","),
-			// For kubelets, if any: see KubeletTLS.
+			// The API server authenticates to kubelets with this certificate, see KubeletTLS. Without kubelets it is unused.
 			"--kubelet-client-certificate=" + cp.pki.kubeletClientCert,
 			"--kubelet-client-key=" + cp.pki.kubeletClientKey,
 			"--kubelet-certificate-authority=" + cp.pki.servingCert,
@@ -58,7 +59,7 @@ func (cp *ControlPlane) apiServerArgs() []string {
 	)
 }
 
-// disabledAdmission returns the admission plugins whose controllers do not run here.
+// disabledAdmission returns the admission plugins to turn off, because the controllers that they depend on do not run here.
 func (o Options) disabledAdmission() []string {
 	// This plugin taints new nodes as not ready. Only the node lifecycle controller would remove the taint.
 	plugins := []string{"TaintNodesByCondition"}
@@ -68,8 +69,8 @@ func (o Options) disabledAdmission() []string {
 	return plugins
 }
 
-// apiServerProbe succeeds when the server is ready and has created the namespaces that clients rely on. /readyz does not wait for
-// these namespaces.
+// apiServerProbe succeeds when the server is ready and has created the namespaces default and kube-system. /readyz does not
+// wait for these namespaces.
 func (cp *ControlPlane) apiServerProbe(p *Process) func(context.Context) error {
 	ready := p.probePath("/readyz")
 	return func(ctx context.Context) error {

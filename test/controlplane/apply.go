@@ -26,14 +26,14 @@ const yamlBuffer = 4096
 
 // ApplyOptions are options of Apply.
 type ApplyOptions struct {
-	// Namespace is the default for namespaced objects that don't set one. Empty: "default".
+	// Namespace is the default for namespaced objects that don't set one. Empty means "default".
 	Namespace string
 	// DryRun makes the API server validate the objects without storing them.
 	DryRun bool
 }
 
-// Apply does "kubectl apply --server-side" with a manifest of one or more YAML or JSON documents. It returns the objects that the
-// API server answers. Unknown fields are errors.
+// Apply does the same as "kubectl apply --server-side" with a manifest of YAML or JSON documents. It returns the objects as
+// stored by the API server. Unknown fields are errors.
 func Apply(ctx context.Context, config *rest.Config, manifest []byte, options ApplyOptions) ([]*unstructured.Unstructured, error) {
 	objects, err := decodeManifest(manifest)
 	if err != nil {
@@ -71,7 +71,7 @@ func decodeManifest(manifest []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// An applier maps kinds to resources and applies objects.
+// An applier applies objects, and maps their kinds to API resources.
 type applier struct {
 	client  dynamic.Interface
 	mapper  meta.RESTMapper

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// Names of the binaries that [Build] can build, in addition to the folders in cmd.
+// Names of the binaries that [Build] can build, in addition to the programs in the folders of cmd.
 const (
 	Etcd                  = "etcd"
 	KubeAPIServer         = "kube-apiserver"
@@ -17,7 +17,7 @@ const (
 	Kubectl               = "kubectl"
 	Kwok                  = "kwok"
 
-	// KubeScheduler is the stock scheduler, to compare with.
+	// KubeScheduler is the unchanged scheduler of Kubernetes, for comparisons.
 	KubeScheduler = "kube-scheduler"
 
 	// CelsetScheduler is the default program of StartScheduler.
@@ -49,17 +49,17 @@ const (
 
 const kubernetesModule = "k8s.io/kubernetes"
 
-// testModule is the directory of the module of this package.
+// testModule is the directory of the module that contains this package, relative to the root of the repository.
 const testModule = "test"
 
-// A dependency is a program that is built from a package outside cmd. Most are dependencies of one of our modules.
+// A dependency is a program that is not in a folder of cmd. Most are programs of modules that one of our modules depends on.
 type dependency struct {
 	pkg        string
-	module     string // the directory of the module that depends on pkg, from the module root
-	kubernetes bool   // stamped with the version of k8s.io/kubernetes
+	module     string // the directory of the module whose go.mod pins the version of pkg, from the root of the repository
+	kubernetes bool   // the build stamps it with the version of k8s.io/kubernetes
 	node       bool   // part of a node that runs containers
-	onDemand   bool   // built only if it is asked for by name
-	static     bool   // without C
+	onDemand   bool   // built only if requested by name
+	static     bool   // built without cgo
 	tags       string // build tags, separated by commas
 }
 
@@ -109,7 +109,7 @@ var dependencies = map[string]dependency{
 const (
 	containerdModule = "github.com/containerd/containerd/v2"
 	containerdDir    = "hack/tools/containerd"
-	// containerdTags exclude drivers that need C libraries.
+	// containerdTags leave out containerd's storage drivers that need C libraries.
 	containerdTags = "no_btrfs,no_devmapper,no_zfs"
 )
 
@@ -129,7 +129,8 @@ func binariesWhere(wanted func(dependency) bool) []string {
 	return names
 }
 
-// allBinaries returns the dependencies, except for nodes and older versions, and the commands of the module at root.
+// allBinaries returns the names that Build builds by default: all commands of the module at root, and all dependencies except
+// for nodes and older versions.
 func allBinaries(root string) ([]string, error) {
 	names := binariesWhere(func(d dependency) bool { return !d.node && !d.onDemand })
 	commands, err := filepath.Glob(filepath.Join(root, "cmd", "*", "main.go"))

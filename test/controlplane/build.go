@@ -9,18 +9,18 @@ import (
 	"io"
 )
 
-// Build brings binaries up to date and returns their directory: binDir, or the result of [BinDir] if binDir is empty. A name is a
-// constant of this package or a folder in cmd/. Without names, Build builds all binaries except [NodeBinaries].
+// Build brings binaries up to date and returns their directory: binDir or, if binDir is empty, the result of [BinDir]. A name
+// is a constant of this package or a folder in cmd/. Without names, Build builds all binaries except [NodeBinaries].
 //
 // `go build` decides which binaries are stale; this takes about a second if all are current. Any number of processes may build
-// concurrently while others run the binaries, because a binary is replaced atomically. Build writes a line to progress (which may
-// be nil) for each step that takes longer than a second.
+// concurrently while other processes run the binaries, because Build replaces each binary atomically. Build writes a line to
+// progress (which may be nil) for each step that takes longer than a second.
 func Build(ctx context.Context, binDir string, progress io.Writer, names ...string) (string, error) {
 	return buildBinaries(ctx, binDir, newProgress(progress), names)
 }
 
-// buildBinaries runs one compilation after the other. A single compilation occupies all processors, and two concurrent ones would
-// both compile their shared packages.
+// buildBinaries runs the compilations one after the other. A single compilation occupies all processors, and two concurrent
+// ones would both compile their shared packages.
 func buildBinaries(ctx context.Context, binDir string, progress *progress, names []string) (string, error) {
 	root, err := ModuleRoot()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// writePrograms makes dir a module whose programs print a word.
+// writePrograms writes a module into dir. Each of its programs prints the word.
 func writePrograms(t *testing.T, dir, word string, names ...string) {
 	t.Helper()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "go.mod"), []byte("module "+modulePath+"\ngo 1.26\n"), 0o600))
@@ -91,7 +91,8 @@ func TestBuildFailureKeepsBinary(t *testing.T) {
 	require.Equal(t, "good", output(t, filepath.Join(binDir, "program")))
 }
 
-// TestConcurrentBuilds builds a changing program repeatedly while others run it: no run may see a partial binary.
+// TestConcurrentBuilds builds a changing program repeatedly, while other goroutines run the program. No run may see a partly
+// written binary.
 func TestConcurrentBuilds(t *testing.T) {
 	binDir := t.TempDir()
 	binary := filepath.Join(binDir, "program")

@@ -16,10 +16,10 @@ import (
 	"time"
 )
 
-// A compilation is one run of `go build`, for all targets of a module with the same flags.
+// A compilation is one run of `go build`. It builds all targets that are in the same module and have the same flags.
 type compilation []target
 
-// compilations groups the targets and keeps their order.
+// compilations groups targets that one run of `go build` can build. It keeps the order of the targets.
 func compilations(targets []target) []compilation {
 	var all []compilation
 	for _, t := range targets {
@@ -37,7 +37,7 @@ func (t target) builtLike(other target) bool {
 	return t.module == other.module && t.stamp == other.stamp && t.tags == other.tags && t.static == other.static
 }
 
-// names returns the names for a sentence: "etcd", "etcd and kwok", "etcd, kube-apiserver and kwok".
+// names returns the names of the targets as part of a sentence: "etcd", "etcd and kwok", "etcd, kube-apiserver and kwok".
 func (c compilation) names() string {
 	var names []string
 	for _, t := range c {
@@ -50,7 +50,8 @@ func (c compilation) names() string {
 	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
-// build runs `go build` into a work directory, where unchanged results let it skip linking, and publishes the results by renames.
+// build runs `go build` with a work directory as output, and then publishes the binaries in binDir by renaming. The work
+// directory keeps the last binaries, so that `go build` does not link an unchanged program again.
 func (c compilation) build(ctx context.Context, root, binDir string) error {
 	workDir := filepath.Join(binDir, ".build", c.workDir())
 	if err := os.MkdirAll(workDir, 0o755); err != nil {
@@ -73,7 +74,8 @@ func (c compilation) build(ctx context.Context, root, binDir string) error {
 	return nil
 }
 
-// workDir is different for different modules, because two modules can have programs of the same name.
+// workDir returns the work directory below the build directory. Each module has its own work directory, because two modules can
+// have programs of the same name.
 func (c compilation) workDir() string {
 	if c[0].static {
 		return filepath.Join(c[0].module, "static")
@@ -81,11 +83,12 @@ func (c compilation) workDir() string {
 	return c[0].module
 }
 
-// withoutSymbols omits symbol tables, because writing them takes a third of the linking time. Panics still print stack traces.
+// withoutSymbols makes the linker leave out symbol tables, because writing them takes a third of the linking time. Panics still
+// print stack traces.
 const withoutSymbols = "-s -w"
 
-// args must not depend on which programs are built together: go build records its flags in each program, and links again if they
-// differ.
+// args returns the arguments of `go build`. The flags must be the same for any group of programs. `go build` records its flags
+// in each program, and links the program again if they differ.
 func (c compilation) args(workDir string) []string {
 	// With several programs, go build always treats -o as a folder. With one program it does so only if -o ends with a separator.
 	args := []string{"build", "-o", workDir + string(filepath.Separator), "-ldflags", strings.TrimSpace(withoutSymbols + " " + c[0].stamp)}
@@ -100,7 +103,8 @@ func (c compilation) args(workDir string) []string {
 
 var majorVersion = regexp.MustCompile(`^v[0-9]+$`)
 
-// executable returns the name that `go build` gives the program: the last element of its import path that is not a version.
+// executable returns the name that `go build` gives the program: the last element of its import path, or the element before if
+// the last is a major version such as v3.
 func (t target) executable() string {
 	if dir, last := path.Split(t.pkg); majorVersion.MatchString(last) {
 		return path.Base(dir)
@@ -108,11 +112,11 @@ func (t target) executable() string {
 	return path.Base(t.pkg)
 }
 
-// compilerGOGC makes compilers collect garbage less often than by default, which saves a seventh of the processor time. Compilers
-// are processes that end after seconds.
+// compilerGOGC makes compilers collect garbage less often than by default, which saves a seventh of the processor time. This
+// needs more memory, but each compiler process ends after seconds.
 const compilerGOGC = "GOGC=400"
 
-// environment returns the go command's variables beyond this process's environment.
+// environment returns the variables that the go command needs in addition to the environment of this process.
 func (c compilation) environment() []string {
 	var variables []string
 	if os.Getenv("GOGC") == "" {
@@ -124,10 +128,10 @@ func (c compilation) environment() []string {
 	return variables
 }
 
-// runGo returns what the go command prints to standard output; its messages are
-// part of the error.
+// runGo runs the go command and returns its standard output. An error contains the command's messages.
 func runGo(ctx context.Context, dir string, env []string, args ...string) (string, error) {
-	// On an interrupt the go command ends its children. But if it is loading packages, it leaves its work directory behind.
+	// If the go command is interrupted while it loads packages, it does not remove its work directory. So runGo creates that
+	// directory, and removes it.
 	work, err := os.MkdirTemp(os.Getenv("GOTMPDIR"), "celset-build-")
 	if err != nil {
 		return "", fmt.Errorf("go %s in %s: work directory: %w", args[0], dir, err)

@@ -12,8 +12,8 @@ import (
 )
 
 // DefaultControllers returns the controllers that kube-controller-manager runs unless [Options.Controllers] is set. They handle
-// claims, workloads that create pods, garbage collection, and the finalizers that the API server adds. Without the last group, a
-// deleted object stays forever. notRun lists the other controllers.
+// claims, workloads that create pods, garbage collection, and the finalizers that the API server adds. Without controllers for
+// finalizers, deleted objects would stay forever. notRun lists the controllers that don't run.
 func DefaultControllers() []string {
 	return []string{
 		"resourceclaim-controller",
@@ -45,10 +45,11 @@ func DefaultControllers() []string {
 
 const podGroupProtection = "podgroup-protection-controller"
 
-// younger lists the controllers that are new in the Kubernetes version of go.mod.
+// younger lists the controllers that kube-controller-manager has only in the Kubernetes version of go.mod, not in older
+// supported versions.
 var younger = []string{podGroupProtection}
 
-// notRun maps a reason to the controllers of kube-controller-manager that are not in [DefaultControllers].
+// notRun lists the controllers that are not in [DefaultControllers], grouped by the reason.
 var notRun = map[string][]string{
 	"they need a network, load balancers or certificates of nodes": {
 		"bootstrap-signer-controller", "certificatesigningrequest-approving-controller", "certificatesigningrequest-cleaner-controller",
@@ -69,8 +70,8 @@ var notRun = map[string][]string{
 }
 
 // StartControllerManager starts kube-controller-manager if [Options.SkipControllerManager] left it out, and returns when it is
-// ready. It reaches the API server through the kubeconfig. It runs until it is stopped, the context ends or the control plane
-// stops.
+// ready. The kubeconfig gives its connection to the API server. The process runs until it is stopped, the context ends or the
+// control plane stops.
 func (cp *ControlPlane) StartControllerManager(ctx context.Context, kubeconfig string) (*Process, error) {
 	if !cp.options.Prebuilt {
 		if _, err := buildBinaries(ctx, cp.binDir, cp.progress, []string{versioned(KubeControllerManager, cp.options.Kubernetes)}); err != nil {
@@ -108,7 +109,7 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 				"--leader-elect=false",
 				"--root-ca-file=" + cp.pki.servingCert,
 				"--service-account-private-key-file=" + cp.pki.serviceAccountKey,
-				// With the default of 20 requests a second, tests that create hundreds of claims would wait.
+				// The default is 20 requests a second. Tests that create hundreds of claims would have to wait.
 				"--kube-api-qps=1000",
 				"--kube-api-burst=2000",
 			},
@@ -121,8 +122,8 @@ func (cp *ControlPlane) startControllerManager(ctx context.Context, kubeconfig s
 	}, func(p *Process) func(context.Context) error { return p.probePath("/healthz") })
 }
 
-// delegationArgs let a component check, as the administrator, who may read its metrics. The component's own rights stay the
-// same.
+// delegationArgs let a component ask the API server, with the administrator's rights, whether a client may read its metrics.
+// The component's own rights don't change.
 func delegationArgs(kubeconfig string) []string {
 	return []string{
 		"--authentication-kubeconfig=" + kubeconfig,

@@ -26,7 +26,7 @@ type ControlPlane struct {
 	dir       string
 	binDir    string
 	temporary bool                 // dir is removed by Stop
-	lock      *fileutil.LockedFile // of dir
+	lock      *fileutil.LockedFile // held on dir while the control plane runs
 
 	pki           pki
 	tokenFile     string
@@ -36,21 +36,20 @@ type ControlPlane struct {
 	credentials   map[string]credentials // by user name
 	client        kubernetes.Interface
 	adminClient   *http.Client // trusts our servers and carries the admin's token
-	plainClient   *http.Client // for servers that need neither
+	plainClient   *http.Client // for servers that need neither our CA nor a token
 
 	stopOnce   sync.Once
 	supervisor *supervisor
 }
 
-// Start starts a control plane and returns when all its components are ready.
-// It runs until Stop is called or the context ends.
+// Start starts a control plane and returns when all its components are ready. It runs until Stop is called or the context ends.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	cp, err := prepare(ctx, options)
 	if err != nil {
 		return nil, fmt.Errorf("start control plane: %w", err)
 	}
 	if err := cp.startComponents(ctx); err != nil {
-		// The error refers to logs in the directory, unless the caller canceled the start.
+		// Keep the temporary directory, because the error refers to its logs. But remove it if the caller canceled the start.
 		cp.temporary = cp.temporary && ctx.Err() != nil
 		cp.Stop()
 		return nil, fmt.Errorf("start control plane: %w", err)
@@ -79,8 +78,8 @@ func (cp *ControlPlane) startComponents(ctx context.Context) error {
 	return group.Wait()
 }
 
-// Wait returns nil when the context ends, or the error of the first component that ended without being stopped. Only one call
-// gets that error.
+// Wait returns nil when the context ends, or the error of the first component that ended by itself. Only one call of Wait gets
+// that error.
 func (cp *ControlPlane) Wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -90,7 +89,7 @@ func (cp *ControlPlane) Wait(ctx context.Context) error {
 	}
 }
 
-// Stop ends all processes, dependents first, and returns when they have ended. Stopping again does nothing.
+// Stop ends all processes, clients before servers, and returns when they have ended. A second call does nothing.
 func (cp *ControlPlane) Stop() {
 	cp.stopOnce.Do(func() {
 		start := time.Now()
@@ -115,24 +114,25 @@ func (cp *ControlPlane) releaseDir() error {
 	return err
 }
 
-// DataDir is the directory of the control plane's files.
+// DataDir returns the directory of the control plane's files.
 func (cp *ControlPlane) DataDir() string { return cp.dir }
 
-// LogDir is the directory of the logs, with one file per process.
+// LogDir returns the directory of the logs. Each process has its own log file.
 func (cp *ControlPlane) LogDir() string { return filepath.Join(cp.dir, "logs") }
 
-// Binary is the path of a binary in the binary directory, such as [Kubectl]. The binary may not be built yet, see [Build].
+// Binary returns the path of a binary in the binary directory, such as [Kubectl]. Build creates the binary; Binary does not
+// check that it exists.
 func (cp *ControlPlane) Binary(name string) string { return filepath.Join(cp.binDir, name) }
 
-// Client is a client of the API server as the administrator.
+// Client returns a client of the API server with the administrator's rights.
 func (cp *ControlPlane) Client() kubernetes.Interface { return cp.client }
 
-// RESTConfig returns a configuration for clients as the administrator. The caller may change it.
+// RESTConfig returns a client configuration with the administrator's rights. The caller may change it.
 func (cp *ControlPlane) RESTConfig() *rest.Config {
 	return cp.credentials[AdminUser].restConfig()
 }
 
-// RESTConfigFor is like RESTConfig for a user in [Options.Users].
+// RESTConfigFor returns a client configuration for a user in [Options.Users].
 func (cp *ControlPlane) RESTConfigFor(user string) (*rest.Config, error) {
 	credentials, err := cp.credentialsFor(user)
 	if err != nil {
@@ -141,10 +141,10 @@ func (cp *ControlPlane) RESTConfigFor(user string) (*rest.Config, error) {
 	return credentials.restConfig(), nil
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (cp *ControlPlane) Kubeconfig() string { return kubeconfigPath(cp.dir, AdminUser) }
 
-// KubeconfigFor is the path of the kubeconfig of a user in [Options.Users].
+// KubeconfigFor returns the path of the kubeconfig of a user in [Options.Users].
 func (cp *ControlPlane) KubeconfigFor(user string) (string, error) {
 	if _, err := cp.credentialsFor(user); err != nil {
 		return "", err

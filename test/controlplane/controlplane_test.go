@@ -24,7 +24,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// start starts a control plane that does not outlive the test.
+// start starts a control plane and stops it at the end of the test.
 func start(t *testing.T, options Options) *ControlPlane {
 	t.Helper()
 	if options.Progress == nil {
@@ -132,7 +132,7 @@ func TestWholeControlPlane(t *testing.T) {
 	require.ErrorContains(t, err, "the control plane is stopped")
 }
 
-// boundPod has all kinds of containers that kwok reports on.
+// boundPod returns a pod on a node with each kind of container whose status kwok sets.
 func boundPod(name, node string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -208,7 +208,7 @@ func TestUsersAndStoredData(t *testing.T) {
 	require.NoError(t, err, "objects outlive the control plane in a directory of the caller")
 }
 
-// clientOf authenticates with the user's kubeconfig, as a component would.
+// clientOf returns a client that uses the user's kubeconfig, as a component does.
 func clientOf(t *testing.T, cp *ControlPlane, user string) kubernetes.Interface {
 	t.Helper()
 	path, err := cp.KubeconfigFor(user)
@@ -233,7 +233,8 @@ func TestComponentThatDiesAtStart(t *testing.T) {
 	requireNoChildren(t, dir)
 }
 
-// The directory stays if the error refers to logs in it.
+// After a failed start, the temporary directory must stay if the error refers to its logs. If the caller canceled the start, it
+// must be gone.
 func TestDirectoryOfAFailedStart(t *testing.T) {
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
@@ -271,7 +272,7 @@ func TestContextEndsControlPlane(t *testing.T) {
 			t.Fatalf("%s survives the context", p.Name())
 		}
 	}
-	cp.Stop() // waits for the stop that the context began
+	cp.Stop() // waits until the stop by the ended context is complete
 	requireNoChildren(t, dir)
 }
 
@@ -290,14 +291,15 @@ func TestWaitReportsFailure(t *testing.T) {
 	require.NoDirExists(t, cp.DataDir(), "a temporary directory is removed")
 }
 
-// requireNoChildren requires that no process mentions the directory in its command line, as all components do.
+// requireNoChildren requires that no process of the control plane is left. All of them have the directory in their command
+// line.
 func requireNoChildren(t *testing.T, dir string) {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	require.NoError(t, err)
 	for _, file := range files {
 		cmdline, err := os.ReadFile(file)
-		if err == nil { // or else it has just ended
+		if err == nil { // an error means that the process has ended
 			require.NotContains(t, string(cmdline), dir, "still running")
 		}
 	}
@@ -328,7 +330,7 @@ func testApply(t *testing.T, cp *ControlPlane) {
 	_, err = configMaps("default").Get(t.Context(), "apply", metav1.GetOptions{})
 	require.True(t, apierrors.IsNotFound(err), "a dry run stores nothing: %v", err)
 
-	for range 2 { // applying again changes nothing
+	for range 2 { // a second Apply of the same manifest changes nothing
 		_, err = Apply(t.Context(), cp.RESTConfig(), []byte(applyManifest), ApplyOptions{})
 		require.NoError(t, err)
 	}

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controlplane runs a local Kubernetes control plane for tests and demos. etcd, kube-apiserver, kube-controller-manager
-// and kwok are child processes on 127.0.0.1; any number of schedulers can run beside them. All are the real programs, built from
-// the modules that go.mod pins. Only a Go toolchain must be installed.
+// and kwok are child processes on 127.0.0.1. Any number of schedulers can run beside them. All are the real programs, built
+// from the modules that go.mod pins. Only a Go toolchain must be installed.
 //
 // A test starts a control plane and stops it again:
 //
@@ -23,12 +23,12 @@
 //
 // # Life cycle
 //
-// The context of [Start] governs the life of the control plane, not only its start. When the context ends, everything is stopped
-// as by [ControlPlane.Stop]. [Options.ReadyTimeout] and the context limit the time until a component is ready. If a component
-// ends before it is ready, the start fails at once with the last lines of its log.
+// The control plane lives as long as the context of [Start]. When the context ends, all processes are stopped as by
+// [ControlPlane.Stop]. [Options.ReadyTimeout] limits the time until a component is ready. If a component ends before it is
+// ready, the start fails at once, and the error contains the last lines of the component's log.
 //
 // Children run in their own process groups. On Linux the kernel kills them when the process that started them dies, for any
-// reason. On other systems a parent that is killed by SIGKILL leaves its children behind. Windows is not supported.
+// reason. On other systems, a parent that is killed by SIGKILL leaves its children running. Windows is not supported.
 //
 // # What differs from a production cluster
 //

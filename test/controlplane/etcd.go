@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// startEtcd starts the store of the API server.
+// startEtcd starts etcd, which stores the API server's objects.
 func (cp *ControlPlane) startEtcd(ctx context.Context) error {
 	return cp.supervisor.start(ctx, cp.etcdCommand(), etcdProbe)
 }
@@ -28,9 +28,10 @@ func (cp *ControlPlane) etcdCommand() command {
 			"--listen-peer-urls=" + cp.etcdPeerURL,
 			"--initial-advertise-peer-urls=" + cp.etcdPeerURL,
 			"--initial-cluster=default=" + cp.etcdPeerURL,
-			// Data must survive the end of the process only; the page cache suffices for that.
+			// The data must survive a crash of etcd, but not of the machine. For that, the page cache of the operating system suffices.
 			"--unsafe-no-fsync",
-			// This is etcd's maximum: an API server that is killed repeatedly does not compact etcd.
+			// This is etcd's maximum size. Tests that kill the API server repeatedly need it, because a killed API server does
+			// not compact etcd.
 			"--quota-backend-bytes=8589934592",
 		},
 		endpoint: cp.etcdURL,

@@ -16,14 +16,14 @@ import (
 // clusterName is the name of the cluster and the context in kubeconfigs.
 const clusterName = "celset-local"
 
-// credentials hold the address, trust and token of one user for the API server.
+// credentials hold the API server's address, its CA certificate, and the token of one user.
 type credentials struct {
 	server string // URL
 	caCert []byte // PEM
 	user   account
 }
 
-// kubeconfig renders the credentials, usable from any directory.
+// kubeconfig returns a kubeconfig with the credentials. It contains no relative paths, so it works in any directory.
 func (c credentials) kubeconfig() clientcmdapi.Config {
 	config := clientcmdapi.NewConfig()
 	config.Clusters[clusterName] = &clientcmdapi.Cluster{Server: c.server, CertificateAuthorityData: c.caCert}
@@ -33,8 +33,8 @@ func (c credentials) kubeconfig() clientcmdapi.Config {
 	return *config
 }
 
-// restConfig returns a configuration for clients in this process. Client-side throttling is off for speed: the API server
-// throttles by itself.
+// restConfig returns a configuration for clients in this process. Client-side rate limits are off, because the API server has
+// its own.
 func (c credentials) restConfig() *rest.Config {
 	return &rest.Config{
 		Host:            c.server,

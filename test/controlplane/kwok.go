@@ -25,7 +25,7 @@ const (
 	RunForAnnotation = "celset.dev/run-for"
 )
 
-// kwokStages are the behaviour of kwok for nodes and pods. kwok has no default stages.
+// kwokStages defines how kwok changes the status of nodes and pods. kwok has no default stages.
 //
 //go:embed stages.yaml
 var kwokStages []byte
@@ -48,7 +48,7 @@ func (cp *ControlPlane) startKwok(ctx context.Context) error {
 			"--server-address=" + address(ports[0]),
 			"--config=" + stages,
 		}, cp.options.KwokArgs),
-		// Otherwise kwok reads and writes in the home directory.
+		// Without this variable, kwok would use a directory in the user's home directory.
 		env:      []string{"KWOK_WORKDIR=" + filepath.Join(cp.dir, "kwok")},
 		endpoint: "http://" + address(ports[0]),
 		client:   cp.plainClient,

@@ -13,16 +13,18 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// modulePath is the module whose go.mod pins the Kubernetes binaries.
+// modulePath is the module whose go.mod pins the version of the Kubernetes binaries.
 const modulePath = "github.com/celset/celset"
 
 // BinDirEnv names the environment variable that overrides [BinDir].
 const BinDirEnv = "CELSET_BIN"
 
-// KubernetesEnv names the environment variable that is the default of [Options.Kubernetes]. It runs tests on an older version.
+// KubernetesEnv names the environment variable with the default of [Options.Kubernetes]. It allows running the tests on an
+// older version of Kubernetes.
 const KubernetesEnv = "CELSET_KUBERNETES"
 
-// BinDir returns the directory of the binaries: $CELSET_BIN, or bin in the root of the module around the working directory.
+// BinDir returns the directory of the binaries. It is $CELSET_BIN or, if that is not set, the directory bin in the root of the
+// module that contains the working directory.
 func BinDir() (string, error) {
 	if dir := os.Getenv(BinDirEnv); dir != "" {
 		return filepath.Abs(dir)
@@ -35,7 +37,7 @@ func BinDir() (string, error) {
 }
 
 // ModuleRoot returns the root of this module's source tree: the nearest parent of the working directory whose go.mod names this
-// module. The tools' nested modules don't count.
+// module. The nested modules of build tools have other names.
 func ModuleRoot() (string, error) {
 	start, err := os.Getwd()
 	if err != nil {

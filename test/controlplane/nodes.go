@@ -21,22 +21,24 @@ import (
 const (
 	nodePollPeriod = 100 * time.Millisecond
 
-	// concurrentNodes limits the requests in flight while nodes are created.
+	// concurrentNodes is the maximum number of concurrent requests while nodes are created.
 	concurrentNodes = 16
 )
 
 // NodeOptions describe the nodes that CreateNodes creates.
 type NodeOptions struct {
-	// Prefix of the names, which end in "-0", "-1" and so on. Empty: "node".
+	// Prefix begins the names of the nodes, which end in "-0", "-1" and so on. Empty means "node".
 	Prefix string
-	// Labels are set in addition to kubernetes.io/hostname. LabelsOf adds labels to the i-th node, unless it is nil.
+	// Labels are set on all nodes, in addition to kubernetes.io/hostname. LabelsOf, if not nil, returns more labels for the
+	// i-th node.
 	Labels   map[string]string
 	LabelsOf func(i int) map[string]string
-	// Capacity of the node; all of it is allocatable. Missing cpu, memory and pods come from [DefaultNodeCapacity].
+	// Capacity is the capacity of each node; all of it is allocatable. If cpu, memory or pods are missing, they come from
+	// [DefaultNodeCapacity].
 	Capacity corev1.ResourceList
 	// Taints of the nodes.
 	Taints []corev1.Taint
-	// Static nodes are Ready at once and stay Ready without kwok, but their pods never run.
+	// Static nodes are Ready from the start, and stay Ready without kwok. Pods on them never run.
 	Static bool
 }
 
@@ -49,7 +51,7 @@ func DefaultNodeCapacity() corev1.ResourceList {
 	}
 }
 
-// CreateNodes creates n nodes, waits until they are Ready and returns their names in ascending order of their number.
+// CreateNodes creates n nodes, waits until they are Ready, and returns their names in the order of their numbers.
 func CreateNodes(ctx context.Context, client kubernetes.Interface, n int, options NodeOptions) ([]string, error) {
 	names := make([]string, n)
 	group, groupCtx := errgroup.WithContext(ctx)
@@ -71,7 +73,7 @@ func CreateNodes(ctx context.Context, client kubernetes.Interface, n int, option
 	return names, waitNodesReady(ctx, client, names)
 }
 
-// node returns the i-th node.
+// node returns the object for the i-th node.
 func (o NodeOptions) node(i int) *corev1.Node {
 	prefix := o.Prefix
 	if prefix == "" {
@@ -100,7 +102,8 @@ func (o NodeOptions) node(i int) *corev1.Node {
 	return node
 }
 
-// waitNodesReady lists all nodes at once: with hundreds of nodes, that is less work than one request per node.
+// waitNodesReady waits until the nodes are Ready. It lists all nodes instead of getting each, because that is less work with
+// hundreds of nodes.
 func waitNodesReady(ctx context.Context, client kubernetes.Interface, names []string) error {
 	missing := map[string]bool{}
 	err := wait.PollUntilContextCancel(ctx, nodePollPeriod, true, func(ctx context.Context) (bool, error) {

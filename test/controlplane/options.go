@@ -17,51 +17,51 @@ const DefaultReadyTimeout = 2 * time.Minute
 
 // Options configure the control plane of [Start]. The zero value is a complete control plane in a temporary directory.
 type Options struct {
-	// DataDir holds etcd's data, keys, kubeconfigs and logs. Start creates it if needed, and it stays when the control plane stops;
-	// another start in it restores the stored objects. Empty: a temporary directory that Stop removes. After a failed start the
-	// temporary directory stays, because the error refers to its logs, unless the context ended the start.
+	// DataDir holds etcd's data, keys, kubeconfigs and logs. Start creates the directory if needed. Stop keeps it, and the next
+	// start with it restores the stored objects. Empty means a temporary directory that Stop removes. If the start fails, the
+	// temporary directory stays, because the error refers to its logs. If the context ended the start, it is removed.
 	DataDir string
 
-	// BinDir holds the binaries. Empty: the result of [BinDir].
+	// BinDir holds the binaries. Empty means the result of [BinDir].
 	BinDir string
 
-	// Prebuilt uses the binaries in BinDir as they are. Otherwise Start and StartScheduler first bring their binaries up to date,
-	// see [Build].
+	// Prebuilt is set if the binaries in BinDir must be used as they are. Otherwise Start and StartScheduler first build
+	// outdated binaries, see [Build].
 	Prebuilt bool
 
-	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of [OlderKubernetes]. Empty: the value of
-	// [KubernetesEnv], or the version of go.mod.
+	// Kubernetes is the minor version of kube-apiserver and kube-controller-manager, one of [OlderKubernetes]. Empty means the
+	// value of [KubernetesEnv] or, if that is not set, the version of go.mod.
 	Kubernetes string
 
-	// Progress receives a line for every step that takes longer than a second.
-	// Nil: no lines.
+	// Progress receives a line for every step that takes longer than a second. It may be nil.
 	Progress io.Writer
 
-	// ReadyTimeout limits how long each component may take until it is ready.
-	// Zero: DefaultReadyTimeout.
+	// ReadyTimeout limits how long each component may take until it is ready. Zero means DefaultReadyTimeout.
 	ReadyTimeout time.Duration
 
-	// FeatureGates are Kubernetes feature gates for kube-apiserver and
-	// kube-controller-manager.
+	// FeatureGates are Kubernetes feature gates for kube-apiserver and kube-controller-manager.
 	FeatureGates map[string]bool
 
-	// ServiceAccountAdmission turns on the admission plugin ServiceAccount. Pods then need their service account (by default
-	// "default") in their namespace, and get its token mounted. Only the controller manager creates "default".
+	// ServiceAccountAdmission turns on the admission plugin ServiceAccount. A pod is then admitted only if its service account
+	// exists in its namespace (by default the account "default", which the controller manager creates). The plugin mounts the
+	// account's token.
 	ServiceAccountAdmission bool
 
-	// Users can authenticate in addition to the administrator. RBAC objects grant their rights; see ControlPlane.KubeconfigFor.
+	// Users can authenticate in addition to the administrator. The test grants them rights through RBAC objects. See
+	// ControlPlane.KubeconfigFor.
 	Users []User
 
 	// SkipControllerManager leaves kube-controller-manager out.
 	SkipControllerManager bool
 
-	// Controllers are the controllers of kube-controller-manager. Nil: [DefaultControllers].
+	// Controllers are the controllers of kube-controller-manager. Nil means [DefaultControllers].
 	Controllers []string
 
 	// SkipKwok leaves kwok out. Then only static nodes become ready, and all pods stay Pending.
 	SkipKwok bool
 
-	// APIServerArgs, ControllerManagerArgs and KwokArgs are further flags. They override our flags with the same name.
+	// APIServerArgs, ControllerManagerArgs and KwokArgs are additional flags. If this package sets a flag of the same name,
+	// they override it.
 	APIServerArgs         []string
 	ControllerManagerArgs []string
 	KwokArgs              []string
@@ -97,8 +97,8 @@ func (o Options) serverBinaries() []string {
 	return names
 }
 
-// featureGateArgs renders gates as a command line flag, sorted so that command lines in logs can be compared. It returns nil if
-// there are no gates.
+// featureGateArgs renders gates as a command line flag, sorted by name, so that command lines in logs can be compared. It
+// returns nil if there are no gates.
 func featureGateArgs(gates map[string]bool) []string {
 	if len(gates) == 0 {
 		return nil

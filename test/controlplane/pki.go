@@ -18,18 +18,18 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// pki are the key files of a control plane.
+// pki holds the paths of a control plane's keys and certificates.
 type pki struct {
 	servingCert       string // PEM, followed by the CA that signed it
 	servingKey        string
 	serviceAccountKey string
-	kubeletClientCert string // PEM, of the API server as a client of kubelets; its own CA
+	kubeletClientCert string // PEM, the client certificate of the API server for kubelets; self-signed, so also its own CA
 	kubeletClientKey  string
-	caCert            []byte // the content of servingCert
+	caCert            []byte // PEM, the certificates in the file servingCert
 }
 
-// newPKI writes the keys into a directory. All servers share one serving certificate, because they share one address that is
-// reachable only locally.
+// newPKI creates the keys in a directory. All servers share one serving certificate, because they all listen on the loopback
+// address.
 func newPKI(dir string) (pki, error) {
 	cert, key, err := certutil.GenerateSelfSignedCertKey(loopback, nil, []string{"localhost"})
 	if err != nil {
@@ -51,7 +51,7 @@ func newPKI(dir string) (pki, error) {
 	)
 }
 
-// writeClientCert writes a self-signed certificate, so that a server that trusts it trusts exactly one client.
+// writeClientCert writes a self-signed certificate. A server that trusts it as a CA trusts no other client.
 func writeClientCert(certPath, keyPath string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -69,7 +69,8 @@ func writeClientCert(certPath, keyPath string) error {
 	return errors.Join(os.WriteFile(certPath, pemCert, 0o600), os.WriteFile(keyPath, pemKey, 0o600))
 }
 
-// ensureServiceAccountKey keeps an existing key, because tokens stored in etcd are signed with it.
+// ensureServiceAccountKey creates the key that signs service account tokens. It keeps an existing key, because objects in etcd
+// may contain tokens that it signed.
 func ensureServiceAccountKey(path string) error {
 	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -81,8 +82,7 @@ func ensureServiceAccountKey(path string) error {
 	return keyutil.WriteKey(path, key)
 }
 
-// servingArgs are the flags of a Kubernetes server that listens on a port of
-// the loopback interface.
+// servingArgs are the flags of a Kubernetes server that listens on a port of the loopback interface.
 func (k pki) servingArgs(port int) []string {
 	return []string{
 		"--bind-address=" + loopback,

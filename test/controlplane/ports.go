@@ -14,9 +14,9 @@ const loopback = "127.0.0.1"
 
 // FreePorts returns n different TCP ports of the loopback interface without a listener.
 //
-// A port that is merely free could be given to an outgoing connection or another test before the child binds it. So FreePorts
-// leaves a closed connection in TIME_WAIT on each port. For a minute the kernel does not choose such a port by itself. But a
-// server that requests the port by number with SO_REUSEADDR (as all Go programs do) gets it.
+// The kernel could give a free port to an outgoing connection or another test before the child listens on it. So FreePorts
+// leaves a closed connection in the state TIME_WAIT on each port. For a minute, the kernel then gives the port only to a server
+// that requests its number with SO_REUSEADDR, as all Go servers do.
 func FreePorts(n int) ([]int, error) {
 	ports := make([]int, 0, n)
 	for range n {
@@ -45,8 +45,8 @@ func reservePort() (port int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// The end that closes first enters TIME_WAIT, so it must be the end that is bound to the port. Deferred calls close the client
-	// afterwards.
+	// Only the end of a connection that closes first enters TIME_WAIT. It must be the server, because the server's end has the
+	// port. The deferred call closes the client later.
 	if err := server.Close(); err != nil {
 		return 0, err
 	}

@@ -81,8 +81,8 @@ func (cp *ControlPlane) prepareDir() (err error) {
 	return nil
 }
 
-// prepareAccess chooses the addresses of the API server and of etcd, creates the users, and writes the files for the server, the
-// other components and the user.
+// prepareAccess chooses the addresses of the API server and of etcd, creates the users, and writes the token file and the
+// kubeconfigs.
 func (cp *ControlPlane) prepareAccess() (err error) {
 	if cp.pki, err = newPKI(cp.dir); err != nil {
 		return err

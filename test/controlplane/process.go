@@ -26,7 +26,7 @@ type command struct {
 	env      []string // "NAME=value", added to this process's environment
 	logFile  string
 	endpoint string       // URL of its HTTP server, without path
-	client   *http.Client // trusted by that server
+	client   *http.Client // client for requests to endpoint, trusts its certificate
 
 	// grace is the time between SIGTERM and SIGKILL. Zero: SIGKILL at once.
 	grace time.Duration
@@ -40,13 +40,13 @@ type Process struct {
 	command command
 	cmd     *exec.Cmd
 	stop    context.CancelFunc
-	stopped context.Context // ended by stop
-	killed  atomic.Bool     // by Kill
+	stopped context.Context // ended by calling stop, to end the child
+	killed  atomic.Bool     // set by Kill
 	done    chan struct{}   // closed when the child has ended
-	err     error           // of an unrequested end; read after done
+	err     error           // reason if the child ended by itself; read it after done is closed
 }
 
-// startProcess starts a child that lives until Stop, or its own end.
+// startProcess starts a child that lives until Stop or Kill, or until it ends by itself.
 func startProcess(ctx context.Context, c command) (*Process, error) {
 	if err := os.MkdirAll(filepath.Dir(c.logFile), 0o755); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
@@ -55,9 +55,9 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
-	defer log.Close() // the child has its own descriptor
+	defer log.Close() // the child has its own file descriptor
 
-	// The supervisor stops processes in order of dependency. So the end of the caller's context must not stop them directly.
+	// The end of ctx must not stop the child directly, because the supervisor stops processes in an order.
 	stopped, stop := context.WithCancel(context.WithoutCancel(ctx))
 	p := &Process{command: c, stop: stop, stopped: stopped, done: make(chan struct{})}
 	p.cmd = exec.CommandContext(stopped, c.binary, c.args...)
@@ -74,14 +74,14 @@ func startProcess(ctx context.Context, c command) (*Process, error) {
 	return p, nil
 }
 
-// run starts the child and returns. The goroutine that waits for its end occupies its own thread as long as the child lives. This
-// is needed because the kernel kills a child when the thread that created it ends, and the runtime ends idle threads.
+// run starts the child and returns. A goroutine waits for the end of the child, and is locked to the thread that created the
+// child. The lock is needed because the kernel kills a child when the thread that created it ends, and Go ends idle threads.
 func (p *Process) run() error {
 	started := make(chan error, 1)
 	onThreadOfItsOwn(func() {
 		var err error
 		if p.command.beside != nil {
-			// The thread stays locked so that it ends with the goroutine: other goroutines can't use it any more.
+			// Don't unlock the thread, which is now in other namespaces. It ends with this goroutine, so no other goroutine gets it.
 			err = enterNamespaces(p.command.beside)
 		} else {
 			defer runtime.UnlockOSThread()
@@ -98,7 +98,7 @@ func (p *Process) run() error {
 }
 
 // onThreadOfItsOwn runs f in a goroutine that is locked to a thread other than the first one of the process. The first thread
-// can't end before the process, and /proc reports its namespaces as the namespaces of the process.
+// is unsuitable because it ends only with the process, and because /proc shows its namespaces as the namespaces of the process.
 func onThreadOfItsOwn(f func()) {
 	go func() {
 		runtime.LockOSThread()
@@ -129,8 +129,8 @@ func (p *Process) finish(exit error) {
 	close(p.done)
 }
 
-// signalStop sends SIGTERM to the child's process group, or SIGKILL without grace. If the child outlives the grace, package exec
-// kills it.
+// signalStop sends SIGTERM to the child's process group, or SIGKILL if the grace is zero. If the child still runs after the
+// grace, package exec kills it.
 func (p *Process) signalStop() error {
 	signal := syscall.SIGTERM
 	if p.command.grace == 0 {
@@ -149,10 +149,11 @@ func (p *Process) Stop() {
 	<-p.done
 }
 
-// Kill ends the process by SIGKILL regardless of its grace, and returns when it has ended. Afterwards it counts as stopped.
+// Kill ends the process by SIGKILL, regardless of its grace, and returns when it has ended. The end then counts as requested,
+// not as a failure.
 func (p *Process) Kill() {
 	p.killed.Store(true)
-	_ = p.cmd.Process.Kill() // it fails if the process has ended
+	_ = p.cmd.Process.Kill() // an error means that the process has ended already
 	<-p.done
 }
 
@@ -165,14 +166,14 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // LogFile returns the path of the file with the output of the process.
 func (p *Process) LogFile() string { return p.command.logFile }
 
-// Endpoint is the URL of the process's HTTP server, without a path.
+// Endpoint returns the URL of the process's HTTP server, without a path.
 func (p *Process) Endpoint() string { return p.command.endpoint }
 
 // Done returns a channel that is closed when the process has ended for any reason.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
-// Err returns nil while the process runs and after it was stopped. Otherwise it returns how the process ended, with the last
-// lines of its log.
+// Err returns nil while the process runs, and after it was stopped. If the process ended by itself, Err returns its exit status
+// and the last lines of its log.
 func (p *Process) Err() error {
 	select {
 	case <-p.done:
@@ -182,8 +183,8 @@ func (p *Process) Err() error {
 	}
 }
 
-// Get returns the body at a path of the process's HTTP server ("/metrics", "/healthz"), requested as the administrator. Any
-// status but 200 is an error.
+// Get sends a GET request for a path ("/metrics", "/healthz") to the process's HTTP server as the administrator, and returns
+// the body. Any status other than 200 is an error.
 func (p *Process) Get(ctx context.Context, path string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.command.endpoint+path, nil)
 	if err != nil {

@@ -11,11 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// childAttributes put a child into its own process group, so that a terminal's interrupt reaches only this process and its
-// signals reach all descendants of the child. The kernel kills the child when the thread that started it ends.
+// childAttributes put a child into its own process group. A terminal's interrupt then reaches only this process, and this
+// process can send a signal to all descendants of the child. The kernel kills the child when the thread that started it ends.
 //
-// A child beside an isolated process ends with that process instead. Such a child does not see its parent, which is in another
-// PID namespace, so package syscall would conclude that the parent has died.
+// A child in the namespaces of an isolated process has no such death signal; the kernel kills it when the isolated process
+// ends. The signal would fail, because package syscall checks the parent's process ID, which is not visible in another PID
+// namespace.
 func childAttributes(c command) *syscall.SysProcAttr {
 	switch {
 	case c.beside != nil:
@@ -30,14 +31,14 @@ func childAttributes(c command) *syscall.SysProcAttr {
 	}
 }
 
-// enterNamespaces puts future children of the calling thread into the namespaces of an isolated process. The thread must not be
-// used for anything else.
+// enterNamespaces puts the future children of the calling thread into the namespaces of an isolated process. Afterwards, no
+// other code may run on this thread.
 func enterNamespaces(beside *Process) error {
-	// A thread that shares its working directory with others can't change its mounts.
+	// setns for a mount namespace fails for a thread that shares its working directory with other threads.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("enter the namespaces of %s: %w", beside.Name(), err)
 	}
-	// All files are opened first: after entering a namespace, /proc is another.
+	// Open all files before entering a namespace, because /proc shows another namespace's processes afterwards.
 	files := map[string]*os.File{}
 	for _, namespace := range []string{"mnt", "pid"} {
 		file, err := os.Open(fmt.Sprintf("/proc/%d/ns/%s", beside.PID(), namespace))

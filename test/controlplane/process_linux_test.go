@@ -72,7 +72,8 @@ func TestIsolatedProcess(t *testing.T) {
 	require.ErrorContains(t, err, "enter the namespaces of child: open /proc/")
 }
 
-// TestNamespacesOfThisProcess checks that no thread of this process is left in the namespaces of others.
+// TestNamespacesOfThisProcess checks that all threads of this process are in its own namespaces after processes with other
+// namespaces have ended.
 func TestNamespacesOfThisProcess(t *testing.T) {
 	needNamespaces(t)
 	before := namespaces(t, "self")
@@ -86,13 +87,13 @@ func TestNamespacesOfThisProcess(t *testing.T) {
 		<-p.Done()
 	}
 	require.Equal(t, before, namespaces(t, "self"))
-	// The thread that started a process ends just after it has closed the process's done channel.
+	// The goroutine closes the channel done before its thread ends, so wait.
 	require.EventuallyWithT(t, func(t *assert.CollectT) {
 		threads, err := os.ReadDir("/proc/self/task")
 		require.NoError(t, err)
 		for _, thread := range threads {
 			mounts, err := os.Readlink("/proc/self/task/" + thread.Name() + "/ns/mnt")
-			if err == nil { // or else it has just ended
+			if err == nil { // an error means that the thread has ended
 				assert.Contains(t, before, mounts)
 			}
 		}

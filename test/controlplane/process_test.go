@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is longer than any wait here takes, even on a busy machine.
+// patience is a timeout that no step of these tests reaches, even on a busy machine.
 const patience = 2 * time.Minute
 
 // shell returns a command that runs a script.
@@ -44,7 +44,7 @@ func startShell(t *testing.T, c command) *Process {
 	return p
 }
 
-// waitForLine returns when the log of the process has a line.
+// waitForLine waits until the process's log contains the line.
 func waitForLine(t *testing.T, p *Process, line string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -102,7 +102,7 @@ func TestProcessStopReachesDescendants(t *testing.T) {
 	p := startShell(t, shell(t, "sleep 1000 & echo up; wait"))
 	waitForLine(t, p, "up")
 	p.Stop()
-	// The orphan is dead, but init may reap it a moment later.
+	// The orphan is dead. But until init reaps it, its process ID exists.
 	require.Eventually(t, func() bool { return errors.Is(syscall.Kill(-p.PID(), 0), syscall.ESRCH) },
 		patience, 5*time.Millisecond)
 }
@@ -119,7 +119,8 @@ func TestStartProcessErrors(t *testing.T) {
 	require.ErrorContains(t, err, "start child: mkdir /dev/null: not a directory")
 }
 
-// parentEnv makes the test binary start a child that does not end, print the child's process id and wait to be killed.
+// parentEnv makes the test binary act as a parent: it starts a child that does not end, prints the child's process ID, and
+// waits until it is killed.
 const parentEnv = "CELSET_TEST_PARENT_LOG"
 
 func TestMain(m *testing.M) {
@@ -146,7 +147,7 @@ func TestChildDiesWithParent(t *testing.T) {
 	var child int
 	_, err = fmt.Fscan(stdout, &child)
 	require.NoError(t, err)
-	// Wait until the parent's runtime has ended its idle threads.
+	// Go ends idle threads after a while. The child must not die with such a thread.
 	time.Sleep(200 * time.Millisecond)
 	require.NoError(t, syscall.Kill(child, 0))
 
@@ -155,7 +156,7 @@ func TestChildDiesWithParent(t *testing.T) {
 	require.Eventually(t, func() bool { return gone(child) }, patience, 5*time.Millisecond)
 }
 
-// gone reports whether a process has ended. An orphan may stay a zombie until init reaps it.
+// gone reports whether a process has ended. A zombie counts as ended, because init may reap an orphan late.
 func gone(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(stat), ") Z ")
@@ -253,7 +254,7 @@ func TestLastLines(t *testing.T) {
 	require.Error(t, err)
 }
 
-// beside returns a control plane without components, for programs that run beside it.
+// beside returns a control plane without components. Programs can still run beside it.
 func beside(t *testing.T) *ControlPlane {
 	t.Helper()
 	cp, err := prepare(t.Context(), Options{DataDir: t.TempDir(), Prebuilt: true})
@@ -292,7 +293,7 @@ func TestStartProgramFails(t *testing.T) {
 	require.ErrorContains(t, err, "why")
 }
 
-// TestKubeletTLS checks that the client certificate of the API server authenticates only the API server.
+// TestKubeletTLS checks that the client CA for kubelets authenticates the API server, and no other client.
 func TestKubeletTLS(t *testing.T) {
 	cp := beside(t)
 	files := cp.KubeletTLS()

@@ -10,8 +10,8 @@ import (
 	"syscall"
 )
 
-// childAttributes put a child into its own process group, so that a terminal's interrupt reaches only this process and its
-// signals reach all descendants of the child.
+// childAttributes put a child into its own process group. A terminal's interrupt then reaches only this process, and this
+// process can send a signal to all descendants of the child.
 func childAttributes(command) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
@@ -20,5 +20,6 @@ func enterNamespaces(*Process) error {
 	return errors.New("only Linux has namespaces")
 }
 
-// onFirstThread matters only where threads have namespaces.
+// onFirstThread reports whether the calling thread is the first thread of the process. Only systems with namespaces per thread
+// need the right answer.
 func onFirstThread() bool { return false }

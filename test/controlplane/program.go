@@ -15,28 +15,30 @@ import (
 
 // A Program describes the program that StartProgram starts.
 type Program struct {
-	// Name of the process, unique among running processes.
+	// Name is the name of the process, unique among running processes.
 	Name string
-	// Binary is the path of the program, or its name in the binary directory.
+	// Binary is the path of the program, or the name of a program in the binary directory.
 	Binary string
-	// Args are all its arguments. Env is added to the environment of this process: "NAME=value".
+	// Args are all arguments of the program. Env holds variables "NAME=value" in addition to the environment of this process.
 	Args, Env []string
-	// Endpoint is the URL of its plain HTTP server, without a path, for Process.Get.
+	// Endpoint is the URL of the program's plain HTTP server, without a path. Process.Get uses it.
 	Endpoint string
-	// Ready succeeds when the program is ready; it is called repeatedly. Nil: the program is ready when it runs.
+	// Ready returns nil when the program is ready. It is called until then. A nil function means that the program is ready as
+	// soon as it runs.
 	Ready func(context.Context, *Process) error
-	// Grace is the time between SIGTERM and SIGKILL. Zero: SIGKILL at once.
+	// Grace is the time between SIGTERM and SIGKILL. Zero means SIGKILL at once.
 	Grace time.Duration
 
-	// Isolated gives the program its own mount namespace and PID namespace, with PID 1. When the program ends, the kernel kills all
-	// other processes in them and removes the mounts before the end is visible. It needs Linux and root.
+	// Isolated gives the program its own mount namespace and its own PID namespace, where it has PID 1. When the program ends,
+	// the kernel kills all processes in the namespaces and removes the mounts. Only then does Done report the end. Isolated
+	// needs Linux and root.
 	Isolated bool
-	// Beside is an isolated program whose namespaces this program joins.
+	// Beside, if not nil, is an isolated program. The new program runs in its namespaces.
 	Beside *Process
 }
 
-// StartProgram starts any program beside the control plane and returns when it is
-// ready. It runs until it is stopped, the context ends or the control plane stops.
+// StartProgram starts any program as part of the control plane, and returns when it is ready. The program runs until it is
+// stopped, the context ends or the control plane stops.
 func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Process, error) {
 	if program.Isolated && runtime.GOOS != "linux" {
 		return nil, errors.New("start " + program.Name + ": only Linux has namespaces")
@@ -64,16 +66,16 @@ func (cp *ControlPlane) StartProgram(ctx context.Context, program Program) (*Pro
 	return p, nil
 }
 
-// KubeletTLS holds the paths of the files that authenticate a kubelet and the API server to each other, for requests to kubelets
-// such as logs.
+// KubeletTLS holds paths of TLS files for a kubelet. With them, the kubelet and the API server authenticate to each other when
+// the API server requests logs or other data.
 type KubeletTLS struct {
-	// ServingCert and ServingKey are trusted by the API server on the loopback interface.
+	// ServingCert and ServingKey are for the kubelet's server on the loopback interface. The API server trusts the certificate.
 	ServingCert, ServingKey string
-	// ClientCA signed the certificate of the API server, and nothing else.
+	// ClientCA is the CA of the API server's client certificate. It has signed no other certificate.
 	ClientCA string
 }
 
-// KubeletTLS returns the files for kubelets.
+// KubeletTLS returns the paths of the TLS files for kubelets.
 func (cp *ControlPlane) KubeletTLS() KubeletTLS {
 	return KubeletTLS{
 		ServingCert: cp.pki.servingCert, ServingKey: cp.pki.servingKey,

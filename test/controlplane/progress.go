@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// slowStep is the duration after which a step is reported. Shorter steps need no explanation.
+// slowStep is the duration after which a line about a running step is printed. There are no lines about shorter steps.
 const slowStep = time.Second
 
-// stillPeriod is the time between two lines about a step that continues.
+// stillPeriod is the time between two lines about a step that is still running.
 const stillPeriod = 20 * time.Second
 
-// progress reports steps that take long. Steps may run concurrently.
+// progress writes lines about steps that take long. Steps may run concurrently.
 type progress struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -32,7 +32,7 @@ func newProgress(w io.Writer) *progress {
 func (p *progress) printf(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// An error of the progress writer must not fail the step.
+	// If the line can't be written, the step continues.
 	_, _ = fmt.Fprintf(p.w, format+"\n", args...)
 }
 

@@ -12,8 +12,8 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 )
 
-// publish atomically makes public the same file as built. `go build` replaces its output instead of overwriting it, so the two
-// paths stay one file until the next change.
+// publish atomically makes public a hard link to the file built. It does nothing if both paths are already the same file. `go
+// build` creates a new file instead of changing the old one, so the published file never changes.
 func publish(built, public string) error {
 	from, err := os.Stat(built)
 	if err != nil {
@@ -32,8 +32,8 @@ func publish(built, public string) error {
 	return os.Rename(next, public)
 }
 
-// lockFile locks a file, which it creates if needed, waiting until the context ends. Closing the result or the end of the process
-// releases the lock.
+// lockFile locks a file, and creates it if needed. It waits until the lock is free or the context ends. The lock is released
+// when the result is closed or the process ends.
 func lockFile(ctx context.Context, path string) (*fileutil.LockedFile, error) {
 	const retry = 100 * time.Millisecond
 	for {

@@ -16,7 +16,7 @@ import (
 const (
 	probePeriod = 50 * time.Millisecond
 
-	// failureLines and failureBytes limit the excerpt of a log in an error.
+	// failureLines is the maximum number of lines of a log in an error. failureBytes is the maximum number of bytes.
 	failureLines = 20
 	failureBytes = 16 << 10
 )
@@ -31,7 +31,7 @@ func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe
 		unready := probe(ctx)
 		select {
 		case <-p.done:
-			// If the probe succeeded nevertheless, another process answered on the port.
+			// Check this even if the probe succeeded: another process may have answered on the port.
 			return p.endedEarly()
 		default:
 		}
@@ -42,7 +42,7 @@ func (p *Process) waitReady(caller context.Context, timeout time.Duration, probe
 		case <-p.done:
 			return p.endedEarly()
 		case <-ctx.Done():
-			if caller.Err() != nil { // its log is irrelevant
+			if caller.Err() != nil { // the log would not explain the caller's cancellation
 				return fmt.Errorf("%s is not ready yet: %w", p.command.name, context.Cause(caller))
 			}
 			return p.failure("did not get ready", fmt.Errorf("%w; last answer: %w", context.Cause(ctx), unready))
@@ -58,7 +58,7 @@ func (p *Process) endedEarly() error {
 	return fmt.Errorf("not ready yet: %w", p.err)
 }
 
-// probePath succeeds when a GET of the path answers 200.
+// probePath returns a probe that succeeds when a GET request for the path returns 200.
 func (p *Process) probePath(path string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		_, err := p.Get(ctx, path)
@@ -66,7 +66,7 @@ func (p *Process) probePath(path string) func(context.Context) error {
 	}
 }
 
-// failure returns an error about the process with the end of its log.
+// failure returns an error that says what happened to the process, and contains the end of its log.
 func (p *Process) failure(what string, cause error) error {
 	tail, err := lastLines(p.command.logFile, failureLines)
 	if err != nil {

@@ -10,12 +10,13 @@ import (
 )
 
 // RestartEtcd kills etcd, calls between if it is not nil, and starts etcd again with its stored data. It returns when etcd is
-// ready. Acknowledged writes survive, because the page cache outlives the process.
+// ready. Acknowledged writes survive, because they are in the operating system's page cache.
 func (cp *ControlPlane) RestartEtcd(ctx context.Context, between func()) error {
 	return cp.restart(ctx, cp.etcdCommand(), etcdProbe, between)
 }
 
-// RestartAPIServer restarts kube-apiserver in the same way.
+// RestartAPIServer kills kube-apiserver, calls between if it is not nil, and starts kube-apiserver again. It returns when
+// kube-apiserver is ready.
 func (cp *ControlPlane) RestartAPIServer(ctx context.Context, between func()) error {
 	return cp.restart(ctx, cp.apiServerCommand(), cp.apiServerProbe, between)
 }
@@ -32,7 +33,7 @@ func (cp *ControlPlane) restart(ctx context.Context, c command, probe probeOf, b
 	return cp.supervisor.start(ctx, c, probe)
 }
 
-// Running returns the running process of that name, or nil.
+// Running returns the running process with the name, or nil.
 func (cp *ControlPlane) Running(name string) *Process {
 	for _, p := range cp.Processes() {
 		if p.Name() == name {
@@ -42,11 +43,11 @@ func (cp *ControlPlane) Running(name string) *Process {
 	return nil
 }
 
-// Pause stops the process and its descendants by SIGSTOP until Continue. Others see a process that hangs; the process itself
-// notices no pause. A paused process can be stopped.
+// Pause stops the process and its descendants by SIGSTOP until Continue is called. To other programs the process appears to
+// hang. A paused process can be ended by Stop.
 func (p *Process) Pause() error { return p.signal(syscall.SIGSTOP) }
 
-// Continue ends a pause.
+// Continue lets a paused process run again.
 func (p *Process) Continue() error { return p.signal(syscall.SIGCONT) }
 
 func (p *Process) signal(signal syscall.Signal) error {

@@ -18,43 +18,46 @@ const schedulerGrace = 10 * time.Second
 
 // SchedulerOptions configure the scheduler of StartScheduler.
 type SchedulerOptions struct {
-	// Name of the process, unique among running processes. Empty: the base name of the binary.
+	// Name is the name of the process, unique among running processes. Empty means the base name of the binary.
 	Name string
 
-	// Binary is the path of the program, which must take kube-scheduler's flags. Empty: celset-scheduler of the binary directory,
-	// brought up to date first unless the control plane's options set Prebuilt.
+	// Binary is the path of a program with kube-scheduler's flags. Empty means celset-scheduler in the binary directory; it is
+	// built first if it is out of date, unless the control plane's options set Prebuilt.
 	Binary string
 
 	// ConfigFile is the path of a KubeSchedulerConfiguration and Config is its content; at most one is set. With neither, the
 	// scheduler uses defaults.
 	//
-	// The scheduler gets a copy of the configuration. There, clientConnection.kubeconfig is Kubeconfig or User's kubeconfig, because
-	// --kubeconfig is ignored beside --config. Leader election is off unless the configuration turns it on.
+	// The scheduler gets a copy of the configuration. In the copy, clientConnection.kubeconfig is set to Kubeconfig or the
+	// kubeconfig of User, because kube-scheduler ignores --kubeconfig if it has --config. Leader election is off in the copy
+	// unless the configuration sets it.
 	ConfigFile string
 	Config     []byte
 
-	// User is the user of the scheduler: a name in Options.Users of the control plane, for a scheduler under RBAC. Empty: AdminUser.
+	// User is the user as which the scheduler runs: a name in Options.Users of the control plane, whose rights come from RBAC.
+	// Empty means AdminUser.
 	User string
 
-	// Kubeconfig is the path of a kubeconfig that replaces User's, for example for a scheduler that reaches the API server through a
-	// proxy.
+	// Kubeconfig is the path of a kubeconfig to use instead of the kubeconfig of User. An example is a connection to the API
+	// server through a proxy.
 	Kubeconfig string
 
-	// LeaderElect turns leader election on, unless the configuration sets it.
+	// LeaderElect turns leader election on, unless the configuration has its own setting.
 	LeaderElect bool
 
-	// Standby is set if the scheduler may wait for a lease that another scheduler holds. StartScheduler then returns when it runs.
+	// Standby is set if another scheduler may hold the lease. StartScheduler then returns when the process runs, before the
+	// scheduler is elected.
 	Standby bool
 
-	// FeatureGates are gates of the scheduler and of Kubernetes.
+	// FeatureGates are the scheduler's feature gates, of celset and of Kubernetes.
 	FeatureGates map[string]bool
 
-	// Args are further flags. They override flags of ours with the same name.
+	// Args are additional flags. If this package sets a flag of the same name, they override it.
 	Args []string
 }
 
 // StartScheduler starts a scheduler and returns when it is ready: all informers are synced and, with leader election, it is
-// elected. It runs until it is stopped, the context ends or the control plane stops.
+// elected. The scheduler runs until it is stopped, the context ends or the control plane stops.
 func (cp *ControlPlane) StartScheduler(ctx context.Context, options SchedulerOptions) (*Process, error) {
 	binary, err := cp.schedulerBinary(ctx, options.Binary)
 	if err != nil {
@@ -140,7 +143,7 @@ func (cp *ControlPlane) schedulerKubeconfig(options SchedulerOptions) (string, e
 	}
 }
 
-// schedulerConfigSource returns the given configuration and its name for errors.
+// schedulerConfigSource returns the content of the given configuration. source is its name in errors.
 func schedulerConfigSource(options SchedulerOptions) (source string, content []byte, err error) {
 	switch {
 	case options.ConfigFile != "" && options.Config != nil:

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestSchedulers uses the stock scheduler, so that it tests this package and not celset-scheduler.
+// TestSchedulers uses the unchanged kube-scheduler, because it tests this package, not celset-scheduler.
 func TestSchedulers(t *testing.T) {
 	t.Parallel()
 	const user = "system:kube-scheduler"
@@ -123,7 +123,7 @@ func requireScheduled(t *testing.T, cp *ControlPlane, name, scheduler string) {
 	}, patience, 100*time.Millisecond, "%s does not schedule %s", scheduler, name)
 }
 
-// TestLocalSchedulerConfig runs a file of configurations and the resulting local configurations.
+// TestLocalSchedulerConfig compares results of localSchedulerConfig with the expected results in a file.
 func TestLocalSchedulerConfig(t *testing.T) {
 	transcript.Run(t, filepath.Join("testdata", "schedulerconfig.txt"), func(_ *testing.T, input string) string {
 		got, err := localSchedulerConfig([]byte(input), "/k", false)
@@ -170,7 +170,7 @@ func TestPausedProcess(t *testing.T) {
 	cp := start(t, Options{DataDir: t.TempDir(), SkipControllerManager: true, SkipKwok: true})
 	server := cp.Running(KubeAPIServer)
 	require.NoError(t, server.Pause())
-	require.Eventually(t, func() bool { // it may answer once more
+	require.Eventually(t, func() bool { // the stopped process may still answer a request
 		short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
 		_, err := server.Get(short, "/readyz")

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/json" // keeps integers integers
+	"k8s.io/apimachinery/pkg/util/json" // decodes integers as integers, not as float64
 	"sigs.k8s.io/yaml"
 )
 
@@ -17,8 +17,8 @@ const (
 	defaultSchedulerConfig = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: " + schedulerConfigKind + "\n"
 )
 
-// localSchedulerConfig returns a scheduler configuration with the fields set that depend on the environment. It keeps all other
-// fields without validation, which is the scheduler's task.
+// localSchedulerConfig sets the fields of a scheduler configuration that depend on the environment: the kubeconfig and leader
+// election. It does not validate other fields, because the scheduler does.
 func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) ([]byte, error) {
 	jsonContent, err := yaml.YAMLToJSONStrict(content)
 	if err != nil {
@@ -34,7 +34,7 @@ func localSchedulerConfig(content []byte, kubeconfig string, leaderElect bool) (
 	if err := unstructured.SetNestedField(config, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
 		return nil, fmt.Errorf("scheduler configuration: set clientConnection.kubeconfig: %w", err)
 	}
-	// The default is true: a restarted scheduler would wait until the lease of its predecessor expires.
+	// Without this field, the default is true. A restarted scheduler would then wait until the lease of its predecessor expires.
 	_, stated, err := unstructured.NestedFieldNoCopy(config, "leaderElection", "leaderElect")
 	if err != nil {
 		return nil, fmt.Errorf("scheduler configuration: read leaderElection.leaderElect: %w", err)

@@ -17,17 +17,17 @@ type supervisor struct {
 	progress     *progress
 	logDir       string
 	readyTimeout time.Duration
-	// failed holds the error of the first component that ended by itself.
+	// failed receives the error of the first component that ends by itself.
 	failed chan error
 
 	mutex   sync.Mutex
 	stopped bool
-	// processes are in the order of their start. starts counts the starts of each component.
+	// processes are all started processes, in the order of their start. starts maps a component to its number of starts.
 	processes []*Process
 	starts    map[string]int
 }
 
-// A probeOf returns the readiness probe of a process.
+// A probeOf is a function that returns the readiness probe for a process.
 type probeOf func(*Process) func(context.Context) error
 
 func (v *supervisor) start(ctx context.Context, c command, probe probeOf) error {
@@ -56,7 +56,7 @@ func (v *supervisor) startOne(ctx context.Context, c command, probe probeOf) (p 
 	return nil, err
 }
 
-// launch starts a child and remembers it for Stop.
+// launch starts a child, and records it so that stop ends it.
 func (v *supervisor) launch(ctx context.Context, c command) (*Process, error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -77,8 +77,8 @@ func (v *supervisor) launch(ctx context.Context, c command) (*Process, error) {
 	return p, nil
 }
 
-// nextLogFile numbers the logs of a component that is started repeatedly, so that a restart does not overwrite the log that
-// explains it.
+// nextLogFile returns the log file for the next start of a component. The logs are numbered, so that a restart does not
+// overwrite the log that explains it.
 func (v *supervisor) nextLogFile(name string) string {
 	v.starts[name]++
 	if n := v.starts[name]; n > 1 {
@@ -87,8 +87,8 @@ func (v *supervisor) nextLogFile(name string) string {
 	return filepath.Join(v.logDir, name+".log")
 }
 
-// watch stores the failure of a process for Wait, if it is the first failure. (A process that never became ready fails its start
-// instead.)
+// watch waits for the end of a process. If the process ended by itself, and is the first to do so, watch stores its error for
+// Wait. (If a process ends before it is ready, start returns the error instead.)
 func (v *supervisor) watch(p *Process) {
 	<-p.Done()
 	if err := p.Err(); err != nil {
@@ -99,14 +99,14 @@ func (v *supervisor) watch(p *Process) {
 	}
 }
 
-// stop ends all processes, dependents first. Afterwards no process can be started.
+// stop ends all processes, clients before servers. Afterwards no process can be started.
 func (v *supervisor) stop() {
 	v.mutex.Lock()
 	v.stopped = true
 	processes := slices.Clone(v.processes)
 	v.mutex.Unlock()
 
-	// First all clients of the API server together, then the API server, then etcd.
+	// Stop all clients of the API server concurrently, then the API server, and finally etcd.
 	var clients sync.WaitGroup
 	for _, p := range processes {
 		if p.Name() != Etcd && p.Name() != KubeAPIServer {

@@ -11,12 +11,12 @@ import (
 	"strings"
 )
 
-// target is a program that can be built.
+// target is a program that can be built, with its settings for `go build`.
 type target struct {
-	name   string // of the binary
-	pkg    string // an import path, or a path from the module's directory as "./cmd/program"
+	name   string // name of the binary in the binary directory
+	pkg    string // import path, or path "./cmd/program" relative to the module's directory
 	module string // the directory of the module to build in, from the module root
-	stamp  string // flags for the linker
+	stamp  string // linker flags that set version variables
 	tags   string
 	static bool
 }
@@ -42,8 +42,8 @@ func resolveTargets(ctx context.Context, root string, names []string) ([]target,
 	return targets, nil
 }
 
-// targetOf returns the target of a dependency or of a command of this module. celset-scheduler is stamped as a Kubernetes
-// program.
+// targetOf returns the target for the name of a dependency or of a command in this repository. isKubernetes is set if the
+// program gets the version of Kubernetes; celset-scheduler gets it, too.
 func targetOf(root, name string) (t target, isKubernetes bool, err error) {
 	if dep, ok := dependencies[name]; ok {
 		return target{name: name, pkg: dep.pkg, module: dep.module, tags: dep.tags, static: dep.static}, dep.kubernetes, nil
@@ -62,7 +62,8 @@ func commandTarget(root, name string) (target, error) {
 	return target{name: name, pkg: "./cmd/" + name}, nil
 }
 
-// kubernetesVersion returns the version of Kubernetes in the module graph of dir. The servers have the version of the libraries.
+// kubernetesVersion returns the version of Kubernetes in the module graph of dir. Servers built from this module have the same
+// version.
 func kubernetesVersion(ctx context.Context, dir string) (string, error) {
 	out, err := runGo(ctx, dir, nil, "list", "-m", "-f", "{{.Version}}", kubernetesModule)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // AdminUser is the user of the administrator's kubeconfig. It is in the group system:masters, which RBAC does not restrict.
 const AdminUser = "celset-admin"
 
-// A User can authenticate to the API server with a token.
+// A User is a user who can authenticate to the API server with a token.
 type User struct {
 	// Name is the name in RBAC subjects of kind User, such as "system:kube-scheduler".
 	Name string

@@ -27,12 +27,13 @@ const (
 	header = "# The percentage of statements that tests reach. Written by \"make coverage\"; see doc.go.\n"
 	module = "github.com/celset/celset/"
 
-	// Smaller drops, in percentage points or in statements, are chance.
+	// The test accepts a smaller drop, because chance can cause it. tolerance is in percentage points, toleratedStatements in
+	// statements.
 	tolerance           = 1.0
 	toleratedStatements = 2
 )
 
-// A reach counts the statements of a package and how many of them the tests reach.
+// reached is the number of a package's statements that tests run. statements is the number of all its statements.
 type reach struct{ reached, statements int }
 
 func (r reach) percent() float64 {
@@ -62,7 +63,7 @@ func TestNoPackageIsTestedLess(t *testing.T) {
 	require.Empty(t, complaints, "%s", strings.Join(complaints, "\n"))
 }
 
-// byPackage adds up the blocks of files.
+// byPackage adds up the statements in the profiles of all files of each package.
 func byPackage(profiles []*cover.Profile) map[string]reach {
 	result := map[string]reach{}
 	for _, file := range profiles {
@@ -103,7 +104,7 @@ func read(content string) (map[string]float64, error) {
 	return result, nil
 }
 
-// compare returns the packages whose coverage is wrong, each with a message.
+// compare returns a message for each package whose coverage has fallen, or that is recorded or measured but not both.
 func compare(before map[string]float64, now map[string]reach) []string {
 	var complaints []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {

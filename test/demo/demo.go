@@ -26,18 +26,18 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// namespace contains the pods and claims of the demos.
+// namespace is the namespace of the demos' pods and claims.
 const namespace = "default"
 
 // Options configure a demo.
 type Options struct {
-	// Config reaches the API server with all rights.
+	// Config connects to the API server with all rights.
 	Config *rest.Config
-	// Examples contains the example manifests. The demos with a hub have manifests of their own.
+	// Examples is the folder of the example manifests. Demos with a hub use their own manifests instead.
 	Examples fs.FS
-	// Out gets the text of the demo.
+	// Out receives the text of the demo.
 	Out io.Writer
-	// Color uses ANSI colours in drawings.
+	// Color turns on ANSI colours in drawings.
 	Color bool
 }
 
@@ -51,14 +51,14 @@ type demo struct {
 	Options
 	client client.Client
 	kube   kubernetes.Interface
-	// sites are all nodes with devices.
+	// sites are all nodes that have devices.
 	sites []site
-	// clusters are all clusters of a hub. Each contains the last answer of the API server.
+	// clusters are all clusters of a hub, as last read from the API server.
 	clusters []cluster
 }
 
 func newDemo(options Options) (*demo, error) {
-	// Without a logger, clients of controller-runtime print a stack trace after half a minute.
+	// Discard logs. If no logger is set, controller-runtime prints a stack trace after half a minute.
 	log.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
@@ -80,7 +80,7 @@ func (d *demo) say(format string, args ...any) {
 	fmt.Fprintf(d.Out, format+"\n", args...)
 }
 
-// apply applies an example manifest. oldnew are pairs of texts: the first is replaced with the second.
+// apply applies an example manifest, after replacing texts in it. oldnew is a list of pairs: old text, new text.
 func (d *demo) apply(ctx context.Context, name string, oldnew ...string) error {
 	manifest, err := fs.ReadFile(d.Examples, name)
 	if err != nil {

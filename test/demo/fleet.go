@@ -26,8 +26,8 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// cities are the clusters, with the devices that other pods have. In each cluster four of eight devices are free, but only in one
-// cluster the four are connected. It is not the first cluster, which would win a tie.
+// cities are the clusters. taken lists the devices that other pods use. Each cluster has four free devices in a ring of eight.
+// Only in berlin they are connected. It must not be the first cluster, because the first cluster wins a tie.
 var cities = []struct {
 	name  string
 	taken []string
@@ -37,7 +37,7 @@ var cities = []struct {
 	{"cologne", []string{"mla-0", "mla-3", "mla-4", "mla-7"}},
 }
 
-// FleetClusters returns the names of the clusters on the hub. The schedulers are users of the hub with the same names.
+// FleetClusters returns the names of the clusters. The scheduler of each cluster is a user of the hub with the cluster's name.
 func FleetClusters() []string {
 	var names []string
 	for _, city := range cities {
@@ -46,15 +46,16 @@ func FleetClusters() []string {
 	return names
 }
 
-// fleetDemo is a hub with clusters.
+// fleetDemo is a demo on a hub and its clusters.
 type fleetDemo struct {
 	hub *demo
-	// members contains a demo for each cluster. Each demo has one site, which is a node with devices.
+	// members holds the demo on each cluster. Each has a single site.
 	members []*demo
 }
 
-// RunFleet shows two Placements on a hub: the number of free devices selects a wrong cluster, the number of sets a right one.
-// There is a cluster for each of [FleetClusters]. The scheduler of each cluster publishes the number of its sets on the hub.
+// RunFleet shows two Placements on a hub with the clusters of [FleetClusters]. The first ranks clusters by their number of
+// devices, and selects a cluster where the pod does not fit. The second ranks clusters by the number of free sets, which their
+// schedulers publish on the hub, and selects the right cluster.
 func RunFleet(ctx context.Context, hub Options, clusters []*rest.Config) (err error) {
 	f := &fleetDemo{}
 	var known []cluster
@@ -83,7 +84,7 @@ func RunFleet(ctx context.Context, hub Options, clusters []*rest.Config) (err er
 	return acts(ctx, f.introduce, f.totals, f.sets)
 }
 
-// managedCluster returns a cluster with the status that an agent would write.
+// managedCluster returns the ManagedCluster for a site. Its status is as an OCM agent would write it.
 func managedCluster(i int, s site) *clusterv1.ManagedCluster {
 	result := fleet.Cluster(i, time.Now())
 	result.ObjectMeta = metav1.ObjectMeta{Name: cities[i].name, Labels: map[string]string{clusterv1beta2.ClusterSetLabel: production}}
@@ -91,7 +92,7 @@ func managedCluster(i int, s site) *clusterv1.ManagedCluster {
 	return result
 }
 
-// setUpMember creates a node with devices, and a pod that has some of them.
+// setUpMember creates a node with devices, and a pod that uses some of the devices.
 func (d *demo) setUpMember(ctx context.Context, name string) error {
 	if _, err := controlplane.CreateNodes(ctx, d.kube, 1, controlplane.NodeOptions{Prefix: name}); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (f *fleetDemo) introduce(ctx context.Context) error {
 	return nil
 }
 
-// totals shows a Placement that selects clusters by their number of devices.
+// totals shows a Placement that ranks clusters by their number of devices.
 func (f *fleetDemo) totals(ctx context.Context) error {
 	f.hub.say("1. By totals. Each cluster reports eight accelerators as allocatable (on a hub with Open Cluster Management its")
 	f.hub.say("   agents do so, here the demo does), and in each four are free:\n")
@@ -137,11 +138,11 @@ func (f *fleetDemo) totals(ctx context.Context) error {
 	return misled.showWaiting(ctx, "ring", "no set of 4 free devices satisfies constraint ring4")
 }
 
-// sets shows a Placement that selects clusters by their number of sets.
+// sets shows a Placement that ranks clusters by their number of free sets.
 func (f *fleetDemo) sets(ctx context.Context) error {
 	f.hub.say("2. By sets. Each scheduler publishes on the hub how many sets of four connected accelerators fit now. The name")
 	f.hub.say("   of the number is DeviceClass/constraint/devices in a set/now:\n")
-	// The schedulers count every few seconds. Until then they may publish the numbers from before some devices were taken.
+	// The schedulers count only every few seconds. Until then, the published numbers may be from before other pods took devices.
 	published := make([]string, len(f.members))
 	key := setscores.Key{Class: f.members[0].sites[0].Driver(), Constraint: "ring4", Devices: 4, State: setscores.Now}.String()
 	err := until(ctx, func(ctx context.Context) (bool, error) {
@@ -172,7 +173,7 @@ func (f *fleetDemo) sets(ctx context.Context) error {
 	return chosen.show(ctx, "ring", "fleet/ring-4-connected.yaml")
 }
 
-// decide shows a Placement, and returns the cluster that the Placement selects.
+// decide applies a Placement and prints it. It returns the cluster that the Placement selects, and the cluster's name.
 func (f *fleetDemo) decide(ctx context.Context, name string) (*demo, string, error) {
 	file := "fleet/" + name + ".yaml"
 	manifest, err := manifests.ReadFile(file)

@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// All clusters have the same number of free devices, connected in one cluster only. That cluster is neither the first nor the
-// last by name, so no tie-break selects it.
+// The demo shows the number of sets only if nothing else explains the selection: all clusters have the same number of free
+// devices, and the selected cluster is neither the first nor the last by name.
 func TestClustersDifferInSetsOnly(t *testing.T) {
 	ring := story.Ring()
 	var connected []string

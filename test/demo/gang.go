@@ -20,13 +20,13 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// The hosts form a torus with width hosts in each direction. A job wants a block with blockWidth hosts in each direction.
+// The hosts form a torus of width x width. The job wants a block of blockWidth x blockWidth hosts.
 const width, blockWidth = 8, 4
 
 // job selects the pods of the job.
 var job = client.MatchingLabels{"job": "train-torus"}
 
-// gang shows a job on a block of hosts, and what happens when a host fails.
+// gang shows a job whose pods get a block of hosts, and the effects of a failed host.
 func (d *demo) gang(ctx context.Context) error {
 	d.say("7. A job of 16 pods, on 64 hosts that are wired as a torus of 8x8. The pods are a PodGroup, which is placed")
 	d.say("   whole or not at all, and this one wants a block of 4x4 hosts (gangs/torus-4x4.yaml). Other pods have half")
@@ -50,7 +50,8 @@ func (d *demo) gang(ctx context.Context) error {
 	return d.hostFails(ctx, &pods[len(pods)-1])
 }
 
-// hostFails takes a host from a pod of the job, and gives it back.
+// hostFails makes the host of a job's pod unschedulable and deletes the pod. It shows that the new pod waits, and makes the
+// host schedulable again.
 func (d *demo) hostFails(ctx context.Context, pod *corev1.Pod) error {
 	host := pod.Spec.NodeName
 	d.say("8. The host %s fails, and the job makes another pod. The pod would fit on any of the other free hosts, but", host)
@@ -74,7 +75,7 @@ func (d *demo) hostFails(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// hosts creates the nodes of the torus, and other pods on half of them.
+// hosts creates the nodes of the torus, and pods of other users on about half of the nodes.
 func (d *demo) hosts(ctx context.Context) error {
 	names, err := controlplane.CreateNodes(ctx, d.kube, width*width, controlplane.NodeOptions{
 		Prefix: "tpu", Labels: map[string]string{"example.com/torus": "a"}, LabelsOf: func(i int) map[string]string {
@@ -109,7 +110,7 @@ func (d *demo) cordon(ctx context.Context, name string, cordoned bool) error {
 	return d.client.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// drawHosts shows the hosts of the job's pods, and the hosts of other pods. A host is drawn as a device.
+// drawHosts draws the torus with the hosts of the job's pods and of other pods. It draws each host like a device.
 func (d *demo) drawHosts(ctx context.Context) error {
 	torus, err := topology.NewTorus(topology.Family{Driver: "tpu.example.com", Prefix: "tpu"}, width, width)
 	if err != nil {

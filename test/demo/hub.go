@@ -21,31 +21,32 @@ import (
 )
 
 const (
-	// Team is the namespace of the Placements. It may select from the clusters in the set production.
+	// Team is the namespace of the demo's Placements. They may select clusters of the ManagedClusterSet production.
 	Team       = "team"
 	production = fleet.ClusterSet
 
 	regionLabel = "region"
-	// shopLabel holds the role of the two clusters in the demo of disaster recovery.
+	// shopLabel is the label with the role, primary or backup, of the two clusters in the demo of disaster recovery.
 	shopLabel = "shop"
-	// gpusClaim and nodeClaim are ClusterClaims for the GPU node pools, as JSON, and for the types of the nodes.
+	// gpusClaim is the ClusterClaim that lists a cluster's GPU node pools as JSON. nodeClaim is the ClusterClaim that lists the
+	// types of its nodes.
 	gpusClaim = "sku.gpu.kubernetes-fleet.io"
 	nodeClaim = "sku.node.k8s.io"
 )
 
-// cluster is a ManagedCluster with its scores. For a cluster without scores, the object is empty.
+// cluster is a ManagedCluster with its AddOnPlacementScore. The score is a zero value if the cluster has no score.
 type cluster struct {
 	*clusterv1.ManagedCluster
 	scores clusterv1alpha1.AddOnPlacementScore
 }
 
-// regions are the regions of the clusters. idle is added to the score cpuratio of a region's clusters.
+// regions are the regions of the clusters. idle raises the score cpuratio of all clusters in the region.
 var regions = []struct {
 	name string
 	idle int
 }{{"ap-south", 0}, {"eu-central", 10}, {"eu-west", 0}, {"us-east", 45}, {"us-west", 20}}
 
-// newClusters makes up 200 clusters, always the same. Each has a cloud, a region, a version and scores.
+// newClusters generates 200 clusters, each with a cloud, a region, a version and scores. The result is always the same.
 func newClusters(now time.Time) []cluster {
 	result := make([]cluster, 200)
 	for i := range result {
@@ -100,7 +101,8 @@ func newScores(cluster string, random *rand.Rand, idle int) clusterv1alpha1.AddO
 	}
 }
 
-// openShop gives a role and a score "workload" to the first production cluster of a region that has scores.
+// openShop chooses the first production cluster of the region that has scores. It sets the label shop to the role, and the
+// score "workload" to score.
 func openShop(clusters []cluster, role, region string, score int32) {
 	for i := range clusters {
 		c := &clusters[i]
@@ -112,14 +114,14 @@ func openShop(clusters []cluster, role, region string, score int32) {
 	}
 }
 
-// FurnishHub creates 200 clusters, and sets that Placements in the namespace [Team] may select from. The hub has the
-// kinds of package test/hub.
+// FurnishHub creates 200 clusters on a hub, and ManagedClusterSets that Placements in the namespace [Team] may use. The CRDs of
+// package test/hub must be installed.
 func FurnishHub(ctx context.Context, options Options) error {
 	_, err := newHub(ctx, options, newClusters(time.Now()))
 	return err
 }
 
-// newHub creates clusters and sets of clusters on a hub.
+// newHub creates the clusters and the ManagedClusterSets on a hub.
 func newHub(ctx context.Context, options Options, clusters []cluster) (*demo, error) {
 	options.Examples = manifests
 	d, err := newDemo(options)
@@ -138,7 +140,7 @@ func newHub(ctx context.Context, options Options, clusters []cluster) (*demo, er
 	return d, group.Wait()
 }
 
-// join creates a cluster with its namespace and its scores.
+// join creates a ManagedCluster, its namespace, and its scores if it has any.
 func (d *demo) join(ctx context.Context, c cluster) error {
 	status := c.Status
 	if err := d.create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: c.Name}}, c.ManagedCluster); err != nil {

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// until polls until done returns true, for at most a minute.
+// until polls until done returns true. It fails after a minute.
 func until(ctx context.Context, done func(context.Context) (bool, error)) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, done)
 }
@@ -29,7 +29,7 @@ func (d *demo) pods(ctx context.Context, options ...client.ListOption) ([]corev1
 	return list.Items, err
 }
 
-// running waits until n pods are selected and all of them run.
+// running waits until the selector selects exactly n pods and all of them run.
 func (d *demo) running(ctx context.Context, n int, selected client.ListOption) (pods []corev1.Pod, err error) {
 	err = until(ctx, func(ctx context.Context) (bool, error) {
 		if pods, err = d.pods(ctx, selected); err != nil {
@@ -47,11 +47,11 @@ func (d *demo) running(ctx context.Context, n int, selected client.ListOption) (
 	return pods, err
 }
 
-// named selects the pod with a name.
+// named selects the pod with the name.
 func named(name string) client.ListOption { return client.MatchingFields{"metadata.name": name} }
 
-// waiting waits until a scheduler has refused a pod with a message that contains text. It returns the message.
-// The name of the pod begins with prefix.
+// waiting waits until a pod, whose name begins with prefix, is unschedulable with a message that contains text. It returns the
+// message.
 func (d *demo) waiting(ctx context.Context, prefix, text string) (message string, err error) {
 	err = until(ctx, func(ctx context.Context) (bool, error) {
 		pods, err := d.pods(ctx)
@@ -71,7 +71,7 @@ func (d *demo) waiting(ctx context.Context, prefix, text string) (message string
 	return message, nil
 }
 
-// whyPending returns the scheduler's message, or an empty text.
+// whyPending returns the message of the pod's condition PodScheduled, or "" if the pod is scheduled.
 func whyPending(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
@@ -81,7 +81,8 @@ func whyPending(pod *corev1.Pod) string {
 	return ""
 }
 
-// owners maps the allocated devices of a node to the pods that have them, or to claims without a pod.
+// owners maps each allocated device of a node to the name of the pod that uses it. If no pod uses the claim, the value is the
+// name of the claim.
 func (d *demo) owners(ctx context.Context, node string) (map[string]string, error) {
 	var claims resourceapi.ResourceClaimList
 	if err := d.client.List(ctx, &claims, client.InNamespace(namespace)); err != nil {
@@ -105,15 +106,15 @@ func (d *demo) owners(ctx context.Context, node string) (map[string]string, erro
 	return owners, nil
 }
 
-// decision is a Placement with the clusters in its PlacementDecisions.
+// decision holds a Placement and the clusters in its PlacementDecisions.
 type decision struct {
 	placement *clusterv1beta1.Placement
-	// objects is the number of PlacementDecisions.
+	// objects is the number of PlacementDecision objects.
 	objects  int
 	clusters []clusterv1beta1.ClusterDecision
 }
 
-// decided waits until a Placement in namespace is decided for its current spec, and done is true.
+// decided waits until the PlacementDecisions are for the Placement's current spec and done returns true.
 func (d *demo) decided(ctx context.Context, namespace, name string, done func(decision) bool) (got decision, err error) {
 	err = until(ctx, func(ctx context.Context) (bool, error) {
 		got = decision{placement: &clusterv1beta1.Placement{}}
@@ -139,7 +140,7 @@ func (d *demo) decided(ctx context.Context, namespace, name string, done func(de
 	return got, nil
 }
 
-// message returns the message of a condition if the condition is true.
+// message returns the message of the condition of that type if its status is True.
 func (d decision) message(kind string) string {
 	c := meta.FindStatusCondition(d.placement.Status.Conditions, kind)
 	if c == nil || c.Status != "True" {

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// margin is left of pictures, and bar left of quoted texts.
+	// margin is the indentation of pictures. bar begins each line of a quoted text.
 	margin, bar = "   ", "     | "
-	// textWidth is the longest line of a wrapped message.
+	// textWidth is the maximum length of a line in a wrapped message.
 	textWidth = 84
-	// maxRows is the largest number of clusters in a table.
+	// maxRows is the maximum number of clusters in a table.
 	maxRows = 6
 )
 
-// draw shows the devices of nodes. The pod's devices are drawn as chosen.
+// draw draws the devices of the sites. It highlights the devices of the pod.
 func (d *demo) draw(ctx context.Context, pod string, sites ...site) error {
 	for _, s := range sites {
 		owners, err := d.owners(ctx, s.node)
@@ -57,7 +57,7 @@ func (d *demo) picture(title string, t topology.Topology, marks map[string]draw.
 	return nil
 }
 
-// lines shows a text with a margin, and an empty line below.
+// lines prints each line of a text after the margin, and then an empty line.
 func (d *demo) lines(margin, text string) {
 	for line := range strings.Lines(strings.TrimRight(text, "\n")) {
 		d.say("%s", strings.TrimRight(margin+line, " \n"))
@@ -65,7 +65,7 @@ func (d *demo) lines(margin, text string) {
 	d.say("")
 }
 
-// wrapped breaks a long line.
+// wrapped breaks a long line into lines of at most textWidth characters.
 func wrapped(text string) string {
 	var lines []string
 	line := ""
@@ -78,18 +78,18 @@ func wrapped(text string) string {
 	return strings.Join(append(lines, line), "\n")
 }
 
-// A column of a table of clusters.
+// A column is a column in a table of clusters.
 type column struct {
 	title string
 	value func(cluster) string
 }
 
-// label is a column with the values of a label.
+// label returns a column with the clusters' values of the label key.
 func label(title, key string) column {
 	return column{title, func(c cluster) string { return c.Labels[key] }}
 }
 
-// table shows the first clusters.
+// table prints a row for each of the first maxRows clusters.
 func (d *demo) table(clusters []cluster, columns ...column) {
 	var text bytes.Buffer
 	table := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)

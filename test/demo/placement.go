@@ -25,7 +25,7 @@ var (
 	versionColumn = column{"VERSION", func(c cluster) string { return c.Status.Version.Kubernetes }}
 )
 
-// claim returns a column with the clusters' values of a ClusterClaim.
+// claim returns a column with the clusters' values of the ClusterClaim.
 func claim(title, name string) column {
 	return column{title, func(c cluster) string {
 		for _, claim := range c.Status.ClusterClaims {
@@ -37,7 +37,7 @@ func claim(title, name string) column {
 	}}
 }
 
-// score is a column with a score.
+// score returns a column with the clusters' values of the score.
 func score(title, name string) column {
 	return column{title, func(c cluster) string {
 		for _, item := range c.scores.Status.Scores {
@@ -67,8 +67,8 @@ var examples = []struct {
 		[]column{cloudColumn, claim("NODES", nodeClaim), claim("GPUS", gpusClaim)}},
 }
 
-// RunPlacement shows how Placements select from 200 clusters, on a hub with the kinds of package test/hub and with
-// celset-placement.
+// RunPlacement shows how Placements select from 200 clusters. The hub must have the CRDs of package test/hub, and
+// celset-placement must run.
 func RunPlacement(ctx context.Context, options Options) error {
 	d, err := newHub(ctx, options, newClusters(time.Now()))
 	if err != nil {
@@ -77,7 +77,7 @@ func RunPlacement(ctx context.Context, options Options) error {
 	return acts(ctx, d.expressions, d.recovery, d.weights, d.spread, d.mistake)
 }
 
-// expressions shows the clusters, and Placements with expressions.
+// expressions prints the clusters, and then runs each of the Placements in examples.
 func (d *demo) expressions(ctx context.Context) error {
 	n := 0
 	for _, c := range d.clusters {
@@ -108,7 +108,7 @@ func (d *demo) expressions(ctx context.Context) error {
 	return nil
 }
 
-// decide applies the manifest of a Placement, and waits until the Placement is decided.
+// decide applies the manifest of a Placement, and waits until its PlacementDecisions are up to date.
 func (d *demo) decide(ctx context.Context, file, name string) (decision, error) {
 	if err := d.apply(ctx, "placement/"+file+".yaml"); err != nil {
 		return decision{}, err
@@ -123,7 +123,8 @@ func (d *demo) selected(got decision) []cluster {
 	})
 }
 
-// recovery taints the cluster of a shop, and removes the taint.
+// recovery adds a taint to the cluster where a shop runs, so that the Placement moves the shop to the backup. Then it removes
+// the taint.
 func (d *demo) recovery(ctx context.Context) error {
 	d.say("6. Disaster recovery. A shop runs on one of two clusters: the one with the higher score \"workload\".\n")
 	start := time.Now()
@@ -153,7 +154,8 @@ func (d *demo) recovery(ctx context.Context) error {
 	return err
 }
 
-// shopRunsOn waits until the cluster with a role is selected, shows both clusters, and returns the selected cluster.
+// shopRunsOn waits until the Placement selects the cluster with the role. It prints the primary and the backup, and returns the
+// selected cluster.
 func (d *demo) shopRunsOn(ctx context.Context, role string, start time.Time) (*clusterv1.ManagedCluster, error) {
 	isSelected := func(got decision) bool {
 		selected := d.selected(got)
@@ -182,7 +184,8 @@ func (d *demo) shopRunsOn(ctx context.Context, role string, start time.Time) (*c
 	return selected.ManagedCluster, nil
 }
 
-// weights selects the clusters with the highest and with the lowest scores.
+// weights shows two Placements: the first selects the clusters with the highest scores, the second the clusters with the
+// lowest.
 func (d *demo) weights(ctx context.Context) error {
 	d.say("7. Weights. The three clusters with the highest score \"cpuratio\" (the share of CPUs that is idle),\n")
 	if _, err := d.rank(ctx, "most", "most"); err != nil {
@@ -193,7 +196,7 @@ func (d *demo) weights(ctx context.Context) error {
 	return err
 }
 
-// spread selects ten clusters, and spreads them over all regions.
+// spread shows two Placements that select ten clusters each: the first by scores only, the second spread over all regions.
 func (d *demo) spread(ctx context.Context) error {
 	for _, p := range []struct{ file, text string }{
 		{"regions", "8. Spreading. The ten clusters with the highest scores are all in one region:"},
@@ -219,7 +222,7 @@ func (d *demo) spread(ctx context.Context) error {
 	return nil
 }
 
-// rank shows the clusters of a Placement, the highest scores first.
+// rank applies a Placement and prints the selected clusters, the highest score first.
 func (d *demo) rank(ctx context.Context, file, name string) ([]cluster, error) {
 	got, err := d.decide(ctx, file, name)
 	if err != nil {
@@ -236,7 +239,7 @@ func (d *demo) rank(ctx context.Context, file, name string) ([]cluster, error) {
 	return clusters, nil
 }
 
-// mistake misspells the variable in a Placement that has decisions.
+// mistake changes a Placement so that its expression uses an unknown variable. It shows that the existing decisions stay.
 func (d *demo) mistake(ctx context.Context) error {
 	d.say("9. A mistake. Somebody misspells the variable in the Placement of 1. The condition PlacementMisconfigured of")
 	d.say("   the Placement says where, and what was meant. The clusters stay selected until it is mended:\n")

@@ -18,8 +18,8 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// RunReal shows a pod with four connected devices on a node that runs containers, up to the log of the container.
-// The topology driver on the node has the flags of the story [story.Ring].
+// RunReal shows a pod with four connected devices on a node that runs real containers, including the log of the container. The
+// node's topology driver must have the flags of the story [story.Ring].
 func RunReal(ctx context.Context, node string, options Options) error {
 	d, err := newDemo(options)
 	if err != nil {
@@ -55,7 +55,7 @@ func RunReal(ctx context.Context, node string, options Options) error {
 	return nil
 }
 
-// setUpReal waits for the devices of the driver, and for another pod with some of them.
+// setUpReal waits until the driver has published its devices, and until another pod uses some of them.
 func (d *demo) setUpReal(ctx context.Context, s site) error {
 	err := until(ctx, func(ctx context.Context) (bool, error) {
 		var published resourceapi.ResourceSliceList
@@ -76,7 +76,7 @@ func (d *demo) setUpReal(ctx context.Context, s site) error {
 	return d.draw(ctx, "", s)
 }
 
-// containerLog returns the log of a container once the container has printed its last line.
+// containerLog waits until the container has printed its last line, and returns its log.
 func (d *demo) containerLog(ctx context.Context, pod string) (log string, err error) {
 	err = until(ctx, func(ctx context.Context) (bool, error) {
 		content, err := d.kube.CoreV1().Pods(namespace).GetLogs(pod, &corev1.PodLogOptions{}).DoRaw(ctx)

@@ -19,12 +19,12 @@ import (
 type site struct {
 	*story.Story
 	node string
-	// taken are the devices that another pod has from the start.
+	// taken are the devices that another pod uses from the start.
 	taken []string
 }
 
-// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. On the first of each two, enough devices are
-// free, but no set of free devices fits.
+// sites returns two Trainium nodes, two nodes with rings and two nodes with meshes. Of each pair, the first node has enough
+// free devices, but no free set that fits.
 func sites() ([]site, error) {
 	trn1, err := machine.ByName("aws-trn1")
 	if err != nil {
@@ -41,9 +41,9 @@ func sites() ([]site, error) {
 	}, nil
 }
 
-// setUp creates nodes, devices and classes, and pods that take some devices.
+// setUp creates nodes, devices and device classes, and pods that use some devices.
 func (d *demo) setUp(ctx context.Context) (err error) {
-	// The API server refuses pods of a class that was created a moment ago. So the class comes first.
+	// The priority class comes first, because the API server rejects pods of a class for a moment after the class was created.
 	if err := d.create(ctx, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "urgent"}, Value: 1000}); err != nil {
 		return err
 	}
@@ -67,7 +67,7 @@ func (d *demo) setUp(ctx context.Context) (err error) {
 	return d.draw(ctx, "", d.sites...)
 }
 
-// furnish publishes the devices of all sites, and waits until other pods have their devices.
+// furnish publishes the devices of all sites. Then it waits until other pods have the devices in taken.
 func (d *demo) furnish(ctx context.Context) error {
 	for _, s := range d.sites {
 		slices, err := s.Topology.ResourceSlices(s.node)
@@ -86,7 +86,8 @@ func (d *demo) furnish(ctx context.Context) error {
 	return nil
 }
 
-// occupy waits until another pod has its devices. The changes are made to the pod before it is created.
+// occupy creates a pod that uses the site's taken devices, and waits until it runs. Each of changes is applied to the pod's
+// spec before.
 func (d *demo) occupy(ctx context.Context, s site, changes ...func(*corev1.PodSpec)) error {
 	name := "other-" + s.node
 	claim, pod, err := s.Occupant(name, s.node, s.taken...)

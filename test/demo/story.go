@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Run shows claims for devices, preemption, and a gang on hosts, in a cluster.
+// Run shows claims for sets of devices, preemption, and a job on a block of hosts. It runs in one cluster.
 func Run(ctx context.Context, options Options) error {
 	d, err := newDemo(options)
 	if err != nil {
@@ -21,7 +21,7 @@ func Run(ctx context.Context, options Options) error {
 	return acts(ctx, d.setUp, d.sets, d.noSets, d.preemption, d.gang)
 }
 
-// sets shows three pods that get sets of devices.
+// sets shows three pods that each get a set of devices.
 func (d *demo) sets(ctx context.Context) error {
 	d.say("1. A pod wants a 2x2 block of Trainium accelerators, and the EFAs (network interfaces) that belong to them:")
 	d.say("   two drivers, two constraints (trn1-2x2.yaml). trn1-0 has enough free accelerators, but no whole block.\n")
@@ -38,7 +38,7 @@ func (d *demo) sets(ctx context.Context) error {
 	return d.show(ctx, "grid", "grid-2x2.yaml")
 }
 
-// noSets shows two pods that get no devices, and the reasons.
+// noSets shows two pods that get no devices, with the scheduler's reasons.
 func (d *demo) noSets(ctx context.Context) error {
 	d.say("4. Another pod, ring-again, with the claim of 2. Nine accelerators of the two rings are still free, but")
 	d.say("   no connected four of them. The pod waits, and its condition PodScheduled says why: \"nearest miss\" is the")
@@ -59,7 +59,7 @@ func (d *demo) noSets(ctx context.Context) error {
 	return d.showWaiting(ctx, "ring-stock", "cannot allocate all claims")
 }
 
-// preemption shows a pod with a priority that gets the devices of another pod.
+// preemption shows a pod that gets devices because the scheduler evicts a pod of lower priority.
 func (d *demo) preemption(ctx context.Context) error {
 	d.say("6. Another pod, ring-urgent, with the same claim and a priority. On ring-0 the pod other-ring-0 is in the way.")
 	d.say("   It is evicted, and four devices are held for ring-urgent until it has ended (feature gate")
@@ -76,7 +76,7 @@ func (d *demo) preemption(ctx context.Context) error {
 	return d.showRunning(ctx, "ring-urgent", start)
 }
 
-// show applies an example, and shows the devices of its pod.
+// show applies an example manifest, waits until its pod runs, and draws the pod's devices.
 func (d *demo) show(ctx context.Context, pod, example string) error {
 	start := time.Now()
 	if err := d.apply(ctx, example); err != nil {
@@ -85,7 +85,7 @@ func (d *demo) show(ctx context.Context, pod, example string) error {
 	return d.showRunning(ctx, pod, start)
 }
 
-// showRunning waits until a pod runs, and shows its devices.
+// showRunning waits until a pod runs, draws the devices of the pod's node, and prints the time since start.
 func (d *demo) showRunning(ctx context.Context, pod string, start time.Time) error {
 	pods, err := d.running(ctx, 1, named(pod))
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *demo) showRunning(ctx context.Context, pod string, start time.Time) err
 	return err
 }
 
-// devices returns the devices of a pod on a node. Without a pod, devices returns the free devices.
+// devices returns the names of a pod's devices on a node. If pod is "", it returns the free devices.
 func (d *demo) devices(ctx context.Context, s site, pod string) (names []string, err error) {
 	owners, err := d.owners(ctx, s.node)
 	for _, device := range s.Topology.Devices {
@@ -112,12 +112,12 @@ func (d *demo) devices(ctx context.Context, s site, pod string) (names []string,
 			names = append(names, device.Name)
 		}
 	}
-	// device-9 comes before device-10.
+	// Shorter names first, so that device-9 comes before device-10.
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) })
 	return names, err
 }
 
-// showWaiting waits until a pod is refused with a message that contains text, and shows the message.
+// showWaiting waits until a pod is unschedulable with a message that contains text, and prints the message.
 func (d *demo) showWaiting(ctx context.Context, pod, text string) error {
 	message, err := d.waiting(ctx, pod, text)
 	if err != nil {

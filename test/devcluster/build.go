@@ -35,7 +35,7 @@ others. The first time takes some minutes, later ones as long as what changed.`,
 	return cmd
 }
 
-// build brings the programs of a cluster up to date, and says how long that may take.
+// build builds the programs of a cluster if they are out of date. It first prints how long that may take.
 func build(ctx context.Context, binDir string, progress io.Writer, names ...string) (string, error) {
 	fmt.Fprintln(progress, "compiling what has changed: about ten minutes the first time, some seconds later")
 	return controlplane.Build(ctx, binDir, progress, names...)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// examples is the folder of the example manifests, below the module root.
+// examples is the folder of the example manifests, relative to the module root.
 const examples = "manifests/examples"
 
 func newDemoCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func newDemoCommand() *cobra.Command {
 	return cmd
 }
 
-// show runs a demo on a control plane, and prints the duration.
+// show runs a demo on a control plane, and prints how long it took.
 func show(cp *controlplane.ControlPlane, out io.Writer, run func(demo.Options) error) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

@@ -49,7 +49,7 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	clusters, configs := make([]*controlplane.ControlPlane, len(names)), make([]*rest.Config, len(names))
 	ctx, end := context.WithCancel(ctx)
 	defer func() {
-		end() // All clusters stop at the same time.
+		end() // makes all clusters stop at the same time
 		for _, cp := range clusters {
 			if cp != nil {
 				cp.Stop()
@@ -80,8 +80,8 @@ func runFleetDemo(ctx context.Context, flags *hubFlags, out, progress io.Writer)
 	return show(hub, out, func(options demo.Options) error { return demo.RunFleet(ctx, options, configs) })
 }
 
-// countingOften returns a configuration of schedulers that count sets of devices every eight seconds. A published number is
-// valid for three times as long.
+// countingOften returns a configuration for schedulers that count sets of devices every eight seconds. A published number
+// expires after three times as long.
 func countingOften() ([]byte, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

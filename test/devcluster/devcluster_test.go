@@ -31,7 +31,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// mainEnv makes the test binary run as the program, to test signals and exit codes.
+// mainEnv makes the test binary run devcluster's main function, so that tests can check signals and exit codes.
 const mainEnv = "DEVCLUSTER_TEST_MAIN"
 
 func TestMain(m *testing.M) {
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// program is the command line of devcluster, killed at the end of the test.
+// program returns a command that runs devcluster with the arguments. It is killed at the end of the test.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
@@ -80,7 +80,8 @@ func TestUpUntilSignal(t *testing.T) {
 	}
 }
 
-// TestUpAsInProduction tests the effect of flags, and that controllers finish the deletion of objects.
+// TestUpAsInProduction checks that flags reach the components, and that controllers finish the deletion of objects with
+// finalizers.
 func TestUpAsInProduction(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,7 +107,7 @@ func TestUpAsInProduction(t *testing.T) {
 		require.ErrorContains(c, err, "undeclared reference to 'devicez'")
 	}, time.Minute, 100*time.Millisecond)
 
-	// The API server adds finalizers to both.
+	// The API server adds finalizers to the PodGroup and the PersistentVolumeClaim. Only controllers remove them.
 	job, err := os.ReadFile("../../manifests/examples/gangs/torus-4x4.yaml")
 	require.NoError(t, err)
 	volume := []byte("apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: v}\nspec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}\n")
@@ -158,7 +159,8 @@ func TestUpHub(t *testing.T) {
 	require.NoError(t, cmd.Wait(), "exit code 0")
 }
 
-// waitForKubeconfig reads the output up to the line to paste into a shell, and discards the rest.
+// waitForKubeconfig reads the output up to the line that sets KUBECONFIG, and returns the path. It discards the output after
+// that line.
 func waitForKubeconfig(t *testing.T, stdout io.Reader) string {
 	t.Helper()
 	lines := bufio.NewScanner(stdout)
@@ -194,7 +196,7 @@ func TestUpFailsWhenAComponentEnds(t *testing.T) {
 	require.Contains(t, stderr.String(), "devcluster: etcd ended by itself: signal: killed")
 }
 
-// childWithArgument returns the id of the only process with that argument.
+// childWithArgument returns the ID of the only process that has the argument in its command line.
 func childWithArgument(t *testing.T, argument string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")

@@ -21,15 +21,15 @@ import (
 
 const (
 	placementProgram = "celset-placement"
-	// placementUser is the ServiceAccount in placementRBAC.
+	// placementUser is the user name of celset-placement's ServiceAccount. placementRBAC grants rights to it.
 	placementUser = "system:serviceaccount:celset-system:celset-placement"
-	// placementRBAC has the rights of celset-placement, below the module root.
+	// placementRBAC is the manifest with the rights of celset-placement, relative to the module root.
 	placementRBAC = "manifests/placement/rbac.yaml"
 )
 
 var hubBinaries = []string{controlplane.Etcd, controlplane.KubeAPIServer, placementProgram}
 
-// hubFlags are the directories of a hub's binaries and data.
+// hubFlags holds the flags for the directories of a hub's binaries and data.
 type hubFlags struct {
 	binDir  string
 	dataDir string
@@ -40,7 +40,8 @@ func (f *hubFlags) addTo(cmd *cobra.Command) {
 	addDataDirFlag(cmd, &f.dataDir)
 }
 
-// options returns the options of a control plane. Persistent data is in a folder with that name.
+// options returns the options for a control plane of the hub or of a cluster. If --data-dir is set, the control plane's data is
+// in its subdirectory name.
 func (f *hubFlags) options(binDir, name string) controlplane.Options {
 	options := controlplane.Options{BinDir: binDir, Prebuilt: true}
 	if f.dataDir != "" {
@@ -72,7 +73,7 @@ celset-placement decides all Placements; those in the namespace %q select from 1
 	return cp.Wait(ctx)
 }
 
-// start builds binaries and starts the hub. The caller stops it.
+// start builds the binaries and starts the hub. The caller must stop the hub.
 func (f *hubFlags) start(ctx context.Context, progress io.Writer, binaries []string) (*controlplane.ControlPlane, error) {
 	binDir, err := build(ctx, f.binDir, progress, binaries...)
 	if err != nil {
@@ -84,8 +85,8 @@ func (f *hubFlags) start(ctx context.Context, progress io.Writer, binaries []str
 	return startHub(ctx, options)
 }
 
-// startHub starts an API server with the kinds of a hub and with these users, and celset-placement. No workload runs on the
-// hub. The caller stops it.
+// startHub starts an API server with the CRDs and users of a hub, and celset-placement. The hub runs no pods. The caller must
+// stop the hub.
 func startHub(ctx context.Context, options controlplane.Options, users ...string) (*controlplane.ControlPlane, error) {
 	options.SkipKwok, options.SkipControllerManager = true, true
 	for _, name := range append(users, placementUser) {
@@ -106,7 +107,7 @@ func startHub(ctx context.Context, options controlplane.Options, users ...string
 	return cp, nil
 }
 
-// runPlacement starts celset-placement with the rights of its deployment.
+// runPlacement starts celset-placement with the RBAC rights in placementRBAC.
 func runPlacement(ctx context.Context, cp *controlplane.ControlPlane) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// A second signal ends the program at once, in case stopping hangs.
+	// After the first signal, restore the default handling. A second signal then ends the program at once, even if stopping hangs.
 	context.AfterFunc(ctx, stop)
 	if err := newRootCommand().ExecuteContext(ctx); err != nil {
 		fmt.Fprintf(os.Stderr, "devcluster: %v\n", err)
@@ -39,13 +39,13 @@ func newRootCommand() *cobra.Command {
 		Use:           "devcluster",
 		Short:         "A local Kubernetes control plane with celset-scheduler",
 		SilenceUsage:  true,
-		SilenceErrors: true, // main prints them
+		SilenceErrors: true, // main prints errors itself
 	}
 	root.AddCommand(newBuildCommand(), newUpCommand(), newDemoCommand())
 	return root
 }
 
-// newCommand returns a command without arguments. run writes results to out.
+// newCommand returns a command that takes no arguments, with flags. run writes its results to out.
 func newCommand[F interface{ addTo(*cobra.Command) }](use, short string, flags F, run func(ctx context.Context, flags F, out, progress io.Writer) error) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   use,

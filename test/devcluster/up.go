@@ -20,10 +20,10 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// schedulerConfig is the default of --scheduler-config, below the module root.
+// schedulerConfig is the default of --scheduler-config, relative to the module root.
 const schedulerConfig = "manifests/scheduler/config.yaml"
 
-// upFlags configure the cluster.
+// upFlags holds the flags of the command up.
 type upFlags struct {
 	binDir          string
 	dataDir         string
@@ -54,7 +54,7 @@ func newUpCommand() *cobra.Command {
 	return cmd
 }
 
-// up runs a cluster. It returns nil if the context ended the cluster.
+// up runs a cluster until the context ends, and then returns nil. If a component fails, it returns an error.
 func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
 	cp, err := flags.start(ctx, progress, forUsers...)
 	if err != nil {
@@ -67,10 +67,12 @@ func up(ctx context.Context, flags *upFlags, out, progress io.Writer) error {
 	return cp.Wait(ctx)
 }
 
-// forUsers lists programs that are built for users of a cluster. kubectl finds its plugin by name in PATH.
+// forUsers lists programs that users of the cluster need. They must be in one directory, because kubectl finds its plugin
+// through PATH.
 var forUsers = []string{controlplane.Kubectl, "kubectl-celset"}
 
-// start builds the cluster's programs and further binaries, and starts the cluster with celset-scheduler. The caller stops it.
+// start builds the cluster's programs and the further binaries, and starts the cluster with celset-scheduler. The caller must
+// stop the cluster.
 func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...string) (*controlplane.ControlPlane, error) {
 	config, err := f.schedulerConfigPath()
 	if err != nil {
@@ -107,10 +109,11 @@ func (f *upFlags) start(ctx context.Context, progress io.Writer, binaries ...str
 	return cp, nil
 }
 
-// gates are feature gates by program. The scheduler accepts all gates.
+// gates holds the feature gates for Kubernetes' programs and for celset-scheduler. celset-scheduler gets all gates; Kubernetes'
+// programs don't accept celset's gates.
 type gates struct{ kubernetes, scheduler map[string]bool }
 
-// gates returns the gates of the flag for each program.
+// gates splits the gates in the flag --feature-gates.
 func (f *upFlags) gates() (gates, error) {
 	result := gates{map[string]bool{}, map[string]bool{}}
 	for name, value := range f.featureGates {
@@ -128,17 +131,18 @@ func (f *upFlags) gates() (gates, error) {
 // celsetGates are the feature gates that only celset-scheduler has.
 var celsetGates = []string{v1alpha1.FeatureGate, v1alpha1.NodeSetFeatureGate, "CelsetDevicePreemption"}
 
-// podGroupsVersion is the API version of PodGroups, which is off by default.
+// podGroupsVersion is the argument of --runtime-config that makes the API server serve PodGroups. By default it does not serve
+// this version.
 const podGroupsVersion = "scheduling.k8s.io/v1beta1=true"
 
 var clusterBinaries = []string{
 	controlplane.Etcd, controlplane.KubeAPIServer, controlplane.KubeControllerManager, controlplane.Kwok, controlplane.CelsetScheduler,
 }
 
-// startCluster starts a cluster and celset-scheduler from existing binaries. The caller stops it.
+// startCluster starts a control plane and celset-scheduler from existing binaries. The caller must stop the cluster.
 func startCluster(ctx context.Context, options controlplane.Options, scheduler controlplane.SchedulerOptions) (*controlplane.ControlPlane, error) {
 	options.Prebuilt = true
-	// Node sets need PodGroups. The caller's gates and flags take precedence.
+	// Node set constraints need PodGroups. Gates and flags that the caller sets override these defaults.
 	options.FeatureGates = withDefaults(options.FeatureGates, podGroups())
 	options.APIServerArgs = append([]string{"--runtime-config=" + podGroupsVersion}, options.APIServerArgs...)
 	cp, err := controlplane.Start(ctx, options)
@@ -156,7 +160,7 @@ func startCluster(ctx context.Context, options controlplane.Options, scheduler c
 	return cp, nil
 }
 
-// withDefaults returns the gates, plus the defaults of other gates.
+// withDefaults returns gates, and adds each default whose gate is not in gates.
 func withDefaults(gates, defaults map[string]bool) map[string]bool {
 	result := maps.Clone(defaults)
 	maps.Copy(result, gates)
@@ -167,7 +171,8 @@ func podGroups() map[string]bool {
 	return map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 }
 
-// schedulerConfigPath returns the path of the scheduler's configuration. It fails early if the file does not exist.
+// schedulerConfigPath returns the path of the scheduler's configuration. It returns an error if the file does not exist, so
+// that up fails before it builds anything.
 func (f *upFlags) schedulerConfigPath() (string, error) {
 	path := f.schedulerConfig
 	if path == "" {
@@ -191,7 +196,7 @@ carry the annotation %[1]s=%[2]s become ready, and their pods run.
 	return err
 }
 
-// usage explains how to reach a control plane from another terminal.
+// usage returns the commands that a user runs in another terminal to reach the control plane.
 func usage(cp *controlplane.ControlPlane) string {
 	return fmt.Sprintf(`  logs        %[2]s
 

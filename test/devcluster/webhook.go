@@ -19,14 +19,14 @@ import (
 
 const (
 	webhookProgram = "celset-webhook"
-	// webhookUser is the ServiceAccount in webhookManifests.
+	// webhookUser is the user name of celset-webhook's ServiceAccount, which webhookManifests grant rights to.
 	webhookUser = "system:serviceaccount:celset-system:celset-webhook"
-	// webhookManifests contains the webhook's rights and configuration, below the module root.
+	// webhookManifests is the folder with the webhook's rights and configuration, relative to the module root.
 	webhookManifests = "manifests/webhook/base"
 )
 
-// startWebhook starts celset-webhook with the rights of its deployment, and makes the API server call it. The cluster has no
-// network, so the API server reaches the webhook by an address instead of a Service.
+// startWebhook starts celset-webhook with the RBAC rights of its deployment, and makes the API server call it. The
+// configuration gets the webhook's URL instead of its Service, because the cluster has no network.
 func startWebhook(ctx context.Context, cp *controlplane.ControlPlane) error {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -67,7 +67,7 @@ func startWebhook(ctx context.Context, cp *controlplane.ControlPlane) error {
 	return err
 }
 
-// runWebhook starts the program with the certificate in a directory, and returns its port.
+// runWebhook starts celset-webhook with the certificate in the directory dir, and returns its port.
 func runWebhook(ctx context.Context, cp *controlplane.ControlPlane, dir string) (port int, err error) {
 	kubeconfig, err := cp.KubeconfigFor(webhookUser)
 	if err != nil {
@@ -91,7 +91,7 @@ func runWebhook(ctx context.Context, cp *controlplane.ControlPlane, dir string) 
 	return ports[0], err
 }
 
-// reachedAt replaces the Service in a ValidatingWebhookConfiguration.
+// reachedAt returns the ValidatingWebhookConfiguration with the URL and certificate of the webhook in place of its Service.
 func reachedAt(configuration []byte, port int, certificate []byte) ([]byte, error) {
 	object := &unstructured.Unstructured{}
 	if err := yaml.Unmarshal(configuration, &object.Object); err != nil {

@@ -14,7 +14,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Judges of sets. They use the facts of the machines, not the expressions of the pages.
+// The functions below decide whether a set of devices is right for an ask. They use facts about the machines instead of the CEL
+// expressions on the pages, so that they check the expressions.
 
 func stringOf(d topology.Device, name resourceapi.QualifiedName) string {
 	if value := d.Attributes[name].StringValue; value != nil {
@@ -57,7 +58,7 @@ func allOfOne[V comparable](set []topology.Device, of func(topology.Device) V) b
 	return true
 }
 
-// tally counts each value.
+// tally counts the devices of a set by the value of a function.
 func tally[V comparable](set []topology.Device, of func(topology.Device) V) map[V]int {
 	result := map[V]int{}
 	for _, d := range set {
@@ -91,7 +92,8 @@ func ofOneProfile(set []topology.Device) bool {
 
 func ofOneRoot(set []topology.Device) bool { return allOfOne(set, rootOf) }
 
-// ofOneCPUOfGaudi reports whether all devices are at one CPU. The first four roots of the machine are at one CPU.
+// ofOneCPUOfGaudi reports whether all devices are connected to the same CPU. The first four PCI roots of the machine belong to
+// the first CPU.
 func ofOneCPUOfGaudi(set []topology.Device) bool {
 	return allOfOne(set, func(d topology.Device) bool {
 		return slices.Contains([]string{"0e", "18", "30", "42"}, stringOf(d, "pciRoot"))
@@ -127,7 +129,7 @@ func twoGPUsEach(set []topology.Device) bool {
 // onFewRoots reports whether the set uses the fewest roots possible. A root of a p4d has at most two GPUs.
 func onFewRoots(set []topology.Device) bool { return len(tally(set, rootOf)) == (len(set)+1)/2 }
 
-// socketOfHGX returns the socket of a GPU, derived from the interfaces below the same root.
+// socketOfHGX returns the CPU socket of a GPU. It is known only from the network interfaces below the same PCI root.
 func socketOfHGX(d topology.Device) int {
 	if strings.Compare(rootOf(d), "pci0000:be") <= 0 {
 		return 0
@@ -137,12 +139,13 @@ func socketOfHGX(d topology.Device) int {
 
 func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
 
-// onOneSocketOfHGXIfThereIsRoom requires that up to four GPUs share a socket. A socket has four GPUs.
+// onOneSocketOfHGXIfThereIsRoom reports whether all GPUs are on one socket. More than four GPUs need not be, because a socket
+// has four.
 func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
 	return len(set) > 4 || onOneSocketOfHGX(set)
 }
 
-// cpusAtGPUs reports whether the CPUs and GPUs share a NUMA node, and each GPU has its interface.
+// cpusAtGPUs reports whether all CPUs and GPUs have the same NUMA node, and each GPU has the network interface next to it.
 func cpusAtGPUs(set []topology.Device) bool {
 	cpus := ofDriver(set, "dra.cpu")
 	gpus := ofDriver(set, "gpu.nvidia.com")
@@ -172,7 +175,8 @@ func columnsOf(set []topology.Device) map[int64]map[int64]bool {
 
 const torusSide = 4
 
-// isTorusBlock reports whether the devices occupy width neighbouring x and height neighbouring y of a 4x4 torus.
+// isTorusBlock reports whether the devices form a block of a 4x4 torus: width consecutive values of x, height consecutive
+// values of y.
 func isTorusBlock(set []topology.Device, width, height int64) bool {
 	columns := columnsOf(set)
 	devices := len(ofDriver(set, "neuron.aws.com"))
@@ -194,7 +198,8 @@ func isTorusBlock(set []topology.Device, width, height int64) bool {
 	return false
 }
 
-// efasOfNeurons reports whether the EFAs belong to the same pairs as the Trainium devices.
+// efasOfNeurons reports whether the EFAs (network interfaces) are the ones that the machine connects to the Trainium devices in
+// the set.
 func efasOfNeurons(set []topology.Device) bool {
 	pair := func(d topology.Device) string { return stringOf(d, "resource.aws.com/devicegroup1_id") }
 	neurons, efas := tally(ofDriver(set, "neuron.aws.com"), pair), tally(ofDriver(set, "dra.net"), pair)
@@ -212,7 +217,8 @@ func isHalfOfTorus(set []topology.Device) bool {
 	return isTorusBlock(set, 2, torusSide) || isTorusBlock(set, torusSide, 2)
 }
 
-// isBlockOfItsSize reports whether the set is two neighbours, a square, or two columns or rows.
+// isBlockOfItsSize reports whether the Trainium devices form a block: two neighbours, a square of four, or two full columns or
+// rows.
 func isBlockOfItsSize(set []topology.Device) bool {
 	switch len(set) {
 	case 2:
@@ -224,8 +230,8 @@ func isBlockOfItsSize(set []topology.Device) bool {
 	}
 }
 
-// gpusAndCores returns the GPUs of an HGX H100 and the first cores of each socket, with a device for each CPU. It omits the other
-// cores because a set has at most 64 devices.
+// gpusAndCores returns the GPUs of an HGX H100, and a device for each CPU of the first cores of each socket. Other cores are
+// left out, because a set can have at most 64 devices.
 func gpusAndCores() topology.Topology {
 	const coresOfEach = 4
 	var devices []topology.Device
@@ -264,9 +270,9 @@ func allCPUsAtGPUs(set []topology.Device) bool {
 
 const numaNodeAttribute = resourceapi.QualifiedName("resource.kubernetes.io/numaNode")
 
-// twoSockets returns a server whose two sockets have two NUMA nodes each. One driver publishes the NUMA node of a device as a
-// number. The other publishes a list, as package deviceattribute of Kubernetes does: the device's node, then the equally near
-// other node of its socket.
+// twoSockets returns a server with two sockets and four NUMA nodes, two for each socket. One driver publishes the NUMA node of
+// a device as a number. The other driver publishes a list, like Kubernetes' package deviceattribute: first the device's NUMA
+// node, then the other NUMA node of the socket.
 func twoSockets() topology.Topology {
 	const numaNodes, gpusOfEach = 4, 2
 	var devices []topology.Device
@@ -289,7 +295,7 @@ func twoSockets() topology.Topology {
 	return topology.Topology{Kind: topology.Machine, Devices: devices}
 }
 
-// haveNUMANodeInCommon reports whether all devices share a NUMA node, published as a number or as a list.
+// haveNUMANodeInCommon reports whether one NUMA node is in the number or list of every device.
 func haveNUMANodeInCommon(set []topology.Device) bool {
 	nodes := func(d topology.Device) []int64 {
 		if value := d.Attributes[numaNodeAttribute]; value.IntValue != nil {

@@ -25,17 +25,18 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// occupanciesEnv names the environment variable with the number of occupancies for each ask.
+// occupanciesEnv names the environment variable with the number of random occupancies for each ask. An occupancy is a set of
+// devices in use.
 const (
 	occupanciesEnv     = "CELSET_OCCUPANCIES"
 	defaultOccupancies = 300
-	// pageOccupancies is the number of occupancies behind the figures on the page.
+	// pageOccupancies is the number of occupancies that the figures on the page are based on.
 	pageOccupancies = 10_000
 )
 
-// TestAsks tries the claims of the machine pages on nodes with random devices in use. If a naive search in Go finds a set, the
-// claim must get that set; otherwise the claim must get none. The result also counts how often a claim as written today gets a
-// right set.
+// TestAsks allocates the claims of the machine pages on nodes where random devices are in use. The claim must get the set that
+// an exhaustive search in Go finds, or no set if no set is right. The test also counts how often a claim as written without
+// celset gets a right set.
 func TestAsks(t *testing.T) {
 	wanted := defaultOccupancies
 	if text := os.Getenv(occupanciesEnv); text != "" {
@@ -77,12 +78,12 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// A score counts occupancies. In found of them a right set exists, in without none. byUs counts the occupancies where our claim
-// gets a right set, byPinned those where today's claim does.
+// A score counts occupancies: found with a right set among the free devices, without none. In byUs of the found ones, the claim
+// with our constraint gets a right set. In byPinned, the claim as written without celset does.
 type score struct{ found, byUs, byPinned, without int }
 
-// compare tries the claim in random occupancies, until a right set existed in wanted of them. After wanted occupancies without a
-// right set, it skips further ones without a right set.
+// compare allocates the claims in random occupancies, until wanted of them had a right set. It tests at most wanted occupancies
+// without a right set.
 func (b *bench) compare(t *testing.T, ours, pinned *trial, random *rand.Rand, wanted int) score {
 	t.Helper()
 	var s score
@@ -114,13 +115,14 @@ func percent(part, whole int) string {
 	return fmt.Sprintf("%.1f %%", 100*float64(part)/float64(whole))
 }
 
-// occupied holds the devices in use on a node, and the number of CPUs in use on shared devices.
+// occupied holds the devices in use on a node. cpus maps the index of a shared device to the number of its CPUs in use.
 type occupied struct {
 	inUse shape.Set
 	cpus  map[int]int64
 }
 
-// occupied draws the fill level of the node first, and then the devices in use.
+// occupied generates the devices in use. It first chooses a random share of the node, and then uses each device with this
+// probability.
 func (b *bench) occupied(r *rand.Rand) occupied {
 	const mostFull, cpusAtOnce = 0.8, 4
 	o := occupied{inUse: b.random(r, mostFull*r.Float64()), cpus: map[int]int64{}}
@@ -133,7 +135,7 @@ func (b *bench) occupied(r *rand.Rand) occupied {
 	return o
 }
 
-// firstIn is like [bench.first], but also requires that shared devices have enough CPUs left.
+// firstIn is like [bench.first], but it excludes shared devices that have too few CPUs left.
 func (b *bench) firstIn(o occupied) shape.Set {
 	inUse := o.inUse
 	for i, taken := range o.cpus {
@@ -146,7 +148,7 @@ func (b *bench) firstIn(o occupied) shape.Set {
 	return b.first(inUse)
 }
 
-// A trial allocates one claim repeatedly. Its searches share a cache, as a scheduler's searches do.
+// A trial allocates one claim for many occupancies. Its searches share a cache, like the searches of a scheduler.
 type trial struct {
 	bench   *bench
 	example *example
@@ -168,7 +170,7 @@ func newTrial(t *testing.T, b *bench, p *hardwarePage, template *resourceapi.Res
 	}
 }
 
-// allocate returns the devices that the claim gets, or the empty set.
+// allocate returns the devices that the claim gets in an occupancy, or the empty set.
 func (tr *trial) allocate(t *testing.T, o occupied) shape.Set {
 	t.Helper()
 	problem := &allocator.Problem{
@@ -197,7 +199,7 @@ func (tr *trial) allocate(t *testing.T, o occupied) shape.Set {
 	return tr.bench.places(t, names)
 }
 
-// withoutConstraints returns the classes as vendors ship them today.
+// withoutConstraints returns the classes without celset's configuration, as vendors ship them today.
 func withoutConstraints(classes classList) classList {
 	var plain classList
 	for _, class := range classes {

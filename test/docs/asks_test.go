@@ -21,45 +21,48 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// An ask is a typical request for devices of a real machine, in Go. A claim on a page expresses it in CEL.
+// An ask is a typical request for devices of a real machine, with a Go function that judges the result. A claim on a page
+// expresses the same request in CEL.
 type ask struct {
-	// page and template locate the claim. A pod with an extended resource also counts as a template.
+	// page and template name the page and the template on it. A pod with an extended resource counts as a template, too.
 	page, template string
-	// seed draws the nodes of this ask, so that adding or removing another ask does not change the page.
+	// seed is the random seed for the occupancies of this ask. With its own seed, an ask does not change when another ask is
+	// added or removed.
 	seed uint64
-	// machine names the model, unless on returns another one.
+	// machine is the name of a machine model. If on is not nil, it returns the topology instead.
 	machine string
 	on      func() topology.Topology
-	// title is the name of the model that on returns.
+	// title is the name of the topology that on returns.
 	title string
-	// what describes the ask in a few words.
+	// what describes the ask in a few words, for the page.
 	what  string
 	wants []want
-	// also lists other device counts to try, in the order of wants.
+	// also lists further numbers of devices to test. Each entry has a number for each of wants.
 	also [][]int
-	// plain is set if matchAttribute suffices.
+	// plain is set if matchAttribute suffices, so that the claim needs no CEL constraint.
 	plain bool
-	// holds judges a set with the wanted number of devices, in the order of wants.
+	// holds reports whether a set is right. The set has the requested numbers of devices, in the order of wants.
 	holds func(set []topology.Device) bool
-	// fragmented are devices that leave no set when they are in use, although enough are free. The page shows this in one row.
-	// Claims that differ only in the place of the constraint share the row.
+	// fragmented are devices in use in the page's example of fragmentation: enough devices are free, but no right set. Claims
+	// that differ only in where the constraint is defined share a row.
 	fragmented []string
-	// drawn is set if the page draws the node with the fragmented devices in use, and shows the event.
+	// drawn is set if the page shows a drawing of the node with the fragmented devices in use, and the event of a pod there.
 	drawn bool
-	// today names the claim for this ask in testdata/today.yaml. Only one of several asks for the same devices names it. pinnedTo
-	// describes the unique device or place that today's claim names.
+	// today is the name of a claim in testdata/today.yaml, which requests the same devices without celset. If several asks are
+	// for the same devices, only one has it. pinnedTo describes the devices that this claim has to name.
 	today, pinnedTo string
 }
 
-// A want is a request.
+// A want is one request of an ask.
 type want struct {
 	driver string
 	count  int
-	// of selects the driver's devices that may be taken. Nil: all.
+	// of selects the driver's devices that may be taken. Nil selects all.
 	of func(topology.Device) bool
-	// alone judges the devices of this request, to skip choosing devices of later requests. Nil: true.
+	// alone reports whether the devices of this request alone can be part of a right set. It lets the exhaustive search stop
+	// early. Nil accepts all.
 	alone func(set []topology.Device) bool
-	// cpus is the number of CPUs to take of a shared device.
+	// cpus is the number of CPUs that the request consumes of a shared device.
 	cpus int64
 }
 
@@ -67,7 +70,8 @@ func (w want) may(d topology.Device) bool {
 	return d.Driver == w.driver && (w.of == nil || w.of(d))
 }
 
-// judges are the functions that testdata/asks.yaml names. models maps its other names to functions that return a topology.
+// judges maps names in testdata/asks.yaml to functions that judge sets. models maps names there to functions that return a
+// topology.
 var (
 	judges = map[string]func([]topology.Device) bool{
 		"allCPUsAtGPUs": allCPUsAtGPUs, "areWholeCores": areWholeCores, "cpusAtGPUs": cpusAtGPUs, "cpusAtGPUsAndRails": cpusAtGPUsAndRails,
@@ -123,7 +127,7 @@ var asks = func() (asks []ask) {
 	return asks
 }()
 
-// sized returns the ask with other counts.
+// sized returns the ask with other numbers of devices.
 func (a ask) sized(counts []int) ask {
 	a.wants = slices.Clone(a.wants)
 	for i, count := range counts {
@@ -132,8 +136,8 @@ func (a ask) sized(counts []int) ask {
 	return a
 }
 
-// A bench is an ask on a node, with all right sets in the order that the allocator promises: by request as listed, then by device
-// as published.
+// A bench is an ask on the devices of a node. right lists all right sets in the allocator's order: by request as listed in the
+// claim, then by device as published.
 type bench struct {
 	ask
 	topology topology.Topology
@@ -160,7 +164,8 @@ func newBench(t *testing.T, a ask) *bench {
 	return b
 }
 
-// enumerate appends all right sets in order, given the devices chosen for the requests before.
+// enumerate appends all right sets that contain the chosen devices. It continues with the given request, and with devices from
+// the index from.
 func (b *bench) enumerate(chosen []int, request, from int) {
 	if request == len(b.wants) {
 		var places shape.Set
@@ -198,7 +203,7 @@ func (b *bench) devices(places []int) []topology.Device {
 	return devices
 }
 
-// first returns the first right set without a device in use, or 0. Excluding sets does not change the order of the others.
+// first returns the first right set that contains no device in use, or the empty set.
 func (b *bench) first(inUse shape.Set) shape.Set {
 	for _, set := range b.right {
 		if set&inUse == 0 {
@@ -208,7 +213,7 @@ func (b *bench) first(inUse shape.Set) shape.Set {
 	return 0
 }
 
-// counts returns the device counts of the requests.
+// counts returns the requested number of devices for each request.
 func (b *bench) counts() []int {
 	var counts []int
 	for _, w := range b.wants {
@@ -217,7 +222,7 @@ func (b *bench) counts() []int {
 	return counts
 }
 
-// candidates returns the devices that a request may get.
+// candidates returns the devices that some request may get.
 func (b *bench) candidates() shape.Set {
 	var set shape.Set
 	for i, d := range b.topology.Devices {
@@ -247,7 +252,7 @@ func (b *bench) places(t *testing.T, names []string) shape.Set {
 	return set
 }
 
-// asksOf returns the examples of a page: one for each ask of the page.
+// asksOf returns an example for each ask of a page.
 func asksOf(t *testing.T, page string) []*example {
 	t.Helper()
 	var examples []*example
@@ -260,7 +265,7 @@ func asksOf(t *testing.T, page string) []*example {
 	return examples
 }
 
-// enough reports whether each request finds enough free devices.
+// enough reports whether enough devices are free for each request, whether or not they form a right set.
 func (b *bench) enough(inUse shape.Set) bool {
 	return !slices.ContainsFunc(b.wants, func(w want) bool {
 		free := 0
@@ -273,7 +278,8 @@ func (b *bench) enough(inUse shape.Set) bool {
 	})
 }
 
-// example returns an example with three kinds of occupancies: all devices free, random devices in use, fragmented devices in use.
+// example returns an example with three occupancies: all devices free, random devices in use, and the fragmented devices in
+// use.
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
 	e.asked, e.plain, e.wants = true, b.plain, b.wants
@@ -291,13 +297,13 @@ func (b *bench) example(t *testing.T) *example {
 		require.True(t, b.enough(inUse), "%s: a request has too few devices, whatever they are", b.template)
 		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: inUse})
 	}
-	e.holds = func([]string) bool { return true } // the set itself is compared
+	e.holds = func([]string) bool { return true } // the test compares the set itself
 	e.fits = func(o shape.Occupancy) bool { return b.first(o.InUse) != 0 }
 	e.want = func(o shape.Occupancy) []string { return b.names(b.first(o.InUse)) }
 	return e
 }
 
-// random returns devices in use, each with the same probability.
+// random returns a random set of devices in use. Each device is in use with the given probability.
 func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	var inUse shape.Set
 	for i := range b.topology.Devices {
@@ -308,7 +314,7 @@ func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	return inUse & b.candidates()
 }
 
-// sample draws occupancies and returns the first that is accepted.
+// sample generates occupancies until one is accepted, and returns it.
 func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
 	r := newRandom(seed)
 	for {
@@ -318,10 +324,10 @@ func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set
 	}
 }
 
-// newRandom returns the same sequence in every run.
+// newRandom returns a generator with the same sequence in every run.
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(0xa5c, seed)) }
 
-// hitting returns devices that hit every right set: when they are in use, no right set is left.
+// hitting returns devices that together hit every right set: if they are in use, no right set is free.
 func (b *bench) hitting() []string {
 	var inUse shape.Set
 	for set := b.first(inUse); set != 0; set = b.first(inUse) {
@@ -333,8 +339,8 @@ func (b *bench) hitting() []string {
 	return b.names(inUse)
 }
 
-// ofOneDevice lists attributes with a different value for each device. numberOf matches a number that a user wrote for a device
-// or its NUMA node.
+// ofOneDevice lists attributes whose value is different for each device. numberOf matches a number in an expression that
+// denotes a device or its NUMA node.
 var (
 	ofOneDevice = []resourceapi.QualifiedName{
 		"resource.kubernetes.io/pciBusID", "dra.net/pciAddress", "pciAddress", "pciAddr",
@@ -343,7 +349,8 @@ var (
 	numberOf = regexp.MustCompile(`(numaNode|numa|deviceId|moduleIdx|index|cardIndex)\)? (==|\\u003c|\\u003e|in) ?\[?\d`)
 )
 
-// TestAsksNameNoDevice checks that no claim names a device, or its address or number: such a claim would wait for this device.
+// TestAsksNameNoDevice checks that no claim on the pages names a device, its address or its number. Such a claim would wait for
+// this device although others are free.
 func TestAsksNameNoDevice(t *testing.T) {
 	today := todaysTemplates(t)
 	pinned := 0

@@ -18,7 +18,7 @@ import (
 
 const chart = "manifests/charts/celset"
 
-// TestChart writes the values of the chart, with their comments, into the README that registries show.
+// TestChart generates the list of the chart's values, with their comments, in the chart's README.
 func TestChart(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", filepath.FromSlash(chart), "values.yaml"))
 	require.NoError(t, err)
@@ -28,7 +28,7 @@ func TestChart(t *testing.T) {
 	checkGenerated(t, chart+"/README.md", map[string]string{"values": table})
 }
 
-// rowsOf returns a row for each value in a mapping, and one for each mapping that has a comment of its own.
+// rowsOf returns a table row for each value in a YAML mapping. A mapping with a comment gets a single row.
 func rowsOf(t *testing.T, prefix string, mapping *yaml.Node) (rows []string) {
 	t.Helper()
 	for i := 0; i < len(mapping.Content); i += 2 {

@@ -36,10 +36,10 @@ import (
 // root is the root of the module.
 const root = "../.."
 
-// pages lists all pages. Their blocks are whole objects and whole expressions.
+// pages lists all pages of the documentation.
 var pages = append([]string{"README.md"}, below("docs", ".md")...)
 
-// below returns the files with a suffix in a folder and its subfolders.
+// below returns the files with the suffix in the folder and its subfolders.
 func below(folder, suffix string) []string {
 	var result []string
 	err := filepath.WalkDir(filepath.Join(root, folder), func(path string, entry fs.DirEntry, err error) error {
@@ -55,7 +55,7 @@ func below(folder, suffix string) []string {
 	return result
 }
 
-// A block is the text between two fences, or a whole file. line is 0 for a file.
+// A block is the text of a fenced code block, or of a whole file. line is its line in the page, or 0 for a whole file.
 type block struct {
 	page     string
 	line     int
@@ -70,7 +70,7 @@ func (b block) String() string {
 	return fmt.Sprintf("%s:%d", b.page, b.line)
 }
 
-// blocks returns the blocks of all pages in one language.
+// blocks returns the code blocks of all pages in the given language.
 func blocks(t *testing.T, language string) []block {
 	t.Helper()
 	var result []block
@@ -86,7 +86,7 @@ func blocks(t *testing.T, language string) []block {
 	return result
 }
 
-// parse returns the fenced blocks of a page. Blocks in lists are indented.
+// parse returns the code blocks of a page. It removes the indentation of blocks in lists.
 func parse(page, text string) ([]block, error) {
 	const fence = "```"
 	var result []block
@@ -135,7 +135,7 @@ func files(t *testing.T) []block {
 }
 
 // TestAPIServerTakesObjects makes an API server validate every object in the pages and in manifests. TestRestIsCheckedElsewhere
-// checks the blocks that are not objects of the API.
+// checks all other blocks.
 func TestAPIServerTakesObjects(t *testing.T) {
 	cp := env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, FeatureGates: map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true},
@@ -216,8 +216,8 @@ func isAboutClusters(expression string) bool {
 	return strings.Contains(expression, "managedCluster") || strings.Contains(expression, cluster.NowFunction+"()")
 }
 
-// TestExpressionsCompile compiles every expression in a block of its own. An empty line separates two expressions. Expressions
-// without a cluster or the time are about devices.
+// TestExpressionsCompile compiles the CEL expressions in code blocks. Empty lines separate the expressions of a block. An
+// expression is about devices unless it reads a cluster or the time.
 func TestExpressionsCompile(t *testing.T) {
 	clusters, err := cluster.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -269,7 +269,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // clusterProfiles returns the CustomResourceDefinition in the module of ClusterProfiles.
 func clusterProfiles(t *testing.T) []byte {
 	t.Helper()
-	// Ask for a package of the module: the go command downloads a missing module for a package, but not for a module path.
+	// Ask for a package, because the go command downloads a missing module only for a package, not for a module path.
 	folder, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(folder)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
@@ -277,7 +277,7 @@ func clusterProfiles(t *testing.T) []byte {
 	return definition
 }
 
-// anchors returns the anchors of a page: its headings, explicit anchors, and "" for the page itself.
+// anchors returns the targets of links to a page: its headings, its explicit anchors, and "" for the page itself.
 func anchors(text string) []string {
 	result := []string{""}
 	for _, anchor := range anchorOf.FindAllStringSubmatch(text, -1) {
@@ -294,7 +294,7 @@ func anchors(text string) []string {
 
 var anchorOf = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
 
-// punctuation matches the characters that anchors omit.
+// punctuation matches the characters of a heading that GitHub leaves out of the anchor.
 var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // TestIndexHasEveryPage checks that docs/README.md links to every page.

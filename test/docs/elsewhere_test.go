@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// elsewhere describes a kind of block that an API server does not accept, and its other check.
+// elsewhere describes a kind of YAML block that an API server does not accept. is recognizes the blocks, check checks them.
 type elsewhere struct {
 	what  string
 	is    func(block) bool
@@ -37,24 +37,24 @@ type elsewhere struct {
 }
 
 var notForTheAPIServer = []elsewhere{
-	// test/manifests applies the rendered objects.
+	// This check is only for fields. test/manifests applies the objects that the kustomization renders.
 	{what: "kustomization", is: hasAPIVersion("kustomize.config.k8s.io/"), check: checkKustomization},
-	// test/manifests also applies the patched objects, which shows that kustomize can apply the patch.
+	// This check is only for syntax. test/manifests applies the patched objects, and so checks that the patch applies.
 	{what: "patch", is: isPatch, check: checkYAML},
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	// Kustomizations name the transformer, and test/manifests checks the transformed objects.
+	// This check is only for syntax. test/manifests checks the objects that kustomizations transform.
 	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
-	// test/integration/placement applies it to the decisions of a hub.
+	// This check is only for syntax. test/integration/placement applies the ApplicationSet to decisions of a hub.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
-	// test/manifests renders the chart and applies the result.
+	// This check is only for the file's place. test/manifests renders the chart and applies the result.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},
 }
 
-// whole lists the pages and folders whose blocks of YAML contain only whole objects. In other pages a block without apiVersion is
-// part of an object.
+// whole lists the pages and folders where every YAML block consists of whole objects. On other pages, a block without
+// apiVersion is a part of an object.
 var whole = []string{"README.md", "docs/placement.md", "docs/ocm.md", "docs/hardware/", "docs/getting-started.md"}
 
 func isPart(b block) bool {
@@ -68,7 +68,7 @@ func checkYAML(t *testing.T, b block) {
 	require.NotEmpty(t, part)
 }
 
-// hasAPIVersion matches documents of a group that no API server serves.
+// hasAPIVersion returns a function that recognizes blocks with an apiVersion of this prefix.
 func hasAPIVersion(prefix string) func(block) bool {
 	return func(b block) bool {
 		return !inChart(b) && slices.ContainsFunc(strings.Split(b.text, "\n"), func(line string) bool {
@@ -77,7 +77,7 @@ func hasAPIVersion(prefix string) func(block) bool {
 	}
 }
 
-// elsewhereOf returns the check of a block that an API server does not check.
+// elsewhereOf returns the check for a block that an API server does not accept. It returns false for other blocks.
 func elsewhereOf(b block) (elsewhere, bool) {
 	i := slices.IndexFunc(notForTheAPIServer, func(e elsewhere) bool { return e.is(b) })
 	if i < 0 {
@@ -86,7 +86,7 @@ func elsewhereOf(b block) (elsewhere, bool) {
 	return notForTheAPIServer[i], true
 }
 
-// TestRestIsCheckedElsewhere checks the blocks that TestAPIServerTakesObjects omits.
+// TestRestIsCheckedElsewhere checks the blocks that TestAPIServerTakesObjects leaves out.
 func TestRestIsCheckedElsewhere(t *testing.T) {
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {
 		if e, ok := elsewhereOf(b); ok {
@@ -95,7 +95,7 @@ func TestRestIsCheckedElsewhere(t *testing.T) {
 	}
 }
 
-// checkKustomization makes kustomize refuse unknown and outdated fields.
+// checkKustomization requires that kustomize knows all fields and that none is deprecated.
 func checkKustomization(t *testing.T, b block) {
 	var kustomization types.Kustomization
 	require.NoError(t, kustomization.Unmarshal([]byte(b.text)))
@@ -126,7 +126,8 @@ func checkSchedulerConfiguration(t *testing.T, b block) {
 	}
 }
 
-// checkArgs decodes the arguments of our plugin. Arguments of other plugins are already decoded.
+// checkArgs decodes the arguments of our plugin. The decoder of the configuration decodes only the arguments of
+// kube-scheduler's plugins.
 func checkArgs(t *testing.T, config schedulerconfig.PluginConfig) {
 	t.Helper()
 	if config.Name != plugin.Name {
@@ -138,7 +139,7 @@ func checkArgs(t *testing.T, config schedulerconfig.PluginConfig) {
 	require.NoError(t, err)
 }
 
-// checkPluginConfig completes a part of a profile and checks it.
+// checkPluginConfig adds the missing parts of a profile to the block, and checks the result.
 func checkPluginConfig(t *testing.T, b block) {
 	b.text = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- schedulerName: any\n" + indented(b.text)
 	checkSchedulerConfiguration(t, b)
@@ -152,7 +153,7 @@ func indented(text string) string {
 	return result.String()
 }
 
-// kindCluster has the fields of kind's configuration that we use.
+// kindCluster has the fields that our pages use of a kind cluster configuration.
 type kindCluster struct {
 	APIVersion    string            `json:"apiVersion"`
 	Kind          string            `json:"kind"`
@@ -185,7 +186,7 @@ const charts = "manifests/charts/"
 
 func inChart(b block) bool { return strings.HasPrefix(b.page, charts) }
 
-// checkInChart requires that a file is where helm renders it.
+// checkInChart requires that a file of the chart is in a folder that helm renders.
 func checkInChart(t *testing.T, b block) {
 	_, inside, _ := strings.Cut(strings.TrimPrefix(b.page, charts), "/")
 	if slices.Contains([]string{"Chart.yaml", "values.yaml"}, inside) {
@@ -196,11 +197,11 @@ func checkInChart(t *testing.T, b block) {
 	require.Contains(t, sets.New("templates", "files", "ci"), path.Dir(inside), fmt.Sprintf("%s is nowhere used", b))
 }
 
-// pinned matches an action that is pinned to a commit, with its version for readers.
+// pinned matches a workflow step whose action is pinned to a commit. A comment names the version.
 var pinned = regexp.MustCompile(`^\s*-?\s*uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$`)
 
-// TestActionsArePinned requires pinned actions, because a tag can move to other code. actionlint checks the form of workflows, in
-// "make lint".
+// TestActionsArePinned requires that workflows pin actions to commits, because a tag can be moved to other code. "make lint"
+// runs actionlint for all other mistakes in workflows.
 func TestActionsArePinned(t *testing.T) {
 	seen := 0
 	for _, file := range below(".github/workflows", ".yaml") {

@@ -20,19 +20,19 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// gap replaces the variable parts of a message.
+// gap replaces the variable parts of a message on the page.
 const gap = "…"
 
 var (
-	// entryPattern matches an entry of the page: its anchor and name, the texts of messages, the cause and the fix.
+	// entryPattern matches an entry of the page: its anchor and name, the texts of its messages, the cause and the fix.
 	entryPattern = regexp.MustCompile(`^- <a id="([a-z0-9-]+)"></a>\*\*([a-z0-9-]+)\*\*: (.*?)(?:<br>(.*?))?(?: ?\*Fix:\* ?(.*))?$`)
-	// textPattern matches a text of a message. Double backquotes enclose a text with backquotes.
+	// textPattern matches the text of a message in backquotes. A text that contains backquotes is in double backquotes.
 	textPattern = regexp.MustCompile("`` (.+?) ``|`([^`]+)`")
 	wordPattern = regexp.MustCompile(`\p{L}{2,}`)
 )
 
-// TestMessagesAreProvoked looks for each message of docs/errors.md in the expectations of tests. With -v it prints a table of all
-// messages, each with the first test that expects it.
+// TestMessagesAreProvoked requires that a test expects each message in docs/errors.md. With -v it prints a table of the
+// messages and the first test that expects each.
 func TestMessagesAreProvoked(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join(root, "docs", "errors.md"))
 	require.NoError(t, err)
@@ -50,23 +50,23 @@ func TestMessagesAreProvoked(t *testing.T) {
 	require.NoError(t, table.Flush())
 }
 
-// expectation is a text that a test expects.
+// expectation is a text that a test expects in an output or an error.
 type expectation struct {
-	// test is the place of the text, as path:line.
+	// test is the position of the text, as path:line.
 	test string
-	// text has one line or more.
+	// text consists of one or more lines.
 	text string
 }
 
-// message is a text of the page.
+// message is the text of a message in docs/errors.md.
 type message struct {
-	// name is the anchor of the entry.
+	// name is the anchor of the message's entry.
 	name, text string
-	// test is the place of the first expectation with the text.
+	// test is the position of the first expectation that contains the text.
 	test string
 }
 
-// provoked returns the messages of a page that the tests expect, and the mistakes in the page.
+// provoked returns the messages on a page that a test expects. mistakes lists all other messages and malformed entries.
 func provoked(page string, expected []expectation) (found []message, mistakes []string) {
 	report := func(format string, args ...any) { mistakes = append(mistakes, fmt.Sprintf(format, args...)) }
 	all := anchors(page)
@@ -117,7 +117,7 @@ func provoked(page string, expected []expectation) (found []message, mistakes []
 	return found, mistakes
 }
 
-// like returns a pattern for lines that contain a message. A gap matches at least one character.
+// like returns a pattern for lines that contain a message. Each gap matches one or more characters.
 func like(message string) *regexp.Regexp {
 	var fixed []string
 	for part := range strings.SplitSeq(strings.Trim(message, gap), gap) {
@@ -126,8 +126,8 @@ func like(message string) *regexp.Regexp {
 	return regexp.MustCompile(strings.Join(fixed, ".+"))
 }
 
-// expectations returns the lines of all tests' transcripts, and the string literals of their code. It skips the tests of this
-// package, which contain texts of the pages.
+// expectations returns the lines of the transcripts and the string literals in the code of all tests. It skips this package,
+// whose tests contain texts of the pages.
 func expectations() (expected []expectation, err error) {
 	err = filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
 		if err != nil {
@@ -158,7 +158,7 @@ func expectations() (expected []expectation, err error) {
 	return expected, err
 }
 
-// place returns a position in the repository.
+// place formats a position in the repository as path:line.
 func place(path string, line int) string {
 	return fmt.Sprintf("%s:%d", strings.TrimPrefix(filepath.ToSlash(path), root+"/"), line)
 }
@@ -184,7 +184,7 @@ func literalsOf(path string) (literals []expectation, err error) {
 	return literals, nil
 }
 
-// literal returns a string literal, or a sum with at least one literal. Other operands become gaps.
+// literal returns the text of a string literal or of a sum of strings. In a sum, operands that are no literals become gaps.
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -210,7 +210,7 @@ func literal(e ast.Expr) (string, bool) {
 	}
 }
 
-// TestMistakesInMessages checks pages with one mistake each.
+// TestMistakesInMessages checks that provoked finds the mistake in each of several pages.
 func TestMistakesInMessages(t *testing.T) {
 	const right = "## Pods\n\n- <a id=\"few\"></a>**few**: `request …: … of … devices`; `` over `devices` that ``<br>Few are free. *Fix:* Wait.\n"
 	expected := []expectation{{"a_test.go:1", "other"}, {"a_test.go:2", "the request a: 1 of 2 devices are free\nan expression"},
@@ -239,7 +239,7 @@ func TestMistakesInMessages(t *testing.T) {
 	}
 }
 
-// TestExpectationsOfTests checks that a sum of literals is one expectation, and that a variable in a sum is a gap.
+// TestExpectationsOfTests checks that a sum of string literals becomes one expectation, with a gap for each variable.
 func TestExpectationsOfTests(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "code_test.go")
 	require.NoError(t, os.WriteFile(path, []byte("package code\n\nvar a, b = \"one\" + name + (` two` + \" three\"), 4 + five\n"), 0o600))

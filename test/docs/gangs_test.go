@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/gangfleet"
 )
 
-// TestConstraintsOfGangs checks that the page shows the examples unchanged.
+// TestConstraintsOfGangs checks that the page about gangs shows the constraints of the examples unchanged.
 func TestConstraintsOfGangs(t *testing.T) {
 	compared := 0
 	for _, b := range blocks(t, "yaml") {

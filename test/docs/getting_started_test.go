@@ -27,9 +27,9 @@ const (
 	patience  = 5 * time.Minute
 )
 
-// TestGettingStarted follows the page on the cluster of "make up". It pastes the printed lines, saves each block of YAML under
-// the name before it, and runs each block of commands. The output of the last commands must contain each line of a text below
-// them.
+// TestGettingStarted follows docs/getting-started.md on the cluster of "make up". It pastes the lines that "make up" prints,
+// saves each YAML block in the file that the page names before it, and runs each block of commands. The output must contain
+// each line of the text block after the commands.
 func TestGettingStarted(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root, startPage))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func TestGettingStarted(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, commands, 6)
 
-	// On the reader's own cluster the file has another name, and the answer may be that nothing fits.
+	// The page also names a file for readers with their own cluster. For that file, the command may answer that nothing fits.
 	require.NoError(t, os.Link(filepath.Join(reader.dir, "ring.yaml"), filepath.Join(reader.dir, "claim.yaml")))
 	_, own, found := strings.Cut(string(content), "\n## On your own cluster\n")
 	require.True(t, found)
@@ -77,13 +77,13 @@ func TestGettingStarted(t *testing.T) {
 var (
 	saveAs        = regexp.MustCompile("(?i)save this\\s+as `([a-z.]+)`")
 	inlineCommand = regexp.MustCompile("`(kubectl [^`]+)`")
-	// generated matches the end of a generated name on the page.
+	// generated matches the random end of a generated object name on the page.
 	generated = regexp.MustCompile(`-x5v2k\b`)
-	// reads matches commands that change nothing. They may be repeated until they print the page's text.
+	// reads matches commands that only read. The test may repeat them until they print the text on the page.
 	reads = regexp.MustCompile(`^kubectl (get|describe|celset) `)
 )
 
-// textsAfter returns the texts up to the next commands.
+// textsAfter returns the text blocks before the next block of commands.
 func textsAfter(blocks []block) (texts []string) {
 	for _, b := range blocks {
 		if b.language == "sh" {
@@ -96,12 +96,12 @@ func textsAfter(blocks []block) (texts []string) {
 	return texts
 }
 
-// shapeOf removes paths and the padding before comments.
+// shapeOf removes paths, and the spaces before comments, so that the lines on the page can be compared with printed lines.
 func shapeOf(exports string) string {
 	return strings.Join(strings.Fields(regexp.MustCompile(`=/[^:\s]*`).ReplaceAllString(exports, "=PATH")), " ")
 }
 
-// startUp runs the program of "make up" until the test ends, and returns the lines to paste.
+// startUp runs the program of "make up" until the test ends. It returns the lines that the program tells the user to paste.
 func startUp(ctx context.Context, t *testing.T) (exports string) {
 	t.Helper()
 	binDir, err := controlplane.Build(ctx, "", t.Output(), "devcluster")
@@ -129,14 +129,14 @@ func startUp(ctx context.Context, t *testing.T) (exports string) {
 	return ""
 }
 
-// A pageReader is a reader with a folder and a shell.
+// A pageReader follows the page, with a working directory and a shell.
 type pageReader struct {
 	t       *testing.T
 	dir     string
 	exports string
 }
 
-// shell runs commands after the pasted lines.
+// shell runs commands in a shell that has first run the pasted lines.
 func (r *pageReader) shell(ctx context.Context, commands string) (string, error) {
 	shell := exec.CommandContext(ctx, "bash", "-e", "-c", r.exports+commands)
 	shell.Dir = r.dir
@@ -144,8 +144,8 @@ func (r *pageReader) shell(ctx context.Context, commands string) (string, error)
 	return string(output), err
 }
 
-// run runs a block of commands, one after the other. Their output must contain the texts. Commands that only read are repeated
-// until it does, because the scheduler may write the event later.
+// run runs the commands of a block one after the other, and requires that their output contains the texts. It repeats commands
+// that only read until the output does, because the scheduler may write an event later.
 func (r *pageReader) run(ctx context.Context, b block, texts []string) {
 	r.t.Helper()
 	require.NotEmpty(r.t, r.exports, "%s: nobody has started the cluster", b)
@@ -169,7 +169,7 @@ func (r *pageReader) run(ctx context.Context, b block, texts []string) {
 	}
 }
 
-// missingIn returns the first line that the output lacks.
+// missingIn returns the first of lines that output does not contain, or "".
 func missingIn(output string, lines []string) string {
 	for _, line := range lines {
 		pattern := generated.ReplaceAllString(regexp.QuoteMeta(strings.TrimSpace(line)), "-[a-z0-9]{5}")

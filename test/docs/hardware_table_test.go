@@ -20,25 +20,25 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// An example is a template of a page, with the nodes on which the test tries it.
+// An example is a template on a page, with a node, and the occupancies (devices in use) that the test tries.
 type example struct {
 	template string
-	// inCosts is set if the page's table of costs has a row for the template. Templates with the same expression share a row. The page
-	// on shapes has a row for each template.
+	// inCosts is set if the page has a row for the template in its table of costs. Templates with the same expression share a
+	// row, except on the page about shapes.
 	inCosts bool
-	// drawn is set if the page also draws the example.
+	// drawn is set if the page has a drawing of the example.
 	drawn       bool
 	devices     []topology.Device
 	slices      []*resourceapi.ResourceSlice
 	draw        topology.Topology
 	occupancies []shape.Occupancy
 	wants       []want
-	// asked is set if TestAsks compares the example with brute force.
+	// asked is set if TestAsks already compares the example with an exhaustive search.
 	asked bool
-	// plain is set if the claim has no constraint of celset.
+	// plain is set if the claim has no CEL constraint.
 	plain bool
 	holds func(names []string) bool
-	// fits reports whether an occupancy leaves an answer. want, if not nil, returns the answer.
+	// fits reports whether the claim gets devices in an occupancy. want, if not nil, returns these devices.
 	fits func(shape.Occupancy) bool
 	want func(shape.Occupancy) []string
 }
@@ -47,13 +47,13 @@ func (e *example) index(name string) int {
 	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
 
-// machinePages are about real machines, or about attributes that all of them publish.
+// machinePages are the pages about real machines, or about attributes that all these machines publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// shapesPage is the page with one template for each shape, and links to the other pages.
+// shapesPage is the page about shapes of sets. It has one template for each shape, and links to the other pages.
 const shapesPage = "README.md"
 
-// hardwarePages lists the templates of each page.
+// hardwarePages returns the examples of each page.
 func hardwarePages(t *testing.T) map[string][]*example {
 	result := map[string][]*example{
 		shapesPage: {
@@ -73,7 +73,8 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario returns an example with the devices, the occupancies and the expected sets of a scenario of package shape.
+// fromScenario returns an example for a template with the devices, occupancies and expected sets of the named scenario in
+// package shape.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })
@@ -103,7 +104,8 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom makes the example want count devices that satisfy holds. They exist in every occupancy except the last.
+// custom makes the example request count devices. holds judges the set. A set exists in all occupancies except the last. Each
+// of pictures is an occupancy.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds
@@ -130,7 +132,7 @@ func square(t *testing.T) *example {
 		...x`)
 }
 
-// tell returns a drawing of the node where nothing fits, and the text of the pod's events.
+// tell returns a drawing of the node in the last occupancy, where no set fits, and the text of the pod's event.
 func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	last := e.occupancies[len(e.occupancies)-1]
 	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
@@ -139,7 +141,7 @@ func (e *example) tell(t *testing.T, p *hardwarePage) string {
 	return fmt.Sprintf("```text\n%s\n\nnearest miss: node %s: %s\n```\n", e.picture(t, last), nodeName, explanation)
 }
 
-// costs returns a table with the hardest occupancy of each template.
+// costs returns a table with the cost of the search for each template, in the last occupancy, where no set fits.
 func costs(t *testing.T, p *hardwarePage, examples []*example) string {
 	var text strings.Builder
 	text.WriteString("| claim | free | sets of the wanted size | steps, at most | sets evaluated |\n|---|---|---|---|---|\n")
@@ -153,7 +155,7 @@ func costs(t *testing.T, p *hardwarePage, examples []*example) string {
 	return text.String()
 }
 
-// work returns the statistics of a search with empty caches.
+// work returns the statistics of a search with empty caches in the occupancy.
 func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
 	problem := p.problem(t, e, o.InUse)
 	a, err := problem.NewAllocator(t.Context())
@@ -163,7 +165,7 @@ func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocat
 	return a.Stats()
 }
 
-// candidates returns the number of devices that a request may get.
+// candidates returns the number of free devices that some request may get.
 func (e *example) candidates(inUse shape.Set) int {
 	free := 0
 	for i, d := range e.devices {
@@ -174,7 +176,8 @@ func (e *example) candidates(inUse shape.Set) int {
 	return free
 }
 
-// sets returns the number of sets of the wanted size. Two requests never share a device.
+// sets returns the number of sets of the requested size. It multiplies the choices of each request, because no device matches
+// two requests.
 func (e *example) sets(o shape.Occupancy) *big.Int {
 	all := big.NewInt(1)
 	for _, w := range e.wants {
@@ -199,7 +202,8 @@ func (e *example) picture(t *testing.T, o shape.Occupancy) string {
 	return strings.TrimSpace(text.String())
 }
 
-// grouped writes 1820 as 1,820, and rounds numbers of more than nine digits to four digits, such as 4.885e14.
+// grouped inserts commas: 1820 becomes 1,820. Numbers of more than nine digits become four digits with an exponent, such as
+// 4.885e14.
 func grouped(n *big.Int) string {
 	digits := n.String()
 	if len(digits) > 9 {
@@ -215,7 +219,7 @@ func thousands(digits string) string {
 	return digits
 }
 
-// roundedUp rounds up to 10, 20, 50, 100 and so on, so that small changes of the search leave the page unchanged.
+// roundedUp rounds up to 10, 20, 50, 100 and so on, so that small changes of the search don't change the page.
 func roundedUp(steps int64) int64 {
 	for size := int64(10); ; size *= 10 {
 		i := slices.IndexFunc([]int64{1, 2, 5}, func(times int64) bool { return steps <= times*size })

@@ -37,8 +37,8 @@ const (
 	scheduler = "celset-scheduler"
 )
 
-// TestHardware allocates the claims of the pages in docs/hardware on their hardware, and judges the devices by the wiring. The
-// results on the pages are generated: -update writes them.
+// TestHardware allocates the claims on the pages in docs/hardware, and checks the devices by the wiring of the machine. It also
+// generates the results on the pages; the flag -update writes them.
 func TestHardware(t *testing.T) {
 	for page, examples := range hardwarePages(t) {
 		t.Run(page, func(t *testing.T) {
@@ -63,7 +63,7 @@ func TestHardware(t *testing.T) {
 	}
 }
 
-// TestEveryHardwarePageIsTried checks that every page is in the table.
+// TestEveryHardwarePageIsTried checks that hardwarePages has every page in docs/hardware.
 func TestEveryHardwarePageIsTried(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "hardware", "*.md"))
 	require.NoError(t, err)
@@ -126,7 +126,8 @@ func typed[T any](t *testing.T, object *unstructured.Unstructured) *T {
 	return result
 }
 
-// requireUsable requires that a pod copied from the page is handled by our scheduler and that its containers get the devices.
+// requireUsable requires that users can copy the pod from the page: the pod names our scheduler, and its containers get the
+// devices.
 func (p *hardwarePage) requireUsable(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	require.Equal(t, scheduler, pod.Spec.SchedulerName)
@@ -143,7 +144,8 @@ func (p *hardwarePage) requireUsable(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// addExtended adds the claim that the scheduler makes for a pod with an extended resource, under the name of the pod.
+// addExtended adds a claim for a pod with an extended resource, as the scheduler would create it. The claim gets the name of
+// the pod.
 func (p *hardwarePage) addExtended(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	require.NotContains(t, p.templates, pod.Name)
@@ -180,7 +182,7 @@ func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, fmt.Errorf("the page has no DeviceClass %q", name)
 }
 
-// The features of a scheduler with all gates on.
+// The features of a scheduler with all feature gates on.
 var (
 	allFeatures = structured.Features{
 		AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
@@ -189,7 +191,7 @@ var (
 	selectorFeatures = dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true}
 )
 
-// problem returns the claim of a template on a node with devices in use.
+// problem returns the allocation problem for the template's claim on a node with the devices in use.
 func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *explain.Problem {
 	t.Helper()
 	template := p.templates[e.template]
@@ -206,7 +208,7 @@ func (p *hardwarePage) problem(t *testing.T, e *example, inUse shape.Set) *expla
 	}}
 }
 
-// allocated returns a claim for each device in use. Claims of shared devices take the whole capacity.
+// allocated returns an allocated claim for each device in use. For a shared device, the claim consumes the whole capacity.
 func (e *example) allocated(inUse shape.Set) []*resourceapi.ResourceClaim {
 	var claims []*resourceapi.ResourceClaim
 	for i := range inUse.All() {
@@ -248,7 +250,7 @@ func share(name string, d topology.Device, cpus int64) *resourceapi.ResourceClai
 
 var node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
 
-// try allocates the claim with each occupancy.
+// try allocates the claim in each occupancy, and checks the result.
 func (e *example) try(t *testing.T, p *hardwarePage) {
 	e.requireTested(t, p)
 	for _, o := range e.occupancies {
@@ -288,8 +290,8 @@ func devicesOf(e *explain.Explanation) []string {
 	return names
 }
 
-// requireTested requires that the expression is in the tables for testing and measuring the search. Numbers, blanks and the names
-// of invented drivers may differ.
+// requireTested requires that the tests and benchmarks of the search contain the expression. Numbers, spaces and the names of
+// invented drivers may differ.
 func (e *example) requireTested(t *testing.T, p *hardwarePage) {
 	t.Helper()
 	problem := p.problem(t, e, 0)
@@ -297,7 +299,7 @@ func (e *example) requireTested(t *testing.T, p *hardwarePage) {
 	require.NoError(t, err)
 	require.Equal(t, e.plain, len(constraints) == 0)
 	if e.asked {
-		return // TestAsks tests it more thoroughly
+		return // TestAsks tests these examples more thoroughly
 	}
 	known := map[string]bool{}
 	for _, s := range shape.Scenarios() {

@@ -20,12 +20,12 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// sections maps a prefix or suffix of a constant's name to sections of docs/labels.md.
+// sections maps a prefix or suffix of the names of constants to the sections of docs/labels.md that may list them.
 var sections = map[string][]string{
 	"Annotation": {"Annotations"}, "Label": {"Labels"}, "Condition": {"Condition types"},
 	"Reason": {"Reasons of conditions", "Reasons of events"}, "Action": {"Actions of events"},
 	"Lease": {"Leases"}, "FieldManager": {"Field managers"}, "Finalizer": {"Finalizers"},
-	// The name of the constant does not show which kind it is.
+	// These names don't show whether the constant is an annotation, a label, a finalizer or a taint.
 	anyKey: {"Annotations", "Labels", "Finalizers", "Taints"}, "Taint": {"Taints"},
 }
 
@@ -33,22 +33,22 @@ const anyKey = "Key"
 
 const module = "github.com/celset/celset"
 
-// aside matches packages that users of a release never run: the development cluster and support for tests.
+// aside matches packages that no program of a release contains: the local cluster and support for tests.
 var aside = regexp.MustCompile(`/test/devcluster|/allocator/conformance|/internal/(controlplane|testing|demo|draw|fleet|hub|realnode|story|topology)(/|$)`)
 
-// unwritten lists texts that look like names in metadata. The names of celset.dev stay in the process. The others are a field's
-// value and a Go module.
+// unwritten lists texts that have the form of a label or annotation, but are not written into metadata. The names of celset.dev
+// are used only inside a process. The others are the value of a field and a Go module.
 var unwritten = []string{"celset.dev/out-of-range", "celset.dev/device", "celset.dev/containers", "kueue.x-k8s.io/multikueue", "k8s.io/client-go"}
 
 var (
-	// keyed matches the name of a label, an annotation, a finalizer or a taint. Kinds and API versions look different.
+	// keyed matches the name of a label, an annotation, a finalizer or a taint. Kinds and API versions don't match.
 	keyed     = regexp.MustCompile(`^([a-z0-9-]+\.)*(celset\.dev|kubernetes\.io|k8s\.io|x-k8s\.io|open-cluster-management\.io)/[a-z-]+$`)
 	camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]+$`)
-	// inManifest matches a key of a map.
+	// inManifest matches a name of celset as a key in YAML or as the argument of a placeholder.
 	inManifest = regexp.MustCompile(`(celset\.dev/[a-z-]+)['"]?(?:: | \.topology)`)
 )
 
-// found maps names in the code to their kinds.
+// found maps each name found in the code to its kinds, such as "Annotation".
 type found map[string][]string
 
 func (f found) add(kind, name string) {
@@ -57,7 +57,8 @@ func (f found) add(kind, name string) {
 	}
 }
 
-// kindOf returns the kind of a constant by its name, or "".
+// kindOf returns the kind of a constant, such as "Annotation", from the constant's name. It returns "" if the name has no known
+// prefix or suffix.
 func kindOf(name string) string {
 	for kind := range sections {
 		if strings.HasPrefix(name, kind) || strings.HasSuffix(name, kind) {
@@ -93,7 +94,7 @@ func load(t *testing.T) (loaded []*packages.Package) {
 	return loaded
 }
 
-// declared returns the constants below apis: the names of celset.
+// declared returns the names that packages below apis declare as constants.
 func declared(t *testing.T, loaded []*packages.Package) found {
 	t.Helper()
 	result := found{}
@@ -118,14 +119,16 @@ func declared(t *testing.T, loaded []*packages.Package) found {
 	return result
 }
 
-// reader reads the code of one package.
+// reader finds names in the code of one package. own holds the names declared below apis. others collects names of other
+// projects.
 type reader struct {
 	*testing.T
 	*packages.Package
 	own, others found
 }
 
-// others returns the names that the code takes from third-party modules. All other names that the code writes must be declared.
+// others returns the names of other projects that the code uses. It fails the test for each other name that is not declared
+// below apis.
 func others(t *testing.T, loaded []*packages.Package, own found) found {
 	t.Helper()
 	result := found{}
@@ -149,7 +152,7 @@ func others(t *testing.T, loaded []*packages.Package, own found) found {
 	return result
 }
 
-// constant records a constant outside apis that is a name in an object.
+// constant adds a constant of another project to others, if its value is a name in an object.
 func (r reader) constant(named *types.Const) {
 	value := text(named.Val())
 	switch {
@@ -161,13 +164,15 @@ func (r reader) constant(named *types.Const) {
 	}
 }
 
-// isString reports whether a constant is a string or a condition type. Constants of other types name other things.
+// isString reports whether a constant has the type string or a condition type. Constants of other types are no names in
+// objects.
 func isString(of types.Type) bool {
 	named, ok := of.(*types.Named)
 	return !ok || strings.HasSuffix(named.Obj().Name(), "ConditionType")
 }
 
-// read records literals that are written or searched for, and requires that they are declared.
+// read looks at a node of the syntax tree. A literal with the form of a name is added to others; it fails the test if it is a
+// name of celset. Names in calls and struct literals must be declared.
 func (r reader) read(n ast.Node) {
 	switch n := n.(type) {
 	case *ast.BasicLit:
@@ -202,7 +207,7 @@ func (r reader) read(n ast.Node) {
 	}
 }
 
-// call reads the arguments of a call by the names of the parameters.
+// call checks the arguments of a call whose parameters are named reason, action or condition.
 func (r reader) call(call *ast.CallExpr) {
 	signature, ok := r.TypesInfo.TypeOf(call.Fun).(*types.Signature)
 	if !ok {
@@ -215,7 +220,7 @@ func (r reader) call(call *ast.CallExpr) {
 		case "action":
 			r.demand("Action", call.Args[i])
 		case "conditionType", "condition":
-			// Code that reads conditions also reads conditions of others.
+			// Code may read the conditions of other projects, so an undeclared condition is no mistake.
 			if value := text(r.TypesInfo.Types[call.Args[i]].Value); camelCase.MatchString(value) && r.own[value] == nil {
 				r.others.add("Condition", value)
 			}
@@ -223,8 +228,8 @@ func (r reader) call(call *ast.CallExpr) {
 	}
 }
 
-// demand fails if a constant is not declared. Sentences are not names, and constants of types other than a condition's are
-// reasons of other objects.
+// demand fails the test if of is a constant that is not declared below apis. It ignores sentences, and constants of types that
+// are neither string nor a condition type.
 func (r reader) demand(kind string, of ast.Expr) {
 	is := r.TypesInfo.Types[of]
 	value := text(is.Value)
@@ -236,7 +241,7 @@ func (r reader) demand(kind string, of ast.Expr) {
 	}
 }
 
-// manifested returns the names that manifests give objects.
+// manifested returns the names of celset that the manifests write.
 func manifested(t *testing.T) found {
 	t.Helper()
 	result := found{}
@@ -253,10 +258,10 @@ func manifested(t *testing.T) found {
 	return result
 }
 
-// row matches a line of a table of the page.
+// row matches a row in a table of docs/labels.md.
 var row = regexp.MustCompile("(?m)^\\| `([^`]+)` \\|(.*)\\|$")
 
-// tabled returns the sections that have a row for a name.
+// tabled returns, for each name in docs/labels.md, the sections that list it.
 func tabled(t *testing.T) found {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(root, "docs", "labels.md"))
@@ -277,7 +282,7 @@ func tabled(t *testing.T) found {
 	return result
 }
 
-// TestLabels compares the page with the names in the code, in both directions.
+// TestLabels checks that docs/labels.md lists exactly the names in the code and manifests, in the right sections.
 func TestLabels(t *testing.T) {
 	loaded := load(t)
 	own := declared(t, loaded)

@@ -37,8 +37,8 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 )
 
-// TestLimits writes numbers from the constants into the page. testdata/limits.txt contains the rows of its tables, with the
-// packages and the names of constants.
+// TestLimits generates the tables of docs/limits.md. testdata/limits.txt contains the rows, with the packages and names of the
+// constants to insert.
 func TestLimits(t *testing.T) {
 	functions := template.FuncMap{
 		"plain":  func(folder, name string) int64 { return constantOf(t, folder, name) },
@@ -58,8 +58,8 @@ func TestLimits(t *testing.T) {
 	checkGenerated(t, filepath.Join("docs", "limits.md"), sections)
 }
 
-// TestDefaultsAgree compares defaults that are in two packages. An attempt plus the saved-up time of a namespace must take less
-// than the second that the guarantee promises.
+// TestDefaultsAgree checks that two packages have the same defaults. It also checks a guarantee: one attempt plus the time that
+// a namespace can save up must take less than a second.
 func TestDefaultsAgree(t *testing.T) {
 	require.Equal(t, configv1alpha1.DefaultCacheSize, allocator.DefaultCacheBytes)
 	require.Less(t, configv1alpha1.DefaultAttemptTimeout+configv1alpha1.DefaultShareBurst, time.Second)
@@ -79,7 +79,7 @@ func size(bytes int64) string {
 	}
 }
 
-// setCounts returns a table of the number of sets for usual numbers of devices.
+// setCounts returns a table with the number of sets for usual numbers of devices.
 func setCounts() string {
 	text := "| devices wanted, of free ones | sets |\n|---|---|\n"
 	for _, n := range [][2]int64{{4, 8}, {4, 16}, {8, 16}, {4, 64}, {8, 32}, {8, 64}, {16, 64}} {
@@ -88,7 +88,8 @@ func setCounts() string {
 	return text
 }
 
-// TestNestedLoops checks the page's statement about three nested loops over as many devices as a claim can have.
+// TestNestedLoops checks a statement of docs/limits.md: the cost of three nested loops over as many devices as a claim can
+// have.
 func TestNestedLoops(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -106,11 +107,11 @@ func TestNestedLoops(t *testing.T) {
 	require.InDelta(t, 300_000, budget.Spent(), 100_000)
 }
 
-// constantOf returns the value of a constant of a package, exported or not. It may consist of numbers, other constants and the
-// units of package time.
+// constantOf returns the value of a constant in a package. It evaluates expressions of numbers, other constants and units of
+// package time.
 func constantOf(t *testing.T, folder, name string) int64 {
 	t.Helper()
-	if folder == "selector" { // the constants are fields
+	if folder == "selector" { // the values in this package are fields of a struct
 		return map[string]int64{"Cost": int64(costbound.SelectorLimits.Cost), "Bytes": int64(costbound.SelectorLimits.Bytes)}[name]
 	}
 	for _, parsed := range filesOf(t, folder) {
@@ -133,7 +134,7 @@ func constantOf(t *testing.T, folder, name string) int64 {
 	return 0
 }
 
-// parsedFiles caches the files of packages, by their folder in this module or their path in others.
+// parsedFiles caches the parsed files of packages. The key is a folder in this module, or the import path of another package.
 var parsedFiles = map[string][]*ast.File{}
 
 func filesOf(t *testing.T, folder string) []*ast.File {
@@ -161,8 +162,8 @@ var (
 	identifiers = regexp.MustCompile(`\b[A-Za-z_][\w.]*`)
 )
 
-// importOf returns the folder of a package of this module, or the path of another package, by the name under which a package
-// imports it.
+// importOf finds the package that the package in folder imports under the name. It returns its folder in this module, or its
+// import path.
 func importOf(t *testing.T, folder, name string) string {
 	t.Helper()
 	for _, file := range filesOf(t, folder) {
@@ -196,7 +197,7 @@ func evaluate(t *testing.T, folder, expression string) int64 {
 
 var update = flag.Bool("update", false, "write what is generated into the pages")
 
-// Generated text is between these two lines, in pages that people write.
+// On pages that people write, generated text is between these two lines.
 const (
 	generatedBegin = "<!-- generated: %s -->\n"
 	generatedEnd   = "<!-- end -->\n"
@@ -204,7 +205,8 @@ const (
 
 var generatedSection = regexp.MustCompile(`(?s)<!-- generated: (.*?) -->\n(.*?)<!-- end -->\n`)
 
-// checkGenerated compares the generated sections of a page, by name, with their expected content. With -update it writes them.
+// checkGenerated compares the generated sections of a page with their expected contents, by name. With the flag -update it
+// writes the expected contents into the page.
 func checkGenerated(t *testing.T, page string, sections map[string]string) {
 	t.Helper()
 	path := filepath.Join("..", "..", page)

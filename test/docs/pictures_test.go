@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestPictures draws the pictures of the pages, as "kubectl celset draw -o svg" does. celset allocates the devices in them, for
-// claims of the pages where possible. -update writes the pictures.
+// TestPictures generates the pictures on the pages, as "kubectl celset draw -o svg" would. Where possible, celset allocates the
+// devices for claims on the pages. The flag -update writes the pictures.
 func TestPictures(t *testing.T) {
 	for name, picture := range map[string]func(*testing.T) *draw.Picture{
 		"ring": ringPicture, "torus": torusPicture, "numa": numaPicture, "gang": gangPicture,
@@ -47,7 +47,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// ringPicture shows the claims of the first steps, on devices that also publish links.
+// ringPicture draws the claims of the page "getting started" on devices that also publish their links.
 func ringPicture(t *testing.T) *draw.Picture {
 	o := objectsOf(t, textOfPage(t, startPage))
 	devices := o.Slices[0].Spec.Devices
@@ -59,7 +59,7 @@ func ringPicture(t *testing.T) *draw.Picture {
 	return allocated(t, o, "small", "ring")
 }
 
-// torusPicture shows a block that reaches across the edges, because another block is in the middle.
+// torusPicture draws a claim that gets a block around the edges of a torus, because another claim has the middle.
 func torusPicture(t *testing.T) *draw.Picture {
 	const claim = `
 apiVersion: resource.k8s.io/v1
@@ -96,7 +96,7 @@ spec:
 	return allocated(t, o, "evaluation", "training")
 }
 
-// numaPicture shows GPUs with their rails and CPUs.
+// numaPicture draws a claim with GPUs, their network interfaces and CPUs.
 func numaPicture(t *testing.T) *draw.Picture {
 	hgx, err := machine.ByName("hgx-h100-cpu")
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func numaPicture(t *testing.T) *draw.Picture {
 	return allocated(t, o, "gpus-and-cpus", "gpus-rails-and-cpus")
 }
 
-// gangPicture shows the nodes that a group gets if not every rack has enough usable nodes.
+// gangPicture draws the nodes that a PodGroup gets if only some racks have enough free nodes.
 func gangPicture(t *testing.T) *draw.Picture {
 	o := objectsOf(t, `
 apiVersion: scheduling.k8s.io/v1beta1
@@ -149,7 +149,7 @@ spec:
 	return report.Picture()
 }
 
-// rackExpression returns the expression for two racks with eight nodes each from the page.
+// rackExpression returns the page's expression for two racks with eight nodes each.
 func rackExpression(t *testing.T) string {
 	content, err := os.ReadFile(filepath.Join(root, "docs", "gangs.md"))
 	require.NoError(t, err)
@@ -174,14 +174,14 @@ func textOfPage(t *testing.T, page string) string {
 	return strings.Join(texts, "\n---\n")
 }
 
-// objectsOf reads objects as kubectl celset reads files.
+// objectsOf reads objects from texts, as kubectl celset reads them from files.
 func objectsOf(t *testing.T, texts ...string) *clusterstate.Objects {
 	o, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Join(texts, "\n---\n")), "default")
 	require.NoError(t, err)
 	return o
 }
 
-// allocated draws the node after celset has allocated the named claims, one after the other. The picture highlights the last claim.
+// allocated makes celset allocate the named claims one after the other, and draws the node. It highlights the last claim.
 func allocated(t *testing.T, o *clusterstate.Objects, names ...string) *draw.Picture {
 	state := clusterstate.New(o)
 	node := state.Nodes()[0]

@@ -24,9 +24,8 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// TestLimitsRefuseNothingThatPeopleWrite judges every expression in the project that a person wrote: in the corpus, in the
-// measured shapes, in the pages and in manifests. The page on the threat model states their number; the limits are in
-// docs/limits.md.
+// TestLimitsRefuseNothingThatPeopleWrite checks that no expression in the project that a person wrote exceeds a limit. They are
+// in the corpus, in the measured shapes, on pages and in manifests. The page about the threat model states their number.
 func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	j := newJudge(t)
 	j.corpus(t)
@@ -45,7 +44,7 @@ func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	})
 }
 
-// TestJudgeRefuses shows that the judge can refuse. Otherwise the test above proves nothing.
+// TestJudgeRefuses checks that judge finds expressions that exceed a limit. Otherwise the test above would prove nothing.
 func TestJudgeRefuses(t *testing.T) {
 	j := newJudge(t)
 	j.constraint("a", "'a'.matches('(abcdefghijklmnopqrstuvwxyz){1000}')")
@@ -58,7 +57,7 @@ func TestJudgeRefuses(t *testing.T) {
 	require.Equal(t, count{constraints: 1, selectors: 1, clusters: 1, refused: j.counts["b"].refused}, *j.counts["b"])
 }
 
-// A judge compiles expressions as the programs do, and counts them by source.
+// A judge compiles expressions with the limits of the programs, and counts them by source.
 type judge struct {
 	devices   *device.Environment
 	clusters  *cluster.Environment
@@ -120,8 +119,8 @@ func (j *judge) cluster(from, text string) {
 	c.note(text, err)
 }
 
-// satisfied also evaluates the expression, because time and memory are limited for each evaluation. No expression may fail on its
-// devices.
+// satisfied also evaluates the expression on a set of devices, because evaluations have limits for time and memory. The
+// evaluation must not fail.
 func (j *judge) satisfied(from, text string, set []*device.Device) {
 	if expression := j.constraint(from, text); expression != nil {
 		_, err := expression.Satisfied(context.Background(), set, cel.NewBudget(cel.DefaultCostLimit))
@@ -186,7 +185,7 @@ func pageKind(b block) string {
 	return "the other pages"
 }
 
-// manifests judges all manifests except the templates of the chart, which are not YAML.
+// manifests checks all manifests. It skips the chart's templates, which are not YAML.
 func (j *judge) manifests(t *testing.T) {
 	t.Helper()
 	for _, b := range files(t) {
@@ -199,7 +198,7 @@ func (j *judge) manifests(t *testing.T) {
 	}
 }
 
-// document judges the expressions in an object or in a part of an object.
+// document checks the expressions in an object or a part of an object.
 func (j *judge) document(from, text string) {
 	var content any
 	if err := yaml.Unmarshal([]byte(text), &content); err != nil {
@@ -245,7 +244,7 @@ func (j *judge) definition(from string, content map[string]any) {
 	j.constraint(from, definition.Expression, definition.Variables...)
 }
 
-// TestExponentsAreCut checks the page's statements about large exponents.
+// TestExponentsAreCut checks the statements of docs/limits.md about large exponents of quantities.
 func TestExponentsAreCut(t *testing.T) {
 	j := newJudge(t)
 	for _, text := range []string{

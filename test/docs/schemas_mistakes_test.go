@@ -17,7 +17,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 )
 
-// complete contains parameters with a value in each field.
+// complete maps a kind to parameters of this kind with a value in every field.
 var complete = map[string]string{
 	"CELDeviceConstraint": `
 apiVersion: celset.dev/v1alpha1
@@ -67,7 +67,7 @@ allocator: All
 `,
 }
 
-// decoders are the decoders of the programs.
+// decoders maps a kind to the decoder that the programs use.
 var decoders = map[string]func([]byte) error{
 	"CELDeviceConstraint": func(raw []byte) error {
 		_, err := celsetv1alpha1.ClassDefinitions(classWith(raw))
@@ -94,7 +94,7 @@ var decoders = map[string]func([]byte) error{
 	},
 }
 
-// noClass returns an empty class for each name.
+// noClass is a lister that returns an empty class for every name.
 type noClass struct{}
 
 func (noClass) Get(string) (*resourceapi.DeviceClass, error) { return &resourceapi.DeviceClass{}, nil }
@@ -107,7 +107,8 @@ func classWith(parameters []byte) *resourceapi.DeviceClass {
 	}}}}
 }
 
-// mistakes are edits of complete parameters. Both the schema and the decoder must refuse them.
+// mistakes maps a kind to edits of its complete parameters. After each edit, both the schema and the decoder must reject the
+// parameters.
 var mistakes = map[string][]struct{ what, old, instead string }{
 	"CELDeviceConstraint": {
 		{"misspelt field", "expression: devices", "expresion: devices"},
@@ -147,7 +148,8 @@ var mistakes = map[string][]struct{ what, old, instead string }{
 	},
 }
 
-// TestSchemasAndDecodersRefuseMistakes compares the editors' verdict (the schema) with the programs' verdict.
+// TestSchemasAndDecodersRefuseMistakes checks that the schema (for editors) and the decoder (in programs) reject the same
+// mistakes.
 func TestSchemasAndDecodersRefuseMistakes(t *testing.T) {
 	for kind, text := range complete {
 		schema, decode := compileSchema(t, "schemas/"+kind+".schema.json"), decoders[kind]
@@ -174,7 +176,8 @@ func TestSchemasAndDecodersRefuseMistakes(t *testing.T) {
 	}
 }
 
-// TestManifestSchemaFindsParameters puts a wrong field name into every place where manifests may have parameters of celset.
+// TestManifestSchemaFindsParameters puts an unknown field into each place in manifests that may contain parameters of celset. The
+// schema must reject all of them.
 func TestManifestSchemaFindsParameters(t *testing.T) {
 	schema := compileSchema(t, manifestSchema)
 	const configuration = `config: [{opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDeviceConstraint, name: ring, expression: "true"}}}]`

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// manifestSchema is the schema of whole manifests.
+// manifestSchema is the JSON schema for whole manifests.
 const manifestSchema = "schemas/celset.schema.json"
 
 func compileSchema(t *testing.T, file string) *jsonschema.Schema {
@@ -26,7 +26,7 @@ func compileSchema(t *testing.T, file string) *jsonschema.Schema {
 	return schema
 }
 
-// TestSchemasTakeObjects validates each object in the pages and in manifests as an editor does.
+// TestSchemasTakeObjects validates each object on the pages and in manifests with the schema, as an editor would.
 func TestSchemasTakeObjects(t *testing.T) {
 	schema := compileSchema(t, manifestSchema)
 	checked := 0
@@ -52,10 +52,10 @@ func TestSchemasTakeObjects(t *testing.T) {
 // isTemplate reports whether a file is one of the templates of the chart.
 func isTemplate(b block) bool { return strings.Contains(b.page, "/templates/") }
 
-// modeline is the first line of a file for editors with yaml-language-server. The path of the schema follows.
+// modeline begins the first line of a file. After it, the path of the schema follows, for editors with yaml-language-server.
 const modeline = "# yaml-language-server: $schema="
 
-// TestExamplesNameTheirSchema checks the first line of each example. Its path is relative to the file.
+// TestExamplesNameTheirSchema checks that each example names the schema in its first line, with a path relative to the example.
 func TestExamplesNameTheirSchema(t *testing.T) {
 	for _, file := range below("manifests/examples", ".yaml") {
 		content, err := os.ReadFile(filepath.Join(root, file))
@@ -87,7 +87,7 @@ func TestSchemaOfEachKind(t *testing.T) {
 	}
 }
 
-// walk calls found with the parameters of celset in a value.
+// walk calls found for each object in value that contains parameters of celset.
 func walk(value any, found func(kind string, parameters map[string]any)) {
 	switch value := value.(type) {
 	case map[string]any:

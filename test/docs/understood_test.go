@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// TestSearchReadsEveryConstraint runs `kubectl celset check` on every constraint in the pages and manifests, because readers copy
-// them and copies must not be slow.
+// TestSearchReadsEveryConstraint runs "kubectl celset check" on every constraint on the pages and in manifests. The search must
+// understand each, because readers copy them and copies must not be slow.
 func TestSearchReadsEveryConstraint(t *testing.T) {
 	byPage := map[string]*clusterstate.Objects{}
 	for _, b := range append(blocks(t, "yaml"), files(t)...) {
@@ -32,7 +32,7 @@ func TestSearchReadsEveryConstraint(t *testing.T) {
 		}
 		page := b.page
 		if b.line == 0 {
-			page = "manifests" // an example has its class in another file
+			page = "manifests" // an example and its class are in different files, so check all manifests together
 		}
 		if byPage[page] == nil {
 			byPage[page] = &clusterstate.Objects{}
@@ -56,8 +56,8 @@ func TestSearchReadsEveryConstraint(t *testing.T) {
 	require.Greater(t, constraints, 40)
 }
 
-// TestSearchReadsMachines checks the hardware pages with their devices, which decide whether one evaluation may become too
-// expensive.
+// TestSearchReadsMachines checks the constraints on the hardware pages with the devices of the machines. The devices matter,
+// because they determine the cost of an evaluation.
 func TestSearchReadsMachines(t *testing.T) {
 	for page, examples := range hardwarePages(t) {
 		p := readHardwarePage(t, page)
@@ -95,9 +95,9 @@ func requireUnderstood(t *testing.T, where string, found *clusterstate.Objects) 
 	return constraints
 }
 
-// TestUpstreamHasNoDevices checks the view of autoscalers. With all devices free, Kubernetes' allocator finds no devices for a
-// claim with a constraint, and some for the same claim without it. It ignores default constraints of a class, so it finds devices
-// then.
+// TestUpstreamHasNoDevices checks how autoscalers, which use Kubernetes' allocator, see our claims. With all devices free, that
+// allocator finds no devices for a claim that refers to a constraint, but finds some for the same claim without the reference.
+// For a class with a default constraint it finds devices, because it ignores the default.
 func TestUpstreamHasNoDevices(t *testing.T) {
 	unseen := 0
 	for page, examples := range hardwarePages(t) {
@@ -131,7 +131,7 @@ func TestUpstreamHasNoDevices(t *testing.T) {
 
 const driver = "x.example.com"
 
-// published returns a device with an attribute and a capacity, both optional.
+// published returns a device with the attribute row and the capacity memory. Either can be missing.
 func published(name string, row *int64, memory string) *device.Device {
 	d := &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{}}
 	if row != nil {
@@ -143,7 +143,7 @@ func published(name string, row *int64, memory string) *device.Device {
 	return device.New(driver, d)
 }
 
-// withRoots returns a device that publishes the same root as a scalar and as a list.
+// withRoots returns a device that publishes its PCIe root both as a scalar and as a list.
 func withRoots(name string) *device.Device {
 	return device.New(driver, &resourceapi.Device{Name: name, Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 		"root":  {StringValue: new("pci0000:10")},
@@ -151,7 +151,7 @@ func withRoots(name string) *device.Device {
 	}})
 }
 
-// TestTraps checks the statements about CEL on the page about writing constraints.
+// TestTraps checks the statements about traps of CEL on the page about writing constraints.
 func TestTraps(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "docs", "constraints.md"))
 	require.NoError(t, err)
@@ -164,7 +164,7 @@ func TestTraps(t *testing.T) {
 	without := append([]*device.Device{published("c", nil, "")}, rows...)
 	lists := []*device.Device{withRoots("d"), withRoots("e")}
 	for _, trap := range []struct {
-		says       string // in the page
+		says       string // text on the page
 		expression string
 		devices    []*device.Device
 		want       string
@@ -197,7 +197,7 @@ func TestTraps(t *testing.T) {
 	}
 }
 
-// outcome returns the verdict or the error.
+// outcome returns the result of the expression for the devices, or the error, as text.
 func outcome(t *testing.T, environment *device.Environment, expression string, devices []*device.Device) string {
 	t.Helper()
 	compiled, err := environment.Compile(t.Context(), expression)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestVersions writes the versions in go.mod into the page about versions.
+// TestVersions generates the tables of docs/versions.md from go.mod, the feature gates and the recorded APIs.
 func TestVersions(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
 	require.NoError(t, err)
@@ -44,12 +44,12 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// minorVersions returns the versions that the scheduler emulates, and its own version.
+// minorVersions returns the versions of Kubernetes that the scheduler can emulate, and its own version.
 func minorVersions() []string {
 	return append(slices.Clone(controlplane.OlderKubernetes), utilfeature.DefaultMutableFeatureGate.EmulationVersion().String())
 }
 
-// gatesByVersion returns a table of the feature gates of DRA in each version.
+// gatesByVersion returns a table with the state of DRA's feature gates in each version.
 func gatesByVersion(minors []string) string {
 	table := "| feature gate | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
 	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()
@@ -70,7 +70,7 @@ func gatesByVersion(minors []string) string {
 	return table
 }
 
-// gateIn returns the state of a gate in a version. Components may be one minor version older.
+// gateIn returns the state of a feature gate in a version, in a cluster whose components may be one minor version older.
 func gateIn(specs featuregate.VersionedSpecs, of *version.Version) string {
 	is := "–"
 	for _, spec := range specs {
@@ -89,7 +89,8 @@ func gateIn(specs featuregate.VersionedSpecs, of *version.Version) string {
 	return is
 }
 
-// served holds the kinds, fields and functions that API servers reported, by minor version; see package test/versions.
+// served maps a minor version to the kinds, fields and functions that its API server reported. Package test/versions recorded
+// them.
 type served map[string]struct {
 	Kinds, Fields, Functions []string
 }
@@ -109,7 +110,7 @@ func servedBy(t *testing.T, minors []string) served {
 	return all
 }
 
-// differences returns a table of kinds, fields and functions that some of the versions lack.
+// differences returns a table of the kinds, fields and functions that only some versions have.
 func (s served) differences(minors []string) string {
 	table := "| | " + strings.Join(minors, " | ") + " |\n|---" + strings.Repeat("|---", len(minors)) + "|\n"
 	list := func(what string, of func(minor string) []string) {
@@ -138,7 +139,7 @@ func (s served) differences(minors []string) string {
 	})
 	list("field", func(minor string) (fields []string) {
 		for _, field := range s[minor].Fields {
-			// Fields of a new type are omitted: the field that has the new type is in the table.
+			// Leave out the fields of a new type. The table already has the field of that type.
 			if kind, _, _ := strings.Cut(field, "."); s.everywhere(kind) {
 				fields = append(fields, "`"+field+"`")
 			}
@@ -149,7 +150,7 @@ func (s served) differences(minors []string) string {
 	return table
 }
 
-// everywhere reports whether all versions have fields of a type.
+// everywhere reports whether all versions have the type.
 func (s served) everywhere(kind string) bool {
 	for _, of := range s {
 		if !slices.ContainsFunc(of.Fields, func(field string) bool { return strings.HasPrefix(field, kind+".") }) {

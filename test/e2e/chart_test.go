@@ -36,17 +36,17 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// programs are the programs in the chart's pods.
+// programs are the programs that the chart's pods run.
 var programs = []string{"celset-scheduler", "celset-placement", "celset-webhook", "celset-topology-driver"}
 
-// installed is a cluster with kube-scheduler and one node, with the chart installed.
+// installed is a cluster with kube-scheduler and one node, on which the chart is installed.
 type installed struct {
 	*env.Lab
 	node *realnode.Node
 }
 
-// TestChart runs the images of a release on a node with a kubelet and containerd, as pods of the released chart. [hostNetwork]
-// makes the only changes to the release.
+// TestChart installs the released chart, and runs the images of the release on a node with a kubelet and containerd. Only
+// [hostNetwork] changes the released objects.
 func TestChart(t *testing.T) {
 	dist := filepath.Join(t.TempDir(), "dist")
 	output, err := release.Build(dist)
@@ -66,7 +66,7 @@ func TestChart(t *testing.T) {
 	})
 	network := newHostNetwork(t, c.RESTConfig().Host, c.node.CDIDir())
 	network.image = func(image string) {
-		// A node that pulls an image also tags it with its digest.
+		// When a node pulls an image, it also names the image by its digest.
 		tagged, digest, found := strings.Cut(image, "@")
 		require.True(t, found, image)
 		require.NoError(t, c.node.TagImage(t.Context(), tagged, strings.TrimSuffix(tagged, ":"+release.Version)+"@"+digest))
@@ -79,7 +79,7 @@ func TestChart(t *testing.T) {
 		"topologyDriver.enabled=true", "topologyDriver.kubeletDir="+c.node.KubeletDir()) {
 		manifest, err := network.adapt(t, object).MarshalJSON()
 		require.NoError(t, err)
-		// The API server needs a moment to serve newly defined kinds.
+		// After a CRD is created, the API server takes a moment to serve the kind.
 		env.Until(t, object.GetKind()+" "+object.GetName()+" is stored", func(context.Context) (bool, error) {
 			err := c.apply(t, string(manifest))
 			if meta.IsNoMatchError(err) {
@@ -103,7 +103,7 @@ func TestChart(t *testing.T) {
 // startInstalled starts the control plane and the node.
 func startInstalled(t *testing.T) *installed {
 	t.Helper()
-	// This runs after the control plane has ended.
+	// This cleanup runs after the control plane has ended.
 	dir := t.TempDir()
 	t.Cleanup(func() { require.NoError(t, nothingLeft(dir)) })
 	e := env.Start(t, controlplane.Options{SkipKwok: true, ServiceAccountAdmission: true, Users: []controlplane.User{env.KubeScheduler}}, controlplane.KubeScheduler)
@@ -117,7 +117,7 @@ func startInstalled(t *testing.T) *installed {
 	return &installed{&env.Lab{Env: e, Namespace: namespace}, node}
 }
 
-// released returns the objects of the released chart.
+// released returns the objects that helm renders from the released chart.
 func released(t *testing.T, dist string, values ...string) []*unstructured.Unstructured {
 	t.Helper()
 	output, err := helm.Run(t, "template", "celset", filepath.Join(dist, "celset-"+strings.TrimPrefix(release.Version, "v")+".tgz"),
@@ -129,7 +129,7 @@ func released(t *testing.T, dist string, values ...string) []*unstructured.Unstr
 	return objects
 }
 
-// archiveOf packs a folder and returns the path of the archive.
+// archiveOf packs a folder into an archive, and returns the archive's path.
 func archiveOf(t *testing.T, folder string) string {
 	t.Helper()
 	file, err := os.Create(filepath.Join(t.TempDir(), "images.tar"))
@@ -182,8 +182,8 @@ func (c *installed) requireReady(t *testing.T, program string) {
 	require.True(t, *found[0].Spec.Containers[0].SecurityContext.ReadOnlyRootFilesystem)
 }
 
-// useDevices checks that the scheduler allocates a claim for devices of the driver, and that the webhook and the policy refuse
-// invalid claims.
+// useDevices checks that the scheduler allocates devices of the driver to a claim, and that the webhook and the admission
+// policy reject invalid claims.
 func (c *installed) useDevices(t *testing.T) {
 	const driver = "mla.example.com"
 	env.Until(t, "8 devices", func(ctx context.Context) (bool, error) {
@@ -203,7 +203,7 @@ func (c *installed) useDevices(t *testing.T) {
 	refused := func(what, want string, part env.Part) {
 		t.Helper()
 		claim := env.Claim("refused", mla, part)
-		// The API server needs a moment until it calls the webhook.
+		// After the configuration is created, the API server takes a moment until it calls the webhook.
 		env.Eventually(t, what, func(ctx context.Context) (string, error) {
 			_, err := c.Client().ResourceV1().ResourceClaims(namespace).Create(ctx, claim, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 			if err == nil || !strings.Contains(err.Error(), want) {
@@ -218,7 +218,8 @@ func (c *installed) useDevices(t *testing.T) {
 	})))
 }
 
-// usePlacements checks that the controller binds a set and decides, and that the webhook refuses an invalid Placement.
+// usePlacements checks that celset-placement binds a ManagedClusterSet and decides a Placement, and that the webhook rejects an
+// invalid Placement.
 func (c *installed) usePlacements(t *testing.T) {
 	fleet, err := os.ReadFile(filepath.Join("testdata", "fleet.yaml"))
 	require.NoError(t, err)
@@ -247,18 +248,19 @@ spec: {predicates: [{requiredClusterSelector: {celSelector: {celExpressions: [%q
 	require.NoError(t, place("of-others", "false", "managedCluster."), "celset does not decide it")
 }
 
-// hostNetwork makes pods run in the machine's network, because package realnode has no other. Pods then need distinct ports and
-// the API server's address, and the API server needs the webhook's address. CDI specifications go to the node's directory.
+// hostNetwork changes objects so that pods use the machine's network, because package realnode has no pod network. Pods then need
+// different ports and the address of the API server. The API server needs the address of the webhook. CDI specs go into the
+// node's directory.
 type hostNetwork struct {
 	apiServer *url.URL
 	cdiDir    string
-	// image is called with the image of each pod.
+	// image is a function that is called with the image of each pod.
 	image func(string)
-	// ports maps a program and the name of a container port to the port.
+	// ports maps a program and the name of a container port to a free port of the machine.
 	ports map[string]map[string]int
 }
 
-// portFlags maps a program and a port's name to the flag that sets the port.
+// portFlags maps a program and the name of a container port to the flag that sets the port.
 var portFlags = map[string]map[string]string{
 	"celset-scheduler":       {"https": "--secure-port=%d"},
 	"celset-placement":       {"health": "--health-probe-bind-address=:%d", "metrics": "--metrics-bind-address=:%d"},
@@ -286,7 +288,7 @@ func newHostNetwork(t *testing.T, apiServer, cdiDir string) *hostNetwork {
 	return network
 }
 
-// adapt changes objects that run pods and objects that call webhooks. All other objects stay as released.
+// adapt returns the object with the changes of hostNetwork. Only objects that run pods or call webhooks are changed.
 func (n *hostNetwork) adapt(t *testing.T, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	switch object.GetKind() {

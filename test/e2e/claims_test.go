@@ -18,11 +18,11 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 )
 
-// noSetFree is in the event of a pod that waits for devices of the ring.
+// noSetFree is a part of the event of a pod that waits because the ring has no set of free devices.
 const noSetFree = "no set of 4 free devices satisfies constraint ring4"
 
-// TestContainerSeesConnectedDevices follows the user stories to their end. The nodes of kwok have enough free devices, but not
-// connected ones.
+// TestContainerSeesConnectedDevices runs the pods of both user stories, and checks the devices in their containers. Some nodes
+// are simulated by kwok. They have enough free devices, but no connected ones, so the pods must run on the real node.
 func TestContainerSeesConnectedDevices(t *testing.T) {
 	for _, s := range []*realStory{ring, grid} {
 		t.Run(s.Pod, func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestContainerSeesConnectedDevices(t *testing.T) {
 // TestBothStoriesAtOnce runs one container with the claims of both stories, from two drivers.
 func TestBothStoriesAtOnce(t *testing.T) {
 	removeAtEnd(t, "both", "template")
-	// This pod only serves to create its template.
+	// This pod is created only because create also creates its claim template.
 	require.NoError(t, grid.create(t.Context(), "template"))
 	require.NoError(t, ring.create(t.Context(), "both", func(spec *corev1.PodSpec) {
 		template := grid.Template
@@ -62,7 +62,7 @@ func TestBothStoriesAtOnce(t *testing.T) {
 	require.Len(t, seen, 2)
 }
 
-// TestNextPodGetsTheDevices lets two pods take the whole ring, so that a third pod waits until one of them is deleted.
+// TestNextPodGetsTheDevices runs two pods that use the whole ring. A third pod must wait until one of them is deleted.
 func TestNextPodGetsTheDevices(t *testing.T) {
 	removeAtEnd(t, "first", "second", "third")
 	devices := ring.mustRun(t, "first", "second")
@@ -83,7 +83,8 @@ func TestNextPodGetsTheDevices(t *testing.T) {
 	require.NotContains(t, got, kept[0])
 }
 
-// TestWaitingPodRunsWhenTheBlockingOneEnds makes a pod wait for the devices of a pod that ends by itself and is not deleted.
+// TestWaitingPodRunsWhenTheBlockingOneEnds checks that a pod gets the devices of a pod that ends by itself, even if that pod is
+// not deleted.
 func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
 	removeAtEnd(t, "long", "short", "waits")
 	ring.mustRun(t, "long")
@@ -110,7 +111,7 @@ func TestWaitingPodRunsWhenTheBlockingOneEnds(t *testing.T) {
 	require.False(t, started.Before(&finished), "it started at %s, before the other one ended at %s", started, finished)
 }
 
-// specs returns the CDI files, one for each claim. With them drivers describe devices to the runtime.
+// specs returns the CDI files on the node. Drivers write one for each prepared claim.
 func specs() ([]string, error) {
 	entries, err := os.ReadDir(cluster.node.CDIDir())
 	var names []string
@@ -120,7 +121,7 @@ func specs() ([]string, error) {
 	return names, err
 }
 
-// waitUnprepared waits until no claim is prepared.
+// waitUnprepared waits until no claim on the node is prepared.
 func waitUnprepared(ctx context.Context) error {
 	var left []string
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (_ bool, err error) {
@@ -133,7 +134,7 @@ func waitUnprepared(ctx context.Context) error {
 	return nil
 }
 
-// refused returns how often the driver of a story has seen a device that was prepared for another claim.
+// refused returns how often the driver of a story has refused a device because it was prepared for another claim.
 func refused(t *testing.T, s *realStory) float64 {
 	t.Helper()
 	content, err := cluster.drivers[s.Pod].Get(t.Context(), "/metrics")

@@ -27,21 +27,21 @@ import (
 )
 
 const (
-	// enabledEnv names the environment variable that enables the tests.
+	// enabledEnv names the environment variable that turns the tests on.
 	enabledEnv = "CELSET_E2E"
-	// ciEnv names the environment variable that turns skipped tests into failures.
+	// ciEnv names the environment variable that makes unavailable tests fail instead of being skipped.
 	ciEnv = "CI"
 
 	namespace = "default"
 )
 
-// cluster is shared by all tests. They run one after the other, because each needs all devices of the node.
+// cluster is the cluster of all tests. The tests run one after the other, because each needs all devices of the node.
 var cluster struct {
 	*env.Env
 	node    *realnode.Node
 	drivers map[string]*controlplane.Process
 	ledger  *claimsLedger
-	// life is the context of processes that must outlive the test that starts them.
+	// life is the context of processes that run until the end of all tests.
 	life context.Context
 }
 
@@ -63,8 +63,8 @@ func TestMain(m *testing.M) {
 	env.Main(m, env.NoLeaks, startCluster)
 }
 
-// startCluster starts everything in a directory that is the same in all runs. It removes the data of a former run. The node
-// removes the former run's processes, mounts and cgroups.
+// startCluster starts the control plane, the node, the drivers and the ledger. The directory is the same in all runs, so
+// startCluster removes the data of an earlier run. The node removes its processes, mounts and cgroups.
 func startCluster(t testing.TB) {
 	dir := filepath.Join(os.TempDir(), "celset-e2e")
 	require.NoError(t, os.RemoveAll(filepath.Join(dir, "etcd")))
@@ -101,7 +101,7 @@ func startCluster(t testing.TB) {
 	require.NoError(t, addKwokNodes(cluster.life))
 }
 
-// nothingLeft returns an error if processes, mounts or cgroups of a run are left.
+// nothingLeft returns an error if processes, mounts or cgroups of a run still exist.
 func nothingLeft(dirs ...string) error {
 	for _, dir := range dirs {
 		left, err := realnode.Leftovers(dir)
@@ -115,7 +115,7 @@ func nothingLeft(dirs ...string) error {
 	return nil
 }
 
-// startKubelet starts the kubelet again after it was ended.
+// startKubelet starts the kubelet again after a test has ended it.
 func startKubelet() error { return cluster.node.StartKubelet(cluster.life) }
 
 // startDriver starts the driver of a story's devices on the node.
@@ -133,20 +133,20 @@ func startDriver(s *realStory) error {
 	return nil
 }
 
-// forgedLabel marks claims to which a test gave devices of other claims. The ledger ignores these claims.
+// forgedLabel marks claims that a test allocated with devices of other claims. The ledger ignores them.
 const forgedLabel = "e2e.celset.dev/forged"
 
-// A claimsLedger is a ledger that also remembers the devices of pods whose claims were deleted.
+// A claimsLedger is a ledger that also keeps the devices of pods whose claims were deleted.
 type claimsLedger struct {
 	*ledger.Ledger
 	cancel context.CancelFunc
 	done   <-chan struct{}
 
 	mu   sync.Mutex
-	last map[types.UID][]string // devices by the pod that the claim was made for
+	last map[types.UID][]string // devices by the UID of the pod that the claim was created for
 }
 
-// keepLedger starts a ledger in a cluster without claims. The ledger runs until it is closed.
+// keepLedger starts a ledger in a cluster that has no claims yet. The ledger records claims until it is closed.
 func keepLedger(ctx context.Context) (*claimsLedger, error) {
 	l := &claimsLedger{last: map[types.UID][]string{}}
 	l.Ledger = ledger.New(l.remember)
@@ -161,7 +161,7 @@ func (l *claimsLedger) close() {
 	<-l.done
 }
 
-// remember records the devices of a claim and reports no mistakes: the stories judge the devices.
+// remember records the devices of a claim. It never reports a mistake, because the tests judge the devices.
 func (l *claimsLedger) remember(claim *resourceapi.ResourceClaim) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -171,9 +171,9 @@ func (l *claimsLedger) remember(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// devices returns the devices of the claim that was made for a pod, even after the claim was deleted. Then the claim name in the
-// pod's status is useless, because it may name a second claim. A component creates one if it sees the deletion of the first claim
-// before the pod's end. The ledger may lag behind the API server.
+// devices returns the devices of the claim that was created for a pod, even after the claim was deleted. The claim name in the
+// pod's status is not reliable then: if a controller sees the deletion of the claim before the end of the pod, it creates a
+// second claim. The result may be a moment behind the API server.
 func (l *claimsLedger) devices(ctx context.Context, pod types.UID) ([]string, error) {
 	var devices []string
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(context.Context) (bool, error) {

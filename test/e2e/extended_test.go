@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/test/realnode"
 )
 
-// connectedResource is the extended resource of a container without claims. By default its class requires that several devices
-// are connected.
+// connectedResource is an extended resource that a container can request without a claim. Its class requires by default that
+// several devices are connected.
 const connectedResource corev1.ResourceName = "celset.example/mla"
 
 const connectedClass = `
@@ -75,7 +75,7 @@ func occupyRealNode(t *testing.T, name string, devices ...string) {
 	claim, pod, err := ring.Occupant(name, cluster.node.Name(), devices...)
 	require.NoError(t, err)
 	realnode.Adapt(&pod.Spec)
-	// The claim is deleted with the pod.
+	// The garbage collector deletes the claim together with the pod.
 	pod, err = client().CoreV1().Pods(namespace).Create(t.Context(), pod, metav1.CreateOptions{})
 	require.NoError(t, err)
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}}

@@ -26,11 +26,12 @@ import (
 
 const (
 	pollPeriod = 100 * time.Millisecond
-	// patience limits any wait on a busy machine. In the churn, a pod waits for other pods and for a kubelet that was killed.
+	// patience is the limit for each wait, enough for a busy machine. In TestChurn, a pod waits for other pods and for a
+	// kubelet that was killed.
 	patience = 3 * time.Minute
 )
 
-// waitPod waits until done returns true for a pod. An error of done ends the wait.
+// waitPod waits until done returns true for the pod. If done returns an error, waitPod fails at once.
 func waitPod(ctx context.Context, name, what string, done func(*corev1.Pod) bool) (*corev1.Pod, error) {
 	var pod *corev1.Pod
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (_ bool, err error) {
@@ -51,7 +52,7 @@ func waitSucceeded(ctx context.Context, name string) (*corev1.Pod, error) {
 	return waitPod(ctx, name, "it has ended", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// events returns the events of a pod as text, to explain a failure.
+// events returns the events of a pod as text, for messages about failures.
 func events(ctx context.Context, pod string) string {
 	list, err := client().EventsV1().Events(namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.Set{"regarding.name": pod}.String(),
@@ -106,7 +107,7 @@ func remove(ctx context.Context, pods ...string) error {
 	return nil
 }
 
-// remaining returns the pods that still exist, and the claims that were made for them.
+// remaining returns which of the pods, and of the claims that were created for them, still exist.
 func remaining(ctx context.Context, pods []string) ([]string, error) {
 	var left []string
 	list, err := client().CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
@@ -132,8 +133,8 @@ func remaining(ctx context.Context, pods []string) ([]string, error) {
 	return left, nil
 }
 
-// log returns the output of a pod's container once it is complete. It reads the log as a user does, from the kubelet through the
-// API server. It retries after errors, because a restarted kubelet first has to learn its pods.
+// log waits until the output of a pod's container is complete, and returns its lines. It reads the log through the API server
+// and the kubelet. It retries after errors, because a restarted kubelet takes a moment to find its pods.
 func log(ctx context.Context, pod string) ([]string, error) {
 	var lines []string
 	var last error
@@ -149,8 +150,7 @@ func log(ctx context.Context, pod string) ([]string, error) {
 	return lines, nil
 }
 
-// claimOf returns the name of the claim that was made for a pod, from a template or for extended
-// resources.
+// claimOf returns the name of the claim that was created for a pod, from a template or for extended resources.
 func claimOf(pod *corev1.Pod) (string, error) {
 	if extended := pod.Status.ExtendedResourceClaimStatus; extended != nil {
 		return extended.ResourceClaimName, nil
@@ -193,7 +193,8 @@ func (s *realStory) check(ctx context.Context, name string) ([]string, error) {
 	return seen, nil
 }
 
-// deviceIn returns the device that a container's variable describes, and requires that the description is right.
+// deviceIn parses an environment variable of a container. It returns the name of the device, and requires that the device's
+// attributes are right.
 func (s *realStory) deviceIn(variable string) (string, error) {
 	name, value, _ := strings.Cut(variable, "=")
 	told, err := cdi.Parse(value)
@@ -212,7 +213,7 @@ func (s *realStory) deviceIn(variable string) (string, error) {
 }
 
 // allocated returns the devices in the status of a pod's claim, sorted. If the pod has ended and its claim is gone, they come
-// from the ledger. Devices of other drivers and nodes are included.
+// from the ledger. The result includes devices of other drivers and nodes, so that tests notice them.
 func (s *realStory) allocated(ctx context.Context, pod *corev1.Pod) ([]string, error) {
 	name, err := claimOf(pod)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/realnode"
 )
 
-// sameContainer checks that a pod's container was not restarted.
+// sameContainer requires that the pod's container has not been restarted.
 func sameContainer(t *testing.T, before *corev1.Pod) {
 	t.Helper()
 	after, err := client().CoreV1().Pods(namespace).Get(t.Context(), before.Name, metav1.GetOptions{})
@@ -29,8 +29,8 @@ func sameContainer(t *testing.T, before *corev1.Pod) {
 	require.Equal(t, before.Status.ContainerStatuses[0].ContainerID, after.Status.ContainerStatuses[0].ContainerID)
 }
 
-// runsAtEnd restarts a process of the node if the test that ended it fails before it restarts the process. Other tests need the
-// process.
+// runsAtEnd makes sure that a process of the node runs after the test, because other tests need it. If the test fails while the
+// process is stopped, it starts the process.
 func runsAtEnd(t *testing.T, name string, start func() error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -43,17 +43,18 @@ func runsAtEnd(t *testing.T, name string, start func() error) {
 	})
 }
 
-// waitBound waits until a pod has a node.
+// waitBound waits until the pod is bound to a node.
 func waitBound(t *testing.T, pod string) {
 	t.Helper()
 	_, err := waitPod(t.Context(), pod, "it has a node", func(p *corev1.Pod) bool { return p.Spec.NodeName != "" })
 	require.NoError(t, err)
 }
 
-// TestKubeletRestart keeps one pod running while the kubelet is down. Meanwhile one pod is created and another is deleted.
+// TestKubeletRestart stops and starts the kubelet. One pod runs all the time. While the kubelet is down, a second pod is
+// created and a third is deleted.
 //
-// The test is slow: a starting kubelet deletes the ResourceSlices of its node, in case that their drivers don't come back. The
-// drivers' library publishes them again half a minute after its last update. Until then, the next pod waits.
+// The test is slow: a starting kubelet deletes the ResourceSlices of its node, because their drivers may be gone. The library
+// of the drivers publishes the slices again half a minute after its last update. Until then, the next pod waits.
 func TestKubeletRestart(t *testing.T) {
 	for name, end := range map[string]func(){
 		"stopped": cluster.node.StopKubelet,
@@ -96,7 +97,8 @@ func TestKubeletRestart(t *testing.T) {
 	}
 }
 
-// TestDriverRestart creates and deletes pods while the driver is down. Prepared devices stay. Other pods wait for the driver.
+// TestDriverRestart creates and deletes pods while the driver is down. A pod with prepared devices continues to run. Other pods
+// wait until the driver is back.
 func TestDriverRestart(t *testing.T) {
 	for name, end := range map[string]func(*controlplane.Process){
 		"stopped": (*controlplane.Process).Stop,
@@ -134,7 +136,7 @@ func TestDriverRestart(t *testing.T) {
 	}
 }
 
-// waitContainerEnded waits until the container of a pod that is being deleted has ended.
+// waitContainerEnded waits until the container of a pod in deletion has ended.
 func waitContainerEnded(ctx context.Context, pod string) error {
 	return wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
 		p, err := client().CoreV1().Pods(namespace).Get(ctx, pod, metav1.GetOptions{})
@@ -144,12 +146,12 @@ func waitContainerEnded(ctx context.Context, pod string) error {
 
 const (
 	churnPods = 30
-	// churnAtOnce is the number of concurrent pods, more than the two and four that fit at a time.
+	// churnAtOnce is the number of pods that exist at the same time. It is more than the six that get devices.
 	churnAtOnce = 8
 )
 
-// TestChurn creates and deletes pods on the node while kubelet and drivers restart. The ledger and the drivers detect double
-// allocations.
+// TestChurn creates and deletes many pods on the node, while the kubelet and the drivers are restarted. The ledger and the
+// drivers would detect a double allocation.
 func TestChurn(t *testing.T) {
 	before := cluster.ledger.Entries().Allocations
 	stories := []*realStory{ring, grid}
@@ -166,7 +168,7 @@ func TestChurn(t *testing.T) {
 	var ended atomic.Int32
 	halfway := make(chan struct{})
 	group, ctx := errgroup.WithContext(t.Context())
-	group.SetLimit(churnAtOnce + 1) // one more for the restart of the kubelet
+	group.SetLimit(churnAtOnce + 1) // one more for the goroutine that restarts the kubelet
 	group.Go(func() error {
 		select {
 		case <-halfway:
@@ -197,7 +199,8 @@ func TestChurn(t *testing.T) {
 	require.NoError(t, cluster.ledger.Entries().Err())
 }
 
-// comeAndGo runs a pod until it has ended, and then checks the devices in its log. Other pods may already have these devices.
+// comeAndGo runs a pod until it has ended, and then checks the devices in its log. The devices may be allocated to other pods
+// by then.
 func (s *realStory) comeAndGo(ctx context.Context, name string) error {
 	if err := s.create(ctx, name, ends("1s")); err != nil {
 		return err
@@ -211,8 +214,8 @@ func (s *realStory) comeAndGo(ctx context.Context, name string) error {
 	return remove(ctx, name)
 }
 
-// TestDoubleAllocationIsRefused forges a bug of a scheduler: another claim gets the devices of a running pod. It shows that the
-// drivers can refuse a device, so that their silence in other tests means something.
+// TestDoubleAllocationIsRefused simulates a bug of a scheduler: a second claim is allocated with the devices of a running pod.
+// The driver must refuse them. So it is meaningful that the drivers refuse no device in other tests.
 func TestDoubleAllocationIsRefused(t *testing.T) {
 	removeAtEnd(t, "holder", "intruder")
 	before := refused(t, ring)
@@ -228,7 +231,7 @@ func TestDoubleAllocationIsRefused(t *testing.T) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "intruder"},
 		Spec: corev1.PodSpec{
-			// The pod must bypass all schedulers.
+			// The pod names its node, so that no scheduler sees it.
 			NodeName:       cluster.node.Name(),
 			ResourceClaims: []corev1.PodResourceClaim{{Name: "mla", ResourceClaimName: &forged.Name}},
 			Containers: []corev1.Container{{
@@ -253,7 +256,7 @@ func TestDoubleAllocationIsRefused(t *testing.T) {
 	require.Equal(t, corev1.PodPending, got.Status.Phase)
 }
 
-// forge creates a claim with the devices of another claim.
+// forge creates a claim whose allocation has the devices of another claim.
 func forge(t *testing.T, from *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	t.Helper()
 	claims := client().ResourceV1().ResourceClaims(namespace)

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// realStory is a user story on the real node.
+// realStory is a user story whose pod runs on the real node.
 type realStory struct{ *story.Story }
 
 var (
@@ -29,8 +29,8 @@ var (
 	grid = &realStory{story.Grid()}
 )
 
-// create creates the pod of the manifest under another name, adapted to the node and changed by changes. It creates the template
-// of its claim if the template is missing.
+// create creates the story's pod under another name, changed for the real node and by each of changes. It creates the pod's
+// claim template if it is missing.
 func (s *realStory) create(ctx context.Context, name string, changes ...func(*corev1.PodSpec)) error {
 	template, pod, err := s.read()
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *realStory) read() (*resourceapi.ResourceClaimTemplate, *corev1.Pod, err
 	return &template, &pod, nil
 }
 
-// ends makes a pod end by itself. The restart policy is not "Never": with it, a kubelet abandons a pod forever if another kubelet
-// was killed between creating and starting its container.
+// ends makes the pod's container end by itself after the duration. The restart policy must not be "Never". With "Never", if a
+// kubelet is killed between creating and starting a container, the next kubelet never starts it.
 func ends(after string) func(*corev1.PodSpec) {
 	return func(spec *corev1.PodSpec) {
 		spec.RestartPolicy = corev1.RestartPolicyOnFailure
@@ -79,7 +79,7 @@ func ends(after string) func(*corev1.PodSpec) {
 	}
 }
 
-// addKwokNodes creates a node for each story, on which other pods hold devices.
+// addKwokNodes creates a simulated node for each story. Other pods use some of the node's devices.
 func addKwokNodes(ctx context.Context) error {
 	for _, s := range []*realStory{ring, grid} {
 		nodes, err := controlplane.CreateNodes(ctx, client(), 1, controlplane.NodeOptions{Prefix: "kwok-" + s.Pod})
@@ -102,7 +102,7 @@ func addKwokNodes(ctx context.Context) error {
 	return nil
 }
 
-// occupy creates a pod on a kwok node that takes devices.
+// occupy creates a pod on a simulated node that uses some of the node's devices.
 func (s *realStory) occupy(ctx context.Context, node string) error {
 	claim, pod, err := s.Occupant("other-"+s.Pod, node, s.Fragmented...)
 	if err != nil {

@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hub makes a local control plane a hub of Open Cluster Management for placement: it has the kinds, but no controllers.
+// Package hub installs the kinds of Open Cluster Management that placement needs into a local control plane, without
+// controllers.
 //
 //	err := hub.Install(ctx, controlPlane.RESTConfig())
 package hub
@@ -19,8 +20,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// Install creates the CustomResourceDefinitions of package crds, and returns when they
-// are served.
+// Install creates the CustomResourceDefinitions of package crds, and waits until the API server serves the kinds.
 func Install(ctx context.Context, config *rest.Config) error {
 	files, err := crds.Files.ReadDir(".")
 	if err != nil {
@@ -38,8 +38,7 @@ func Install(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// InstallDefinitions creates the CustomResourceDefinitions in a manifest, and returns
-// when they are served.
+// InstallDefinitions creates the CustomResourceDefinitions in a manifest, and waits until the API server serves the kinds.
 func InstallDefinitions(ctx context.Context, config *rest.Config, manifest []byte) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
 		objects, err := controlplane.Apply(ctx, config, manifest, controlplane.ApplyOptions{})

@@ -45,7 +45,7 @@ func TestInstall(t *testing.T) {
 	t.Run("columns", func(t *testing.T) { requireColumns(t, c, config) })
 }
 
-// requireDefaults creates an object of each kind and checks the defaults.
+// requireDefaults creates an object of each kind, and checks the defaults that the API server sets.
 func requireDefaults(t *testing.T, config *rest.Config) {
 	manifest, err := os.ReadFile("testdata/objects.yaml")
 	require.NoError(t, err)
@@ -105,7 +105,8 @@ func requireRejections(t *testing.T, config *rest.Config) {
 	}
 }
 
-// requireStatus writes valid and invalid statuses, as controllers and add-ons would.
+// requireStatus writes statuses as controllers and add-ons would. The API server must accept the valid and reject the invalid
+// ones.
 func requireStatus(t *testing.T, c dynamic.Interface) {
 	tests := map[string]struct {
 		resource    schema.GroupVersionResource
@@ -153,7 +154,7 @@ func requireStatus(t *testing.T, c dynamic.Interface) {
 	}
 }
 
-// requireColumns requests the columns of "kubectl get placements".
+// requireColumns checks the columns that "kubectl get placements" prints.
 func requireColumns(t *testing.T, c dynamic.Interface, config *rest.Config) {
 	object, err := c.Resource(placements).Namespace("default").Get(t.Context(), "web", metav1.GetOptions{})
 	require.NoError(t, err)

@@ -22,13 +22,13 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// The binding conditions of devices that are attached to a node on demand.
+// Condition types of devices that must be attached to a node before a pod can use them.
 const (
 	attached     = "Attached"
 	attachFailed = "AttachFailed"
 )
 
-// The tests act as the driver of devices with binding conditions (KEP-5007).
+// In these tests, the test acts as the driver of devices with binding conditions (KEP-5007).
 
 func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
@@ -51,9 +51,9 @@ func TestPodBindsWhenItsDevicesAreReady(t *testing.T) {
 	})
 }
 
-// TestFailedDevicesAreGivenBackAndTriedAgain makes one device of three fail. Upstream leaves it to the driver to withdraw such a
-// device; this device works the second time. The first device fails, because the plugin would not notice a failed device after a
-// device that is neither ready nor failed.
+// TestFailedDevicesAreGivenBackAndTriedAgain makes one device of three fail. Upstream expects the driver to withdraw such a
+// device. Here the driver keeps it, and it works the second time. The failing device is the first of the three, because the
+// plugin stops looking at a device that is neither ready nor failed.
 func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "failed", 1, func(t *testing.T, l *lab, v variant) {
@@ -72,7 +72,7 @@ func TestFailedDevicesAreGivenBackAndTriedAgain(t *testing.T) {
 	})
 }
 
-// TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain makes one device of three take longer than the profile allows.
+// TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain makes one device of three exceed the profile's binding timeout.
 func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()
@@ -98,7 +98,8 @@ func TestDevicesThatAreNotReadyInTimeAreGivenBackAndTriedAgain(t *testing.T) {
 	}
 }
 
-// runOnFabric creates a pod that wants three of six devices, which can be attached to any node. It returns their driver.
+// runOnFabric creates a pod that requests three of six devices, and returns the devices' driver. Each device can be attached to
+// any node.
 func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 	t.Helper()
 	ring := newRing(t, l.Family("mla"), 6)
@@ -123,8 +124,8 @@ func (l *lab) runOnFabric(t *testing.T, pod string, v variant) (driver string) {
 	return driver
 }
 
-// awaitAttachment waits until the claim has an allocation, which must differ from the allocation of before (if not nil), and
-// returns the claim. The pod of the same name must not have a node yet.
+// awaitAttachment waits until the claim is allocated, and returns it. If before is not nil, the allocation must differ from the
+// one in before. The pod of the same name must not be bound yet.
 func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	t.Helper()
 	var claim *resourceapi.ResourceClaim
@@ -143,7 +144,7 @@ func (l *lab) awaitAttachment(t *testing.T, name string, before *resourceapi.Res
 	return claim
 }
 
-// report sets a condition of allocated devices to true, as their driver would.
+// report sets a condition of the devices in the claim's status to True, as their driver would.
 func (l *lab) report(t *testing.T, claim *resourceapi.ResourceClaim, condition string, devices ...string) {
 	t.Helper()
 	claim = claim.DeepCopy()
@@ -160,7 +161,7 @@ func (l *lab) report(t *testing.T, claim *resourceapi.ResourceClaim, condition s
 	require.NoError(t, err)
 }
 
-// requireBindingCount checks that upstream's metric counts the results of our profiles.
+// requireBindingCount checks that upstream's metric counts the results of binding in a profile of ours.
 func requireBindingCount(t *testing.T, profile, driver, status string) {
 	t.Helper()
 	metrics, err := cluster.scheduler.Get(t.Context(), "/metrics")

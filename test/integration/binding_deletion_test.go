@@ -16,9 +16,11 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// In these tests binding conditions hold a pod between allocation and binding, while an object is deleted.
+// In these tests, a pod has devices but is not bound yet, because it waits for binding conditions. Meanwhile the test deletes
+// an object.
 
-// TestClaimDeletedWhileBinding deletes the claim despite its finalizer. The pod is served once a claim of that name exists again.
+// TestClaimDeletedWhileBinding deletes the claim and removes its finalizer. The pod must be bound after the test has created a
+// claim of the same name.
 func TestClaimDeletedWhileBinding(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-gone", 1, func(t *testing.T, l *lab, v variant) {
@@ -42,7 +44,8 @@ func TestClaimDeletedWhileBinding(t *testing.T) {
 	})
 }
 
-// TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim as users do: the claim stays until the pod has ended.
+// TestClaimMarkedForDeletionWhileBindingStaysForItsPod deletes the claim but keeps its finalizer. The pod must be bound, and
+// the claim must stay until the pod has ended.
 func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	forEachVariant(t, "claim-marked", 1, func(t *testing.T, l *lab, v variant) {
@@ -58,9 +61,9 @@ func TestClaimMarkedForDeletionWhileBindingStaysForItsPod(t *testing.T) {
 	})
 }
 
-// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler does not notice the deletion and reserves
-// the devices until the binding timeout; then they are free. With either allocator, other pods that wait for the devices are
-// not requeued at that time: upstream has no event for it.
+// TestPodDeletedWhileBinding deletes a pod that waits for its devices. The scheduler ignores the deletion and keeps the devices
+// until the binding timeout. Afterwards they are free. Other pods that wait for devices are not retried at that time, with
+// either allocator, because upstream has no event for it.
 func TestPodDeletedWhileBinding(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceBindingConditions)
 	t.Parallel()

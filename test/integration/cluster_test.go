@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// cluster is shared by all tests.
+// cluster is the control plane that all tests of the package share.
 var cluster struct {
 	*env.Env
 	scheduler *controlplane.Process
@@ -29,7 +29,8 @@ var cluster struct {
 
 func TestMain(m *testing.M) { env.Main(m, startCluster) }
 
-// startCluster follows the manifests: it creates the RBAC objects, and runs the scheduler as their service account.
+// startCluster starts a control plane and a scheduler, as an administrator would with the manifests: it creates the RBAC
+// objects, and the scheduler runs as their service account.
 func startCluster(t testing.TB) {
 	cluster.Env = env.Start(t, controlplane.Options{FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler}}, controlplane.Kubectl)
 	cluster.ApplyManifests(t, "scheduler/rbac.yaml")
@@ -38,7 +39,7 @@ func startCluster(t testing.TB) {
 	cluster.scheduler = startScheduler(t, "", config)
 }
 
-// startScheduler starts another scheduler with its configuration and the rights in the manifests.
+// startScheduler starts another scheduler with the configuration, and with the RBAC rights in the manifests.
 func startScheduler(t testing.TB, name string, config []byte) *controlplane.Process {
 	t.Helper()
 	return cluster.StartScheduler(t, controlplane.SchedulerOptions{
@@ -63,7 +64,7 @@ func newRing(t testing.TB, family topology.Family, n int) topology.Topology {
 	return ring
 }
 
-// prefer returns a preference for a claim.
+// prefer returns a part of a claim: a preference.
 func prefer(name, expression string) env.Part {
 	return env.Configure(env.Parameters(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.PreferenceKind, "name": name, "type": "Expression", "expression": expression,
@@ -83,9 +84,9 @@ func alternative(name, class string, count int64) resourceapi.DeviceSubRequest {
 	}
 }
 
-// allocate allocates devices of a node to a claim with one request, bypassing all schedulers. It sets the allocation time as
-// schedulers do. Otherwise a scheduler with binding conditions would add the time for the first pod, and the API server refuses
-// any change of an allocation.
+// allocate writes an allocation with devices of a node into a claim, without a scheduler. The claim has one request. The
+// allocation has a timestamp, as schedulers write it. Without it, a scheduler with binding conditions would add one for the
+// first pod, and the API server would reject this change.
 func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, node string, devices ...string) *resourceapi.ResourceClaim {
 	t.Helper()
 	claims := client().ResourceV1().ResourceClaims(l.Namespace)
@@ -103,7 +104,7 @@ func (l *lab) allocate(t testing.TB, claim *resourceapi.ResourceClaim, driver, n
 	return claim
 }
 
-// onlyNode returns the node selector of an allocation for one node.
+// onlyNode returns a node selector that matches only the node.
 func onlyNode(node string) *corev1.NodeSelector {
 	return &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{{
 		Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{node},

@@ -18,10 +18,11 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// These tests combine a constraint with another feature of claims. Each of the two alone would lead to other devices.
+// These tests combine a constraint with another feature of claims. Without either of the two, the claim would get other
+// devices.
 
-// TestConstraintHoldsForPartitions has two GPUs that can be used whole or as halves. A half of the first GPU is in use. A pod
-// wants two halves of the same GPU.
+// TestConstraintHoldsForPartitions publishes two GPUs that can be allocated whole or as halves. A half of the first GPU is in
+// use. A pod that requests two halves of the same GPU must get the second GPU.
 func TestConstraintHoldsForPartitions(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAPartitionableDevices)
 	minor.NeedsVersion(t, "1.35", "slices with counters alone")
@@ -51,8 +52,8 @@ func TestConstraintHoldsForPartitions(t *testing.T) {
 	require.Equal(t, []string{"gpu-0-whole"}, l.DevicesOf(t, "whole"))
 }
 
-// publishGPUs publishes n GPUs of two halves each on the first node, with the classes <driver>.whole and <driver>.half. Counters
-// hold the capacity of a GPU (KEP-4815).
+// publishGPUs publishes n GPUs with two halves each on the first node, and creates the classes <driver>.whole and
+// <driver>.half. Counters ensure that a whole GPU and its halves are not allocated together (KEP-4815).
 func (l *lab) publishGPUs(t *testing.T, driver string, n int) {
 	t.Helper()
 	counters := l.slice("counters", driver, 2)
@@ -87,8 +88,8 @@ func halves(n int) map[string]resourceapi.Counter {
 	return map[string]resourceapi.Counter{"halves": {Value: *resource.NewQuantity(int64(n), resource.DecimalSI)}}
 }
 
-// TestConstraintSeesAShareAsItsDevice has three NICs that are shared by bandwidth. Most of the first NIC is in use. A pod wants
-// two shares of the same NIC, so `devices` contains that NIC twice.
+// TestConstraintSeesAShareAsItsDevice publishes three NICs whose bandwidth can be shared. Most of the first NIC is in use. A
+// pod requests two shares that must be of the same NIC, so the variable `devices` contains the NIC twice.
 func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
@@ -126,7 +127,7 @@ func TestConstraintSeesAShareAsItsDevice(t *testing.T) {
 
 const bandwidth = "bandwidth"
 
-// sharedNIC returns a NIC with 10G, available in steps of 1G (KEP-5075).
+// sharedNIC returns a NIC with a bandwidth of 10G, which claims can consume in steps of 1G (KEP-5075).
 func sharedNIC(name string) resourceapi.Device {
 	step := resource.MustParse("1G")
 	return resourceapi.Device{
@@ -142,7 +143,7 @@ func sharedNIC(name string) resourceapi.Device {
 	}
 }
 
-// share requests a part of the bandwidth of one device.
+// share returns a part of a claim: a request for an amount of one device's bandwidth.
 func share(name, class, amount string) env.Part {
 	return env.Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class,
@@ -152,7 +153,7 @@ func share(name, class, amount string) env.Part {
 	})
 }
 
-// sharesOf lists the devices of a claim with their bandwidth. Each share must have its own ID.
+// sharesOf returns the devices in a claim, each with the allocated bandwidth. It requires that each share has a different ID.
 func (l *lab) sharesOf(t *testing.T, claim string) []string {
 	t.Helper()
 	var shares []string
@@ -167,7 +168,7 @@ func (l *lab) sharesOf(t *testing.T, claim string) []string {
 	return shares
 }
 
-// slice returns an empty slice of a pool of the first node, which has the given number of slices.
+// slice returns a ResourceSlice without devices, for a pool of the first node. slices is the number of slices in the pool.
 func (l *lab) slice(name, driver string, slices int64) *resourceapi.ResourceSlice {
 	return &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: l.Namespace + "-" + name},
@@ -179,7 +180,7 @@ func (l *lab) slice(name, driver string, slices int64) *resourceapi.ResourceSlic
 	}
 }
 
-// requestsOf returns the request, or the alternative, of each device.
+// requestsOf returns, for each allocated device, the name of its request or alternative.
 func requestsOf(claim *resourceapi.ResourceClaim) []string {
 	var names []string
 	for _, result := range claim.Status.Allocation.Devices.Results {

@@ -22,9 +22,10 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestDefaultConstraintsHoldWithoutAClaim tests classes with a default constraint. A ring of eight has two devices in use, and
-// pods want four connected devices. They request them as an extended resource, by its own and by its implicit name, and by a
-// claim without a constraint. The profile with upstream's allocator ignores the default.
+// TestDefaultConstraintsHoldWithoutAClaim tests a class that requires connected devices by default. Two devices of a ring of
+// eight are in use. Pods request four devices by a claim without a constraint, and as an extended resource, by its explicit and
+// its implicit name. They must get connected devices, except in the profile with upstream's allocator, which ignores default
+// constraints.
 func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 	forEachVariant(t, "default", 1, func(t *testing.T, l *lab, v variant) {
 		driver, name := l.ringByDefault(t, 8)
@@ -63,8 +64,8 @@ func TestDefaultConstraintsHoldWithoutAClaim(t *testing.T) {
 	})
 }
 
-// ringByDefault publishes a ring on the node, with mla-1 and mla-6 in use. The class has an extended resource and requires that
-// several devices are in a row.
+// ringByDefault publishes a ring on the n-th node, with mla-1 and mla-6 in use. Its class has an extended resource, and
+// requires by default that the devices of a claim are in a row.
 func (l *lab) ringByDefault(t *testing.T, n int) (driver string, name corev1.ResourceName) {
 	t.Helper()
 	family := l.Family("mla")

@@ -34,16 +34,16 @@ func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 		})
 	}
 	t.Run("rbac.yaml", func(t *testing.T) {
-		// The manifest names its own namespaces.
+		// The manifest sets the namespaces of its objects itself.
 		_, err := cluster.Kubectl(t, "", "apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
 			"-f", env.Manifest(t, "scheduler", "rbac.yaml"))
 		require.NoError(t, err)
 	})
 }
 
-// TestExamples runs both examples, each on a node whose first free devices do not fit the pod. A plain claim for the same number
-// of devices gets these devices. Our profile gives the example the set it wants. The stock profile refuses the example although
-// the same devices are free.
+// TestExamples runs both examples. The first free devices of the node do not satisfy the example's constraint. A claim for as
+// many devices without a constraint gets these first devices. The example in our profile gets devices that satisfy the
+// constraint. In the stock profile it stays pending.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "examples", 2)
@@ -55,7 +55,7 @@ func TestExamples(t *testing.T) {
 	l.Occupy(t, l.Nodes[0], ring.Topology, "mla-2")
 	l.Occupy(t, l.Nodes[1], grid.Topology, "mla-1")
 
-	// The first four free devices, without a constraint.
+	// The keys are the examples. The values are the first four free devices, which a claim without a constraint gets.
 	for told, firstFit := range map[*story.Story][]string{
 		ring: {"mla-0", "mla-1", "mla-3", "mla-4"},
 		grid: {"mla-0", "mla-2", "mla-3", "mla-4"},

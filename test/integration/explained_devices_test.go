@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// deviceKinds returns kinds about taints and counters of devices, and about devices of pods with less priority.
+// deviceKinds returns kinds of pods that depend on taints of devices, on counters, or on devices of pods with a lower priority.
 func (l *explainLab) deviceKinds() (kinds []explainedKind) {
 	if minor.Has(kubefeatures.DRADeviceTaints) {
 		kinds = append(kinds, explainedKind{"tainted devices", l.taintedDevices}, explainedKind{"tainted devices that are tolerated", l.toleratedDevices},
@@ -31,7 +31,7 @@ func (l *explainLab) deviceKinds() (kinds []explainedKind) {
 	return append(kinds, explainedKind{"devices of a pod with less priority", l.evicting}, explainedKind{"priority that evicts nobody", l.polite})
 }
 
-// deviceTaint is the key of taints of devices.
+// deviceTaint is the key of the taints that the test sets on devices.
 const deviceTaint = "example.com/broken"
 
 func (l *explainLab) taint() resourceapi.DeviceTaint {
@@ -39,7 +39,7 @@ func (l *explainLab) taint() resourceapi.DeviceTaint {
 	return resourceapi.DeviceTaint{Key: deviceTaint, Effect: effects[l.IntN(len(effects))]}
 }
 
-// tainting publishes devices with a taint on a node.
+// tainting publishes devices on a node. are reports whether the i-th device gets a taint.
 func (l *explainLab) tainting(t *testing.T, are func(i int) bool) (class string, taint resourceapi.DeviceTaint) {
 	taint = l.taint()
 	i := 0
@@ -61,20 +61,21 @@ func (l *explainLab) taintedDevices(t *testing.T) explained {
 
 func (l *explainLab) toleratedDevices(t *testing.T) explained {
 	class, taint := l.tainting(t, func(i int) bool { return i%2 == 0 })
-	// The eviction controller of 1.37.2 ignores a toleration of NoExecute that leaves out the effect.
+	// Set the effect in the toleration: without it, the eviction controller of 1.37.2 ignores a toleration of a NoExecute taint.
 	return explained{Pod: l.podWith(t, append(l.parts(class, int64(1+l.IntN(ringSize))), func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Tolerations = []resourceapi.DeviceToleration{{Key: deviceTaint, Operator: resourceapi.DeviceTolerationOpExists, Effect: taint.Effect}}
 	})...)}
 }
 
-// taintedDevice taints a device that the pod may or may not need.
+// taintedDevice makes a pod for several devices, one with a taint. Whether the pod needs this device depends on the random
+// number of requested devices.
 func (l *explainLab) taintedDevice(t *testing.T) explained {
 	class, _ := l.tainting(t, func(i int) bool { return i == 1 })
 	needs := l.IntN(2)
 	return explained{Pod: l.podWith(t, l.parts(class, int64(ringSize-1+needs))...), reason: []string{"", "devices that match have taints"}[needs]}
 }
 
-// card publishes a device in partitions: one whole device, or two halves.
+// card publishes a device that can be allocated as a whole or as two halves.
 func (l *explainLab) card(t *testing.T) (class string) {
 	class = l.Family(fmt.Sprint("m", l.number)).Driver
 	slots := func(n int64) map[string]resourceapi.Counter {
@@ -109,7 +110,7 @@ func (l *explainLab) partitions(t *testing.T) explained {
 	return explained{Pod: l.podWith(t, partitionsOf(l.card(t), 4/count, count)...)}
 }
 
-// usedUp has one half of a card in use. The pod wants the other half, or the whole card.
+// usedUp makes a pod that requests a half or the whole of a card whose other half is in use.
 func (l *explainLab) usedUp(t *testing.T) explained {
 	class := l.card(t)
 	l.hold(t, partitionsOf(class, 2, 1)...)
@@ -122,7 +123,7 @@ func (l *explainLab) usedUp(t *testing.T) explained {
 	}
 }
 
-// hold creates a pod that uses devices.
+// hold creates a pod that keeps devices in use.
 func (l *explainLab) hold(t *testing.T, parts ...env.Part) {
 	name := l.name() + "-holder"
 	l.CreateClaim(t, name, parts...)
@@ -132,7 +133,7 @@ func (l *explainLab) hold(t *testing.T, parts ...env.Part) {
 	l.EventuallyPod(t, name, "bound", isBound)
 }
 
-// evicting makes a pod that gets its devices by preemption, which explain does not predict.
+// evicting makes a pod that gets its devices by evicting another pod. explain does not predict evictions.
 func (l *explainLab) evicting(t *testing.T) explained {
 	pod, before := l.prior(t, corev1.PreemptLowerPriority)
 	return explained{Pod: pod, before: before}
@@ -143,7 +144,8 @@ func (l *explainLab) polite(t *testing.T) explained {
 	return explained{Pod: pod, reason: reason}
 }
 
-// prior makes a pod with a priority that needs devices of a pod without priority. It returns the reason why the first pod waits.
+// prior makes a pod that has a priority, and that needs the devices of a pod without priority. why is the reason that explain
+// gives while these devices are in use.
 func (l *explainLab) prior(t *testing.T, policy corev1.PreemptionPolicy) (pod *corev1.Pod, why string) {
 	class := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: l.Namespace + "-"}, Value: 1000, PreemptionPolicy: &policy,

@@ -22,19 +22,19 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// An explainLab makes the pods. Each pod has its own devices, so that pods are independent of each other.
+// An explainLab creates the pods of the test. Each pod has its own devices, so that no pod affects another one.
 type explainLab struct {
 	*lab
 	*rand.Rand
 	number int
 }
 
-// Nodes of the lab: two without restrictions, one with a taint, and one that is cordoned.
+// The indices of the lab's nodes: two nodes without restrictions, one with a taint, and one that is cordoned.
 const (
 	open, open2, tainted, cordoned = 0, 1, 2, 3
 	taintKey                       = "example.com/reserved"
 	refusedLabel                   = "example.com/refused"
-	// ringSize is the number of devices for a pod on each node.
+	// ringSize is the number of devices that ring publishes on each node.
 	ringSize = 4
 )
 
@@ -88,13 +88,13 @@ func (l *explainLab) changeNode(t *testing.T, at int, change func(*corev1.Node))
 
 func (l *explainLab) name() string { return fmt.Sprint("p", l.number) }
 
-// ring publishes devices for one pod on some nodes, and returns their class.
+// ring publishes devices for one pod on the given nodes, and returns their class.
 func (l *explainLab) ring(t *testing.T, nodes ...int) (class string) {
 	t.Helper()
 	return l.editedRing(t, func(*resourceapi.Device) {}, nodes...)
 }
 
-// editedRing publishes devices after edit has changed them.
+// editedRing is like ring, but edit changes each device before it is published.
 func (l *explainLab) editedRing(t *testing.T, edit func(*resourceapi.Device), nodes ...int) (class string) {
 	t.Helper()
 	ring, err := topology.NewRing(l.Family(fmt.Sprint("m", l.number)), ringSize)
@@ -114,7 +114,7 @@ func (l *explainLab) editedRing(t *testing.T, edit func(*resourceapi.Device), no
 	return class
 }
 
-// parts returns a request, sometimes with a constraint.
+// parts returns a request for count devices, sometimes with a constraint.
 func (l *explainLab) parts(class string, count int64) []env.Part {
 	parts := []env.Part{env.Request("r", class, count)}
 	if l.IntN(3) > 0 {
@@ -123,13 +123,13 @@ func (l *explainLab) parts(class string, count int64) []env.Part {
 	return parts
 }
 
-// fitting makes a pod whose claim fits on the open nodes.
+// fitting returns a pod whose claim fits on the nodes without restrictions.
 func (l *explainLab) fitting(t *testing.T) *corev1.Pod {
 	t.Helper()
 	return l.podWith(t, l.parts(l.ring(t, open, open2), int64(1+l.IntN(ringSize)))...)
 }
 
-// podWith makes a pod with a claim, which exists by name or is made from a template.
+// podWith returns a pod with one claim. The pod refers to an existing claim or to a template, by chance.
 func (l *explainLab) podWith(t *testing.T, parts ...env.Part) *corev1.Pod {
 	t.Helper()
 	if l.IntN(2) == 0 {
@@ -160,7 +160,8 @@ func (l *explainLab) on(pod *corev1.Pod, at int) *corev1.Pod {
 	return pod
 }
 
-// consumers returns consumers of a kind that kube-controller-manager does not remove from claims.
+// consumers returns n entries for a claim's status.reservedFor. They are not pods, because kube-controller-manager would remove
+// pods that don't exist.
 func consumers(n int) (all []resourceapi.ResourceClaimConsumerReference) {
 	for i := range n {
 		name := fmt.Sprint("consumer-", i)
@@ -188,7 +189,7 @@ func requests(pairs ...string) corev1.ResourceList {
 	return list
 }
 
-// sidecar is a container that runs as long as the pod.
+// sidecar returns a container that runs as long as the pod and requests the resources.
 func sidecar(list corev1.ResourceList) corev1.Container {
 	return corev1.Container{
 		Name: "sidecar", Image: "registry.k8s.io/pause:3.10", RestartPolicy: ptr.To(corev1.ContainerRestartPolicyAlways),

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// An explainedKind makes pods that run, or that wait for one reason.
+// An explainedKind makes pods of one kind: pods that run, or pods that wait for the same reason.
 type explainedKind struct {
 	name string
 	make func(*testing.T) explained
@@ -29,7 +29,7 @@ type explainedKind struct {
 
 func uid(name string) types.UID { return types.UID(name) }
 
-// kinds returns kinds about devices, nodes, claims, and the pod itself.
+// kinds returns all kinds, grouped by the cause: devices, nodes, claims, and the pod itself.
 func (l *explainLab) kinds() []explainedKind {
 	with := func(reason string, change func(*corev1.Pod)) func(*testing.T) explained {
 		return func(t *testing.T) explained {
@@ -173,7 +173,7 @@ func (l *explainLab) kinds() []explainedKind {
 	return append(kinds, l.deviceKinds()...)
 }
 
-// deletedClaim deletes a claim that a finalizer keeps.
+// deletedClaim makes a pod whose claim is being deleted. A finalizer keeps the claim.
 func (l *explainLab) deletedClaim(t *testing.T) explained {
 	claims := client().ResourceV1().ResourceClaims(l.Namespace)
 	claim := env.Claim(l.name(), l.parts(l.ring(t, open), 1)...)
@@ -187,7 +187,7 @@ func (l *explainLab) deletedClaim(t *testing.T) explained {
 	return explained{Pod: l.here(env.Pod(l.name(), env.CelsetProfile, claim.Name)), reason: "is being deleted"}
 }
 
-// foreignClaim names a claim in the pod's status that was made for another pod.
+// foreignClaim makes a pod whose status names a claim that was created for another pod.
 func (l *explainLab) foreignClaim(t *testing.T) explained {
 	l.template(t, nil, l.parts(l.ring(t, open), 1)...)
 	pod := l.here(env.PodFrom(l.name(), env.CelsetProfile, l.name()))
@@ -214,7 +214,7 @@ func (l *explainLab) nodeUID(t *testing.T) types.UID {
 	return node.UID
 }
 
-// hostPort requests a host port that is taken on the pod's only node.
+// hostPort makes a pod for one node where another pod uses the requested host port.
 func (l *explainLab) hostPort(t *testing.T) explained {
 	pod := l.on(l.fitting(t), open)
 	pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: int32(20000 + l.number)}}
@@ -227,7 +227,8 @@ func (l *explainLab) hostPort(t *testing.T) explained {
 
 func isBound(_ context.Context, pod *corev1.Pod) (bool, error) { return pod.Spec.NodeName != "", nil }
 
-// extended requests devices as an extended resource.
+// extended returns a function that makes a pod that requests count devices as an extended resource. reason is the expected
+// reason.
 func (l *explainLab) extended(count int, reason string) func(*testing.T) explained {
 	return func(t *testing.T) explained {
 		driver := l.ring(t, open, open2)
@@ -242,7 +243,7 @@ func (l *explainLab) extended(count int, reason string) func(*testing.T) explain
 	}
 }
 
-// shared makes a claim that a pod on one node uses, and another pod for the same claim.
+// shared returns a pod for a claim that a pod on one node already uses.
 func (l *explainLab) shared(t *testing.T) *corev1.Pod {
 	l.CreateClaim(t, l.name(), l.parts(l.ring(t, open), 1)...)
 	l.CreatePodAsIs(t, l.here(env.Pod(l.name()+"-first", env.CelsetProfile, l.name())))
@@ -256,7 +257,7 @@ func (l *explainLab) sharedElsewhere(t *testing.T) explained {
 	return explained{Pod: l.on(l.shared(t), open2), reason: "has devices that are not available on the node"}
 }
 
-// fullClaim makes a claim with as many consumers as the API allows.
+// fullClaim makes a pod for a claim that already has the maximum number of consumers.
 func (l *explainLab) fullClaim(t *testing.T) explained {
 	driver := l.ring(t, open)
 	l.allocate(t, l.CreateClaim(t, l.name(), l.parts(driver, 1)...), driver, l.Nodes[open], fmt.Sprintf("m%d-0", l.number))
@@ -266,7 +267,8 @@ func (l *explainLab) fullClaim(t *testing.T) explained {
 	return explained{Pod: l.here(env.Pod(l.name(), env.CelsetProfile, l.name())), reason: "has 256 consumers"}
 }
 
-// unattached makes a claim whose devices were not attached. Another consumer keeps the allocation.
+// unattached makes a pod for a claim whose devices could not be attached. The claim stays allocated, because it has another
+// consumer.
 func (l *explainLab) unattached(t *testing.T) explained {
 	driver := l.ring(t, open)
 	claim := l.CreateClaim(t, l.name(), l.parts(driver, 1)...)

@@ -25,23 +25,25 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// explained is a pod of the test with its expected explanation.
+// explained is a pod and the answer that "kubectl celset explain" must give about it.
 type explained struct {
 	*corev1.Pod
 	kind string
-	// reason is a part of explain's answer for a waiting pod. It is empty for a pod that runs.
+	// reason is a text that explain's answer must contain while the pod waits. It is empty if the pod runs.
 	reason string
-	// before is a part of explain's answer before the pod evicts others and runs. It is empty for pods that evict none.
+	// before is a text that explain's answer must contain before the pod evicts other pods and runs. It is empty if the pod
+	// evicts no pod.
 	before string
-	// ignored is set if the scheduler ignores the pod: it is another scheduler's, gated by its owner, or incomplete.
+	// ignored is set if the scheduler does not try the pod: the pod names another scheduler, has a scheduling gate, or lacks a
+	// claim.
 	ignored bool
-	// created changes the pod after it was created, before it may be scheduled.
+	// created changes the pod after its creation. The pod has a scheduling gate until then.
 	created func(*corev1.Pod)
 }
 
-// TestExplainAgreesWithTheScheduler creates pods that run, and pods that wait for all possible reasons. Before it creates a pod,
-// explain predicts the pod's fate from a file with the cluster's state; afterwards explain reports on the pod itself. The answer
-// must be yes exactly for the pods that the scheduler binds.
+// TestExplainAgreesWithTheScheduler creates pods that run, and pods that wait for all possible reasons. Before each pod is
+// created, explain must predict from a manifest whether it will run. Afterwards explain must report the same about the pod. The
+// answer must be yes if and only if the scheduler binds the pod.
 //
 // The pods never free their resources, so a waiting pod keeps waiting.
 func TestExplainAgreesWithTheScheduler(t *testing.T) {
@@ -64,7 +66,7 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	l.explainAll(t, pods)
 }
 
-// predict asks about a pod that does not exist yet.
+// predict runs explain with the manifest of a pod that does not exist yet.
 func (l *explainLab) predict(t *testing.T, e *explained) {
 	t.Helper()
 	pod := e.DeepCopy()
@@ -74,7 +76,7 @@ func (l *explainLab) predict(t *testing.T, e *explained) {
 	l.requireExplained(t, e, cmp.Or(e.before, e.reason), text, "-f", "-", "--with-cluster")
 }
 
-// requireExplained runs explain, and compares its answer with the expected reason. The reason is empty for a pod that fits.
+// requireExplained runs explain, and compares its answer with the expected reason. An empty reason means that the pod fits.
 func (l *explainLab) requireExplained(t *testing.T, e *explained, reason string, stdin []byte, args ...string) {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -89,7 +91,7 @@ func (l *explainLab) requireExplained(t *testing.T, e *explained, reason string,
 	}
 }
 
-// create creates the pod. If the pod should run, create waits until it has a node.
+// create creates the pod. If the pod should run, create waits until it is bound.
 func (l *explainLab) create(t *testing.T, e *explained) {
 	t.Helper()
 	if e.created != nil {
@@ -110,7 +112,7 @@ func (l *explainLab) create(t *testing.T, e *explained) {
 	}
 }
 
-// explainAll waits until the scheduler has decided on all pods, and explains each of them.
+// explainAll waits until the scheduler has tried all pods, and runs explain for each of them.
 func (l *explainLab) explainAll(t *testing.T, pods []explained) {
 	for i := range pods {
 		e := &pods[i]

@@ -22,8 +22,9 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestExtendedResourcesAreBackedByDevices tests DeviceClass.spec.extendedResourceName (KEP-5004). The scheduler creates the claim
-// for the extended resources of a container, in addition to the pod's own claims, and releases all of them.
+// TestExtendedResourcesAreBackedByDevices tests DeviceClass.spec.extendedResourceName (KEP-5004). The scheduler creates the
+// claim for the extended resources of a container, in addition to the pod's own claims, and deallocates all claims when the pod
+// ends.
 func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "extended", 1, func(t *testing.T, l *lab, v variant) {
@@ -57,8 +58,8 @@ func TestExtendedResourcesAreBackedByDevices(t *testing.T) {
 	})
 }
 
-// TestExtendedResourcesOfTheNodeNeedNoClaim has two nodes. A device plugin provides the resource on one node, and DRA devices
-// provide it on the other.
+// TestExtendedResourcesOfTheNodeNeedNoClaim requests an extended resource that a device plugin provides on one node, and DRA
+// devices on the other. Only a pod on the second node needs a claim.
 func TestExtendedResourcesOfTheNodeNeedNoClaim(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	forEachVariant(t, "plugin", 2, func(t *testing.T, l *lab, v variant) {
@@ -94,7 +95,7 @@ func (l *lab) extendedRing(t *testing.T, n int) (driver string, name corev1.Reso
 	return family.Driver, name
 }
 
-// podWithExtended returns a pod for the nodes of the lab that wants n of an extended resource in addition to the claims.
+// podWithExtended returns a pod for the lab's nodes that requests n of an extended resource, and uses the claims.
 func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName, n int64, claims ...string) *corev1.Pod {
 	pod := env.Pod(name, profile, claims...)
 	pod.Spec.NodeSelector = map[string]string{env.LabLabel: l.Namespace}
@@ -104,7 +105,8 @@ func (l *lab) podWithExtended(name, profile string, extended corev1.ResourceName
 	return pod
 }
 
-// provide makes a node offer n of an extended resource, as a device plugin would, and waits until the scheduler has noticed.
+// provide adds n of an extended resource to a node's capacity, as a device plugin would. It waits until the scheduler has seen
+// the change.
 func (l *lab) provide(t *testing.T, node string, name corev1.ResourceName, n int64) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"status": {"capacity": {%[1]q: "%[2]d"}, "allocatable": {%[1]q: "%[2]d"}}}`, name, n)

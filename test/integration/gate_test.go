@@ -16,11 +16,11 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// gateOffProfile is the only profile of a scheduler that runs without the gate.
+// gateOffProfile is the only profile of a scheduler whose feature gate DRACELDeviceConstraint is off.
 const gateOffProfile = "celset-gate-off"
 
-// celsetConfig returns the scheduler configuration in manifests with our profile only, renamed and with other plugin arguments if
-// args is not empty. Leader election is off, because the scheduler of all tests holds the lease.
+// celsetConfig returns the scheduler configuration in manifests with only our profile, under another name. args, if not empty,
+// replaces the plugin's arguments. Leader election is off, because the scheduler that all tests share holds the lease.
 func celsetConfig(t *testing.T, profile, args string) []byte {
 	t.Helper()
 	config, err := readSchedulerConfig(t)
@@ -40,7 +40,8 @@ func celsetConfig(t *testing.T, profile, args string) []byte {
 	return content
 }
 
-// TestWithoutTheGate checks the metrics of a scheduler without the gate. test/rollout tests its effect on claims.
+// TestWithoutTheGate checks the metrics of a scheduler whose feature gate is off. Package test/rollout tests the effect of the
+// gate on claims.
 func TestWithoutTheGate(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "gate", 1)

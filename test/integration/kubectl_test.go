@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// celset runs kubectl-celset on the cluster and returns its output.
+// celset runs kubectl-celset on the cluster, requires the exit code, and returns the output.
 func (l *lab) celset(t *testing.T, code int, stdin io.Reader, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -45,7 +45,8 @@ func writeFile(t *testing.T, text string) string {
 	return name
 }
 
-// The command line predicts the scheduler's decision on a claim, and changes nothing.
+// TestCommandLineKnowsWhatTheSchedulerDoes checks that the commands predict the scheduler's decision on a claim, and that they
+// change nothing.
 func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl", 2)
@@ -91,7 +92,8 @@ func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	require.NotContains(t, l.celset(t, cli.ExitOK, nil, "explain", "pod/ring"), "not checked")
 }
 
-// The API server refuses a claim in the form of the KEP, and stores it after conversion.
+// TestConvertedClaimsAreStored checks that the API server rejects a claim in the form of the KEP, but stores the converted
+// claim.
 func TestConvertedClaimsAreStored(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "convert", 0)
@@ -106,8 +108,8 @@ func TestConvertedClaimsAreStored(t *testing.T) {
 	require.EqualValues(t, "celset.dev/constraint1", *l.Claim(t, "kep").Spec.Devices.Constraints[0].MatchAttribute)
 }
 
-// TestPrometheusMayReadTheScheduler reads metrics like the PodMonitor in manifests/monitoring: with its account's token, over TLS
-// without verification.
+// TestPrometheusMayReadTheScheduler reads metrics as Prometheus would with the PodMonitor in manifests/monitoring: with the
+// token of its service account, over TLS without verification.
 func TestPrometheusMayReadTheScheduler(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, http.StatusForbidden, status(t, "/metrics", ""), "nobody in particular may not")
@@ -133,7 +135,7 @@ func TestPrometheusMayReadTheScheduler(t *testing.T) {
 	require.Equal(t, http.StatusUnauthorized, status(t, "/metrics", "wrong"))
 }
 
-// status returns the status code of the scheduler's answer to a request with this token, or without one if it is empty.
+// status requests a path from the scheduler and returns the status code. An empty token means no authentication.
 func status(t *testing.T, path, token string) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, cluster.scheduler.Endpoint()+path, nil)
@@ -142,7 +144,7 @@ func status(t *testing.T, path, token string) int {
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // as the PodMonitor has it
+	transport.TLSClientConfig = &tls.Config{InsecureSkipVerify: true} // the PodMonitor has the same setting
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	require.NoError(t, err)
@@ -150,8 +152,8 @@ func status(t *testing.T, path, token string) int {
 	return response.StatusCode
 }
 
-// The command asks several clusters whether they have devices for a claim from a file. A cluster that does not answer does not
-// hide the answers of others.
+// TestCommandLineAsksClusters asks several clusters whether the claim in a file fits. If one cluster does not answer, the
+// command must still print the answers of the others.
 func TestCommandLineAsksClusters(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "kubectl-clusters", 2)

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// broken is a lab where all pods fit as long as nothing is broken.
+// broken is a lab whose pods all fit. The test breaks objects that the pods need, and repairs them.
 type broken struct {
 	*lab
 	driver string
@@ -31,7 +31,7 @@ type broken struct {
 	made   int
 }
 
-// ways returns functions that each break something and return a function that repairs it.
+// ways returns the ways to break an object. Each function breaks an object and returns a function that repairs it.
 func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) {
 	class := func(change func(*resourceapi.DeviceClassSpec)) func(t *testing.T) func(t *testing.T) {
 		return func(t *testing.T) func(t *testing.T) {
@@ -56,12 +56,12 @@ func (b *broken) ways() map[string]func(t *testing.T) (mend func(t *testing.T)) 
 // inARow is the number of devices of each pod.
 const inARow = 4
 
-// row returns the class's definition to which claims refer.
+// row returns the configuration of a class: the definition of the constraint to which the claims refer.
 func row(expression string) []resourceapi.DeviceClassConfiguration {
 	return []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: env.Definition("row", expression)}}
 }
 
-// changeClass changes a class and returns its former spec.
+// changeClass changes the spec of the class, and returns the former spec.
 func (b *broken) changeClass(t *testing.T, change func(*resourceapi.DeviceClassSpec)) (before resourceapi.DeviceClassSpec) {
 	t.Helper()
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultRetry, func() error {
@@ -122,7 +122,7 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 	node := b.anyNode()
 	set := func(t *testing.T, taints ...resourceapi.DeviceTaint) {
 		t.Helper()
-		// If the slices have been deleted, there is nothing to taint.
+		// If another way has deleted the slices, there is no device to taint.
 		for _, slice := range b.slicesOf(t, node) {
 			slice.Spec.Pool.Generation++
 			for i := range slice.Spec.Devices {
@@ -136,7 +136,7 @@ func (b *broken) tainted(t *testing.T) func(t *testing.T) {
 	return func(t *testing.T) { set(t) }
 }
 
-// inUse takes as many devices as the pods of the test: a smaller number could fragment a row.
+// inUse allocates inARow devices to another pod. A smaller number would leave devices that are not in a row.
 func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	b.made++
 	name := fmt.Sprint("user-", b.made)
@@ -148,8 +148,9 @@ func (b *broken) inUse(t *testing.T) func(t *testing.T) {
 	}
 }
 
-// Random faults keep pods from being scheduled, and are repaired in random order. When all is repaired, all pods that fit run,
-// long before the scheduler's periodic flush of unschedulable pods after five minutes.
+// TestPodsAreScheduledWhenAllIsMended breaks random objects so that pods can't be scheduled, and repairs them in random order.
+// After that, all pods that fit must run soon. The scheduler's flush of unschedulable pods comes only after five minutes, so it
+// can't be the cause.
 func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 	const perNode = 2 * inARow
 	b := &broken{lab: newLab(t, "mended", 3)}
@@ -172,7 +173,7 @@ func TestPodsAreScheduledWhenAllIsMended(t *testing.T) {
 			b.Run(t, name, env.CelsetProfile, env.Request("mla", b.driver, inARow), env.Refer("row"))
 		}
 		time.Sleep(time.Duration(b.random.IntN(1500)) * time.Millisecond)
-		// Repairs run in reverse order, because two of them may concern the same object.
+		// Repair in reverse order, because two ways may have changed the same object.
 		slices.Reverse(mend)
 		for _, mend := range mend {
 			mend(t)

@@ -24,15 +24,15 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// measuredProfile is the only profile of a scheduler whose metrics no other test changes, except the metrics about all claims
-// of the cluster.
+// measuredProfile is the only profile of a scheduler for this test. Other tests don't change its metrics, except for metrics
+// about all claims of the cluster.
 const measuredProfile = "celset-measured"
 
 func TestMetricsOfTheScheduler(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAConsumableCapacity)
 	t.Parallel()
 	l := newLab(t, "metrics", 2)
-	// On either node, ten devices stay free for the pods that get none: 120 sets of three.
+	// On each node, ten devices stay free, because the pods that wait need more. They form C(10,3) = 120 sets of three.
 	driver := l.Ring(t, 16).Drivers()[0]
 	mla := env.Request("mla", driver, 3)
 	// The scheduler counts sets for classes that define a constraint. Only these metrics contain names of objects.
@@ -45,7 +45,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	l.RequireRunning(t, "fits", "plain", "same")
 	l.Run(t, "large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
 	l.RequireRefused(t, "large", "no set of 3 free devices satisfies constraint large")
-	// The scheduler has cached the verdict.
+	// The second claim with the same definition uses the cached result of the compilation.
 	l.Run(t, "as-large", measuredProfile, mla, env.Constrained("large", "size(devices) > 3"))
 	l.RequireRefused(t, "as-large", "no set of 3 free devices satisfies constraint large")
 	l.Run(t, "long", measuredProfile, mla, env.Constrained("long", "devices.slice(0, 1).map(d, d.attributes['"+driver+"'].index).size() == 2"))
@@ -87,7 +87,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	}
 	var scraped map[string]string
 	var values map[string]float64
-	// Some metrics need another try of the pods.
+	// Some metrics change only when the scheduler tries the pods again, so wait.
 	env.Eventually(t, "all is counted", func(context.Context) (string, error) {
 		scraped, values = scrape(t, scheduler)
 		var fewer []string
@@ -101,7 +101,7 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	require.Zero(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"])
 	require.Zero(t, values["celset_scheduler_budget_exhaustions_total steps"])
 
-	// No PodGroup exists here.
+	// The cluster has no PodGroup, so this metric has no samples.
 	scraped["celset_scheduler_node_set_duration_seconds"] = ""
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
@@ -109,8 +109,8 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	}
 }
 
-// requireUnschedulable waits until kube-scheduler's own metric counts pods of the profile that our plugin refused. The metric
-// omits pods while they are tried.
+// requireUnschedulable waits until kube-scheduler's own metric counts a pod of the profile as rejected by our plugin. The
+// metric does not count a pod while the scheduler tries it.
 func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile string) {
 	t.Helper()
 	line := `scheduler_unschedulable_pods{plugin="` + plugin.Name + `",profile="` + profile + `"} `
@@ -127,8 +127,8 @@ func requireUnschedulable(t *testing.T, scheduler *controlplane.Process, profile
 	})
 }
 
-// scrape reads /metrics as Prometheus does. It returns the text of each metric of ours, and the values by metric name and label
-// values. Histograms yield their counts.
+// scrape reads /metrics as Prometheus would. texts maps the name of each of our metrics to its lines. values maps metric name
+// and label values to the value; for a histogram, it is the count.
 func scrape(t *testing.T, scheduler *controlplane.Process) (texts map[string]string, values map[string]float64) {
 	t.Helper()
 	content, err := scheduler.Get(t.Context(), "/metrics")
@@ -154,7 +154,7 @@ func scrape(t *testing.T, scheduler *controlplane.Process) (texts map[string]str
 
 var metricHeading = regexp.MustCompile("(?m)^### `(celset_[a-z_]+)`$")
 
-// metricsOfThePage returns the scheduler's metrics in docs/METRICS.md.
+// metricsOfThePage returns the names of the scheduler's metrics in docs/METRICS.md.
 func metricsOfThePage(t *testing.T) []string {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "..", "docs", "METRICS.md"))

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestPreemptionForExtendedResources preempts between pods with claims and pods with extended resources.
+// TestPreemptionForExtendedResources checks that pods with claims and pods with extended resources can preempt each other.
 func TestPreemptionForExtendedResources(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	s := newScript(t, variant{profile: env.CelsetProfile})
@@ -43,16 +43,16 @@ func TestPreemptionForExtendedResources(t *testing.T) {
 	require.Len(t, slices.Compact(l.DevicesOf(t, "set")), 4)
 }
 
-// countingProfile is the only profile of a scheduler that counts sets as often as allowed.
+// countingProfile is the only profile of a scheduler that counts free sets at the smallest allowed interval.
 const countingProfile = "celset-counting"
 
-// TestSetsOfDevicesAreCounted has two nodes of eight devices, and a claim that waits for a whole node. Each allocated device on
-// an unbroken node breaks one set; two devices on the same node break only one.
+// TestSetsOfDevicesAreCounted checks the metrics for two nodes of eight devices, where a claim waits for all devices of a node.
+// The first allocated device on a node reduces the number of free sets by one. Further devices on the same node don't.
 func TestSetsOfDevicesAreCounted(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "counted", 2)
 	driver := l.Ring(t, 8).Drivers()[0]
-	// The metrics show only the classes that come first by name.
+	// The metrics contain only the first classes by name, so the name begins with "a.".
 	class := "a." + driver
 	index := "attributes['" + driver + "'].index / devices.size()"
 	l.CreateNamedClass(t, class, driver, env.Definition("block", "devices.all(d, d."+index+" == devices[0]."+index+")"))

@@ -22,25 +22,26 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// The profiles that the tests add. They are env.CelsetProfile with other plugin arguments.
+// The profiles that the tests add to the scheduler. They have the plugin of env.CelsetProfile, with other arguments.
 const (
-	// allProfile serves all pods with our allocator.
+	// allProfile uses our allocator for all pods, with and without constraints.
 	allProfile = "celset-all"
 	// hastyProfile has short timeouts.
 	hastyProfile = "celset-hasty"
-	// frugalProfile evaluates few sets. briefProfile has a budget of very few steps.
+	// frugalProfile has a cost budget for a few sets. briefProfile has a budget of very few search steps.
 	frugalProfile = "celset-frugal"
 	briefProfile  = "celset-brief"
-	// wholeProfile keeps large sets whole, and searches for the best set without a time limit, although pods of other stories wait.
+	// wholeProfile prefers to keep large sets free. It searches for the best set without a time limit, even if pods of other
+	// scripts wait.
 	wholeProfile = "celset-whole"
 )
 
 const (
 	hastyFilterTimeout = time.Second
-	// hastyBindingTimeout is longer than the five seconds between two checks of binding conditions, so that a second check happens.
-	// It is also longer than a driver on a busy machine takes to report.
+	// hastyBindingTimeout is longer than the five seconds between two checks of binding conditions, so that there is a second
+	// check. It is also longer than the test, as the driver, takes to report on a busy machine.
 	hastyBindingTimeout = 20 * time.Second
-	// frugalCost is one node's half of the budget, enough for some ten sets of a few devices.
+	// frugalCost is the cost budget for one node, enough to evaluate about ten sets of a few devices.
 	frugalCost int64 = 1000
 	briefSteps int64 = 2
 )
@@ -63,8 +64,8 @@ func addedProfiles() map[string]configv1alpha1.DynamicResourcesCELArgs {
 	}
 }
 
-// sharedSchedulerConfig returns the configuration in manifests with the profiles of the tests. All profiles run in one process,
-// because only there they share the devices of pending allocations.
+// sharedSchedulerConfig returns the configuration in manifests with the additional profiles. All profiles run in one process.
+// Otherwise they would not see the devices of each other's pending allocations.
 func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
 	config, err := readSchedulerConfig(t)
 	if err != nil {
@@ -81,13 +82,13 @@ func sharedSchedulerConfig(t testing.TB) ([]byte, error) {
 		profile.PluginConfig[0].Args = runtime.RawExtension{Raw: raw}
 		config.Profiles = append(config.Profiles, *profile)
 	}
-	// With the default of 50 requests a second, the test with hundreds of pods would wait.
+	// The default is 50 requests a second. The test with hundreds of pods would have to wait.
 	config.ClientConnection.QPS = 1000
 	config.ClientConnection.Burst = 2000
 	return yaml.Marshal(config)
 }
 
-// readSchedulerConfig reads the configuration in manifests. Its last profile is ours.
+// readSchedulerConfig reads the configuration in manifests. Our profile is the last one.
 func readSchedulerConfig(t testing.TB) (*schedulerconfig.KubeSchedulerConfiguration, error) {
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
 	if err != nil {
@@ -97,12 +98,12 @@ func readSchedulerConfig(t testing.TB) (*schedulerconfig.KubeSchedulerConfigurat
 	return config, yaml.UnmarshalStrict(content, config)
 }
 
-// A variant is a way to the same devices. For a pod without constraints, our plugin must behave as upstream's does, with either
-// allocator.
+// A variant is a combination of profile and claim. For pods without constraints, our plugin must behave like upstream's, with
+// either allocator.
 type variant struct {
 	name    string
 	profile string
-	// constrained is set if the claims have a CEL constraint, so that our allocator serves them.
+	// constrained is set if claims get a CEL constraint.
 	constrained bool
 }
 
@@ -114,7 +115,7 @@ func variants() []variant {
 	}
 }
 
-// forEachVariant runs a test for each variant, each in its own lab.
+// forEachVariant runs the test for each variant, each time in a separate lab.
 func forEachVariant(t *testing.T, labName string, nodes int, test func(*testing.T, *lab, variant)) {
 	t.Parallel()
 	for _, v := range variants() {
@@ -125,7 +126,7 @@ func forEachVariant(t *testing.T, labName string, nodes int, test func(*testing.
 	}
 }
 
-// claim returns the parts of a claim, with the constraint if the variant has one.
+// claim returns the parts of a claim. It adds the constraint if the variant is constrained.
 func (v variant) claim(constraint env.Part, parts ...env.Part) []env.Part {
 	if v.constrained {
 		return append(parts, constraint)
@@ -133,7 +134,7 @@ func (v variant) claim(constraint env.Part, parts ...env.Part) []env.Part {
 	return parts
 }
 
-// either returns one of two expectations. They differ if a constraint decides which devices are right.
+// either returns constrained if the variant's claims have a constraint, and plain otherwise.
 func (v variant) either(plain, constrained []string) []string {
 	if v.constrained {
 		return constrained

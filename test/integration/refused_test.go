@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestAPIServerRefusesExpressionsOverTheLimit tests the only mistake that never reaches the scheduler: the API server's limit for
-// parameters is our limit for expressions.
+// TestAPIServerRefusesExpressionsOverTheLimit tests expressions that are too long. The API server already rejects them, because
+// its limit for opaque parameters is as large as our limit for expressions.
 func TestAPIServerRefusesExpressionsOverTheLimit(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "too-long", 0)

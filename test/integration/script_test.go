@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// TestStories runs the scripts in testdata/stories, each in its own lab. testdata/README.md explains their commands.
+// TestStories runs each script in testdata/stories in a separate lab. testdata/README.md explains the commands of scripts.
 func TestStories(t *testing.T) { runScripts(t, "stories", variant{profile: env.CelsetProfile}) }
 
 // TestVariants runs the scripts in testdata/variants once for each variant.
@@ -60,22 +60,22 @@ func runScripts(t *testing.T, folder string, v variant) {
 	})
 }
 
-// A script is a running script.
+// A script is the state of a running script.
 type script struct {
 	testing.TB
 	*lab
 	variant    variant
-	topologies map[string]topology.Topology // by the prefix of their devices
-	// words maps a word in braces to its replacement.
+	topologies map[string]topology.Topology // by the prefix of their devices' names
+	// words maps a word that is written in braces in the script to its replacement.
 	words map[string]string
-	// allocationBefore maps a claim to its allocation, which must not change.
+	// allocationBefore maps a claim to the allocation that the script has recorded. A later command requires that it is unchanged.
 	allocationBefore map[string]*resourceapi.AllocationResult
 }
 
-// key is the key of the running script in the environment of testscript.
+// key is the key under which testscript stores the script.
 const key = "script"
 
-// finalizer keeps a deleted pod, to simulate a slow end.
+// finalizer keeps the object of a deleted pod, so that the pod seems to end slowly.
 const finalizer = "celset.dev/test"
 
 func newScript(t testing.TB, v variant) *script {
@@ -84,7 +84,7 @@ func newScript(t testing.TB, v variant) *script {
 	}}
 }
 
-// do runs commands whose arguments have no spaces.
+// do runs commands, each written as in a script. Their arguments must not contain spaces.
 func (s *script) do(commands ...string) {
 	s.Helper()
 	for _, command := range commands {
@@ -103,7 +103,7 @@ func (s *script) run(command string, args []string) {
 
 var (
 	braces = regexp.MustCompile(`\{[a-zA-Z0-9-]+\}`)
-	// inARowOf matches the short form of a constraint on devices of the ring with that prefix.
+	// inARowOf matches "row(PREFIX, N)", the short form of a constraint: N devices with this prefix must be in a row.
 	inARowOf = regexp.MustCompile(`^row\((\w+), ?(\d+)\)$`)
 )
 
@@ -129,7 +129,7 @@ func (s *script) number(text string) int64 {
 	return n
 }
 
-// arguments are the remaining arguments of a command.
+// arguments holds the arguments of a command that are not read yet.
 type arguments struct {
 	*script
 	rest []string
@@ -142,7 +142,7 @@ func (a *arguments) next() string {
 	return first
 }
 
-// option consumes the next argument if it has that name.
+// option reports whether the next argument has the name. If so, it skips the argument.
 func (a *arguments) option(name string) bool {
 	if len(a.rest) == 0 || a.rest[0] != name {
 		return false
@@ -151,7 +151,7 @@ func (a *arguments) option(name string) bool {
 	return true
 }
 
-// parts reads the parts of a claim.
+// parts reads arguments that describe a claim.
 func (a *arguments) parts() (parts []env.Part) {
 	for len(a.rest) > 0 {
 		switch option := a.next(); option {
@@ -212,7 +212,7 @@ func (a *arguments) parts() (parts []env.Part) {
 	return parts
 }
 
-// device returns the device with a name.
+// device returns the published device with the name.
 func (s *script) device(name string) topology.Device {
 	for _, t := range s.topologies {
 		if device, found := t.Device(name); found {
@@ -223,12 +223,12 @@ func (s *script) device(name string) topology.Device {
 	return topology.Device{}
 }
 
-// profiles maps names in scripts to profiles.
+// profiles maps the names that scripts use to profiles of the scheduler.
 var profiles = map[string]string{
 	"stock": env.StockProfile, "celset": env.CelsetProfile, "all": allProfile, "hasty": hastyProfile, "frugal": frugalProfile, "brief": briefProfile, "whole": wholeProfile,
 }
 
-// pod reads the options of a pod.
+// pod reads arguments that describe a pod.
 func (a *arguments) pod(name string) *corev1.Pod {
 	pod := env.Pod(name, a.variant.profile)
 	pod.Spec.NodeSelector = map[string]string{env.LabLabel: a.Namespace}
@@ -265,7 +265,8 @@ func (s *script) createAsIs(pod *corev1.Pod) {
 	})
 }
 
-// publish publishes devices on the named nodes, or on all nodes, and creates the classes of their drivers.
+// publish publishes the devices of a topology on the nodes that the next arguments name, or on all nodes. It creates the
+// classes of the drivers.
 func (a *arguments) publish(t topology.Topology, err error) {
 	require.NoError(a, err)
 	for _, driver := range t.Drivers() {
@@ -291,17 +292,17 @@ func (a *arguments) publish(t topology.Topology, err error) {
 	}
 }
 
-// class creates the class of a driver, with definitions.
+// class creates a class for the driver. The next arguments may add definitions of constraints.
 func (a *arguments) class(name, driver string) {
 	var config []resourceapi.DeviceConfiguration
 	for a.option("-define") {
-		// The driver may have been created by an earlier argument.
+		// An expression may contain the name of a driver that an earlier argument has created.
 		config = append(config, env.Definition(a.next(), a.expression(a.expand(a.next()))))
 	}
 	a.CreateNamedClass(a, name, driver, config...)
 }
 
-// occupy creates a pod that uses devices of a node. By default the pod is named after the first device.
+// occupy creates a pod that uses devices of a node. Without an option, its name is the name of the first device.
 func (a *arguments) occupy(node string) {
 	name := ""
 	if a.option("-as") {
@@ -331,7 +332,7 @@ func (s *script) isThere(ctx context.Context, pod string) (there bool, err error
 	return err == nil && live.DeletionTimestamp == nil, err
 }
 
-// scriptCommands maps the names of commands to functions.
+// scriptCommands maps the names of script commands to their functions.
 var scriptCommands = map[string]func(*script, []string){
 	"nodes": func(s *script, args []string) {
 		name := s.Name()
@@ -436,7 +437,7 @@ var scriptCommands = map[string]func(*script, []string){
 			env.Eventually(s, "pod "+name+" goes", func(ctx context.Context) (string, error) { return s.exists(ctx, name) })
 		}
 	},
-	// With -some, only this number of the named pods must still exist.
+	// With the option -some N, exactly N of the named pods must exist.
 	"there": func(s *script, args []string) {
 		want, names := len(args), args
 		if args[0] == "-some" {

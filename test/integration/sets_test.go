@@ -18,7 +18,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A scheduler publishes on a hub the sets that it counts for its metrics. Here the cluster is its own hub.
+// TestSchedulerPublishesSets checks that a scheduler publishes on a hub the numbers of sets that it counts for its metrics. The
+// cluster is its own hub here.
 func TestSchedulerPublishesSets(t *testing.T) {
 	t.Parallel()
 	const profile, managed = "celset-publishes", "cluster-of-sets"

@@ -27,7 +27,8 @@ import (
 // unhealthy is the key of the taints in these tests.
 const unhealthy = "example.com/unhealthy"
 
-// TestDeviceTaintRulesKeepPodsAway taints one device of four (KEP-5055).
+// TestDeviceTaintRulesKeepPodsAway taints one of four devices with a DeviceTaintRule (KEP-5055). Pods without a toleration must
+// not get it.
 func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "tainted", 1, func(t *testing.T, l *lab, v variant) {
@@ -60,7 +61,8 @@ func TestDeviceTaintRulesKeepPodsAway(t *testing.T) {
 	})
 }
 
-// TestDeviceTaintRulesEvictPods taints all devices of a driver.
+// TestDeviceTaintRulesEvictPods taints all devices of a driver with a DeviceTaintRule. Running pods without a toleration must
+// be evicted.
 func TestDeviceTaintRulesEvictPods(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRADeviceTaintRules)
 	forEachVariant(t, "evicted", 1, func(t *testing.T, l *lab, v variant) {
@@ -80,7 +82,7 @@ func TestDeviceTaintRulesEvictPods(t *testing.T) {
 		l.Run(t, "waits", v.profile, two...)
 		l.RequireRefused(t, "waits")
 		if v.constrained {
-			// The scheduler and explain name the same rule.
+			// The messages of the scheduler and of explain must name the same rule.
 			why := "devices that match have taints that the claims don't tolerate: " + unhealthy + "=:NoExecute of DeviceTaintRule " + rule
 			l.RequireRefused(t, "waits", why)
 			l.AwaitEvent(t, l.Pod(t, "waits"), "FailedScheduling", why)
@@ -98,7 +100,7 @@ func TestDeviceTaintRulesEvictPods(t *testing.T) {
 	})
 }
 
-// taint creates a rule and returns its name.
+// taint creates a DeviceTaintRule and returns its name.
 func (l *lab) taint(t *testing.T, effect resourceapi.DeviceTaintEffect, devices resourceapi.DeviceTaintSelector) string {
 	t.Helper()
 	rule, err := client().ResourceV1().DeviceTaintRules().Create(t.Context(), &resourceapi.DeviceTaintRule{
@@ -115,9 +117,9 @@ func (l *lab) taint(t *testing.T, effect resourceapi.DeviceTaintEffect, devices 
 	return rule.Name
 }
 
-// requireTainted waits until the scheduler has seen the taint of a device. The scheduler sees rules and pods independently, so a
-// pod that is created after a rule proves nothing unless it is refused. The pod has admin access, which ignores other users of
-// the device, so only the taint can be the reason.
+// requireTainted waits until the scheduler has seen the taint of a device. The scheduler may see a pod before a rule that was
+// created earlier. So requireTainted creates pods that request the device until one is rejected. They request admin access, so
+// that the taint is the only possible reason even if the device is in use.
 func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 	t.Helper()
 	for i := 0; ; i++ {
@@ -135,7 +137,7 @@ func (l *lab) requireTainted(t *testing.T, device topology.Device) {
 	}
 }
 
-// tolerating requests count devices, tainted or not.
+// tolerating requests count devices. It tolerates the taints of these tests.
 func tolerating(name, class string, count int64, effect resourceapi.DeviceTaintEffect) env.Part {
 	return env.Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count, Tolerations: tolerations(effect),
@@ -146,7 +148,7 @@ func tolerations(effect resourceapi.DeviceTaintEffect) []resourceapi.DeviceToler
 	return []resourceapi.DeviceToleration{{Key: unhealthy, Operator: resourceapi.DeviceTolerationOpExists, Effect: effect}}
 }
 
-// exists returns a complaint while the pod exists.
+// exists returns a text as long as the pod exists, and "" when it is gone.
 func (l *lab) exists(ctx context.Context, pod string) (string, error) {
 	_, err := client().CoreV1().Pods(l.Namespace).Get(ctx, pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -26,8 +26,9 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A user with access to one namespace learns nothing about objects in other namespaces. This holds for the scheduler's messages
-// about a pod, and for the command line, which has the rights of its caller.
+// These tests check what users with access to one namespace can learn about objects in other namespaces. The scheduler's
+// messages about their pods must not reveal any. The command line must not either, because it has only the rights of its
+// caller.
 
 func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	t.Parallel()
@@ -52,7 +53,7 @@ func TestPodIsNotToldOfOtherNamespaces(t *testing.T) {
 	}
 }
 
-// tenant gives a user the usual rights in a namespace, and read access to cluster-scoped objects.
+// tenant creates a user with the usual rights in the lab's namespace, and read access to cluster-scoped objects.
 func (l *lab) tenant(t *testing.T) string {
 	t.Helper()
 	user := "tenant-of-" + l.Namespace
@@ -102,7 +103,7 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 	l.CreateClaim(t, "all", env.Request("mla", driver, 8), env.Constrained("ring8", env.Contiguous(driver, 8)))
 	user := l.tenant(t)
 
-	// The administrator sees both.
+	// The administrator sees the claims of both namespaces.
 	explained := l.celset(t, cli.ExitNegative, nil, "explain", "claim/all", "--node", l.Nodes[0])
 	require.Contains(t, explained, "in the way: claim "+neighbour.Namespace+"/")
 	require.Contains(t, explained, "in the way: claim "+l.Namespace+"/"+own)
@@ -124,14 +125,15 @@ func TestCommandLineShowsWhatItsCallerMayRead(t *testing.T) {
 	}
 }
 
-// TestOtherNamespacesGoFirst has a namespace with many pods whose searches take the maximal time, each with its own claim. Later
-// pods of another namespace do not wait for them.
+// TestOtherNamespacesGoFirst creates many pods in one namespace whose searches take the maximum time. Then it creates pods in
+// another namespace. The scheduler must serve the later pods without waiting for the first ones.
 func TestOtherNamespacesGoFirst(t *testing.T) {
 	t.Parallel()
 	const hostile, others = 40, 10
 	bad, good := newLab(t, "greedy", 1), newLab(t, "modest", 1)
 	badDriver, goodDriver := bad.Ring(t, 32).Drivers()[0], good.Ring(t, 32).Drivers()[0]
-	// A square never leaves 3 when divided by 7, which the search can't derive from the expression.
+	// The expression is false for all devices, because a square never leaves the remainder 3 when divided by 7. The search
+	// can't derive that, so it tries until its budget is used up.
 	sum := fmt.Sprintf("devices.map(d, d.attributes[%q].index).sum()", badDriver)
 	for i := range hostile {
 		name := fmt.Sprintf("greedy-%d", i)
@@ -153,7 +155,7 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 		require.Less(t, took[others/2], 5*time.Second)
 	}
 
-	// No greedy pod has devices, and some were put off.
+	// The pods of the first namespace have no devices, and the scheduler has delayed some of them.
 	env.Eventually(t, "greedy pods wait for their turn", func(ctx context.Context) (string, error) {
 		pods, err := client().CoreV1().Pods(bad.Namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -176,9 +178,9 @@ func TestOtherNamespacesGoFirst(t *testing.T) {
 	})
 }
 
-// TestClaimThatBacksOffIsTriedAgain has a claim that is over budget, with no other events. The scheduler retries the claim with
-// growing delays. Its pod's condition keeps the error. Another pod of the claim is not tried, and its condition counts the tries
-// of the claim.
+// TestClaimThatBacksOffIsTriedAgain creates a claim whose search exceeds the budget. No events occur in the cluster. The
+// scheduler must retry with growing delays. The condition of the pod keeps the error. A second pod of the same claim is not
+// tried; its condition states the number of tries of the claim.
 func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	l := newLab(t, "again", 1)
@@ -201,7 +203,7 @@ func TestClaimThatBacksOffIsTriedAgain(t *testing.T) {
 					return true, err
 				}
 			}
-			// The pod itself is tried if its delay has just ended.
+			// The scheduler may also have tried the second pod, if the claim's delay had just ended.
 			return env.IsRefused(pod, budget), nil
 		})
 	}

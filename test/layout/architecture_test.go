@@ -16,11 +16,11 @@ import (
 
 const architecture = "../../docs/architecture.md"
 
-// treeLine matches a line of the page's trees: a package and its description.
+// treeLine matches a line that describes a package in a tree of docs/architecture.md.
 var treeLine = regexp.MustCompile(`^( *)([a-z][a-z0-9/-]*)(  +\S.*)?$`)
 
-// TestArchitectureNamesPackages compares the page with the existing packages. The page names every package and no others. An
-// indented package is a dependency of the package above.
+// TestArchitectureNamesPackages checks that docs/architecture.md names all packages, and no others. If a package is indented,
+// the package above must import it.
 func TestArchitectureNamesPackages(t *testing.T) {
 	packages, err := list()
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestArchitectureNamesPackages(t *testing.T) {
 		assert.True(t, named.MatchString(overview), "%s does not say what %s is", architecture, folder)
 	}
 
-	var above []string // by depth
+	var above []string // the packages above the current line, by depth
 	inTree := false
 	for line := range strings.SplitSeq(overview, "\n") {
 		if strings.HasPrefix(line, "```") {

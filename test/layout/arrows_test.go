@@ -18,7 +18,7 @@ import (
 	"golang.org/x/tools/go/packages"
 )
 
-// maxBackward is the percentage of the arrows between the files of a folder that may run backward.
+// maxBackward maps a folder to the maximum percentage of arrows between its files that may run backward.
 var maxBackward = map[string]int{
 	"allocator":        7,
 	"cel/device/bound": 3,
@@ -26,7 +26,7 @@ var maxBackward = map[string]int{
 	"plugin":           15,
 }
 
-// arrow means that a file uses a name, a field or a method that another file declares.
+// arrow is a pair of files: the file from uses a name, a field or a method that the file to declares.
 type arrow struct{ from, to string }
 
 // TestArrowsPointOneWay orders the files of a folder and its subfolders such that users come before the files that they use, and
@@ -56,7 +56,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 	}
 }
 
-// arrowsIn returns the arrows between the files of a folder, as paths in the folder.
+// arrowsIn returns the arrows between files of the folder. Files are paths relative to the folder.
 func arrowsIn(t *testing.T, root, folder string) map[arrow]bool {
 	t.Helper()
 	fset := token.NewFileSet()
@@ -95,7 +95,8 @@ func arrowsIn(t *testing.T, root, folder string) map[arrow]bool {
 	return arrows
 }
 
-// isLocal reports whether an object is declared in a function, or is the name of an imported package.
+// isLocal reports whether an object is declared inside a function, or is the name of an imported package. Such objects are no
+// arrows.
 func isLocal(object types.Object) bool {
 	switch object := object.(type) {
 	case *types.PkgName:
@@ -110,7 +111,7 @@ func isLocal(object types.Object) bool {
 	return object.Parent() != object.Pkg().Scope()
 }
 
-// byPackage returns the arrows between files of the same package, in a fixed order.
+// byPackage groups the arrows whose files are in the same package. The order is the same in each run.
 func byPackage(arrows map[arrow]bool) (groups [][]arrow) {
 	within := map[string][]arrow{}
 	for a := range arrows {
@@ -125,7 +126,8 @@ func byPackage(arrows map[arrow]bool) (groups [][]arrow) {
 	return groups
 }
 
-// backwardIn orders the files of a package and returns the arrows that run backward. Users come first.
+// backwardIn orders the files of a package so that few arrows run backward, and returns these. An arrow runs backward if the
+// used file comes before its user.
 func backwardIn(arrows []arrow) (backward []arrow) {
 	uses := map[arrow]int{}
 	uniq := map[string]bool{}
@@ -139,7 +141,7 @@ func backwardIn(arrows []arrow) (backward []arrow) {
 		for _, file := range slices.Clone(order) {
 			at := slices.Index(order, file)
 			rest := slices.Delete(slices.Clone(order), at, at+1)
-			// cost counts the backward arrows of the file at the place i of the rest.
+			// cost is the number of the file's arrows that run backward if the file is inserted at place i.
 			cost := 0
 			for _, other := range rest {
 				cost += uses[arrow{other, file}]

@@ -15,23 +15,24 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// budget limits the number of lines in folders, so that growth is noticed.
+// budget limits the number of lines in some folders, so that growth is noticed in reviews.
 type budget struct {
 	name string
-	// folders are counted with everything below, except the folders in without.
+	// folders are the folders whose files count, with all subfolders except the folders in without.
 	folders, without []string
 	// counts reports whether a file is counted.
 	counts func(name string, content []byte) bool
-	// lines is the count when the budget was written. A commit that raises it must say what a reader gets for it.
+	// lines is the maximum number of lines: the count at the time when the budget was set. A commit that raises it must give a
+	// reason.
 	lines int
-	// goal is the planned number of lines, 0 if there is no plan. The goals of the code that ships add up to 66,000 lines. The test
-	// prints the lines beyond each goal.
+	// goal is the planned number of lines, or 0 without a plan. The goals of all shipped code add up to 66,000 lines. The test
+	// prints by how many lines each goal is exceeded.
 	goal int
-	// files limits the number of files; 0 means no limit.
+	// files is the maximum number of files, or 0 for no limit.
 	files int
 }
 
-// product reports whether a file is Go without tests and without generated code.
+// product reports whether a file is Go code that is neither a test nor generated.
 func product(name string, content []byte) bool {
 	return strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go") && !bytes.Contains(content, []byte("// Code generated "))
 }
@@ -43,9 +44,9 @@ func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 var budgets = []budget{
 	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3450, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3275, goal: 2700},
-	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2040, goal: 1800},
-	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3290, goal: 2600},
-	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 11365, goal: 8500},
+	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2045, goal: 1800},
+	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3445, goal: 2600},
+	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 11895, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2110, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 15170, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3945, goal: 3000},
@@ -53,15 +54,15 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3170, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5620, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5920, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10385, goal: 8400},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10480, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 380},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 92390},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22512},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 92697},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7715, files: 29},
 }
 
-// aroundPlacement lists the packages around package placement, which makes the decisions.
+// aroundPlacement lists the packages that use package placement, which makes the decisions.
 var aroundPlacement = []string{
 	"placement/admission", "placement/binding", "placement/controller", "placement/debug", "placement/federation",
 	"placement/inventory", "placement/metrics", "placement/multikueue", "placement/report", "placement/turns",
@@ -111,7 +112,7 @@ func (b *budget) count(t *testing.T, root string) (lines, files int) {
 	return lines, files
 }
 
-// leavesOut reports whether a folder is not counted: hidden folders, build output and the folders in without.
+// leavesOut reports whether a folder does not count: a hidden folder, build output, or a folder in without.
 func (b *budget) leavesOut(root, path, name string) bool {
 	relative, err := filepath.Rel(root, path)
 	if err != nil || strings.HasPrefix(name, ".") || relative == "bin" || relative == "dist" {

@@ -15,15 +15,17 @@ import (
 )
 
 var (
-	// generatedPattern matches a line of .gitattributes.
+	// generatedPattern matches a line of .gitattributes that marks generated files.
 	generatedPattern = regexp.MustCompile(`(?m)^(\S+) linguist-generated$`)
-	// generatedMark matches the mark that tools recognize, as a comment in Go, YAML or Markdown in the first five lines.
+	// generatedMark matches the comment that tools look for to recognize generated files, in Go, YAML or Markdown. It must be
+	// in the first five lines.
 	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,4}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
-	// unmarked lists the extensions of files that can't have comments.
+	// unmarked lists the extensions of generated files that can't contain comments.
 	unmarked = []string{".json", ".log", ".txt"}
 )
 
-// TestGeneratedFilesAreMarked checks the mark, for readers of a file, and the line in .gitattributes, for readers of a change.
+// TestGeneratedFilesAreMarked checks that each generated file has two marks: a comment, for readers of the file, and a line in
+// .gitattributes, for readers of a diff.
 func TestGeneratedFilesAreMarked(t *testing.T) {
 	root := os.DirFS("../..")
 	attributes, err := fs.ReadFile(root, ".gitattributes")
@@ -52,7 +54,7 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 	}))
 }
 
-// TestNothingOfTestsIsShipped checks that other packages don't depend on the packages below these folders.
+// TestNothingOfTestsIsShipped checks that packages outside of these folders don't import packages inside.
 func TestNothingOfTestsIsShipped(t *testing.T) {
 	tests := []string{module + "/internal/testing", module + "/test", module + "/allocator/conformance", module + "/allocator/internal/fixture"}
 	packages, err := list()
@@ -69,7 +71,8 @@ func TestNothingOfTestsIsShipped(t *testing.T) {
 	}
 }
 
-// TestInternalIsShipped checks that each package of internal is part of a program. Packages for tests are below internal/testing.
+// TestInternalIsShipped checks that each package below internal is part of a program. Packages that only tests use must be
+// below internal/testing.
 func TestInternalIsShipped(t *testing.T) {
 	var shipped []string
 	packages, err := list()

@@ -22,13 +22,13 @@ import (
 
 const module = "github.com/celset/celset"
 
-// rule is a rule in testdata/imports.yaml, where the fields are described.
+// rule is an entry of testdata/imports.yaml. Comments there describe the fields.
 type rule struct {
 	Folder string `json:"folder"`
 	Alone  bool   `json:"alone"`
-	// Without lists folders below Folder.
+	// Without lists subfolders of Folder to which the rule does not apply.
 	Without []string `json:"without"`
-	// Ours and Direct are nil if all imports are allowed.
+	// Ours and Direct list the allowed imports. Nil means that all are allowed.
 	Ours   *[]string `json:"ours"`
 	Direct *[]string `json:"direct"`
 	Never  []string  `json:"never"`
@@ -59,7 +59,7 @@ func readRules(t *testing.T) (rules []rule) {
 	return rules
 }
 
-// goPackage is the output of "go list -json" for a package.
+// goPackage has the fields that the tests read of "go list -json".
 type goPackage struct {
 	ImportPath string
 	Name       string
@@ -68,7 +68,7 @@ type goPackage struct {
 	Deps       []string
 }
 
-// list runs "go list" once for all tests.
+// list runs "go list" at its first call, and returns the packages by import path.
 var list = sync.OnceValues(func() (map[string]goPackage, error) {
 	command := exec.Command("go", "list", "-deps", "-json=ImportPath,Name,Standard,Imports,Deps", module+"/...")
 	var stderr bytes.Buffer

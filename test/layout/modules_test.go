@@ -16,9 +16,9 @@ import (
 	"golang.org/x/mod/modfile"
 )
 
-// TestModules compares the go.mod of the root module, which ships, with the go.mod of this module. The root module does not
-// require this module, and replaces nothing. Modules that both require have one version, so that tests run the code of a release.
-// All parts of Kubernetes have the same patch version.
+// TestModules checks the go.mod of the root module and of this module. The root module must not require this module, and must
+// not replace modules. If both require a module, they must require the same version, so that tests run the code of a release.
+// All modules of Kubernetes must have the same patch version.
 func TestModules(t *testing.T) {
 	shipped, tests := readMod(t, "go.mod"), readMod(t, "test/go.mod")
 	require.Empty(t, shipped.Replace)
@@ -39,8 +39,8 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestDevelopmentIsElsewhere checks that the root module does not require modules for development only: servers, renderers and
-// drivers.
+// TestDevelopmentIsElsewhere checks that the root module does not require modules that only development needs, such as servers,
+// renderers and drivers.
 func TestDevelopmentIsElsewhere(t *testing.T) {
 	for _, r := range readMod(t, "go.mod").Require {
 		if r.Indirect {
@@ -54,8 +54,8 @@ func TestDevelopmentIsElsewhere(t *testing.T) {
 	}
 }
 
-// TestRootStartsNoProcess checks that no file in the root module, tests included, imports os/exec. A test that needs a process
-// belongs in this module.
+// TestRootStartsNoProcess checks that no file in the root module, tests included, imports os/exec. Tests that start a process
+// must be in this module.
 func TestRootStartsNoProcess(t *testing.T) {
 	root, read := filepath.Join("..", ".."), 0
 	require.NoError(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// obscure are patterns of sentences that readers have to read twice: a clause or a pronoun in place of a noun, or a program that
-// tells something. Some matches are plain sentences.
+// obscure are patterns of sentences that are hard to read: a clause or a pronoun instead of a noun, or a program that acts like
+// a person. Some matches are good sentences.
 var obscure = []*regexp.Regexp{
 	regexp.MustCompile(`\b(?:is|are|was|were|has|have) what\b`),
 	regexp.MustCompile(`\b(?:is|are|has|have|there (?:is|are)) none\b`),
@@ -33,8 +33,8 @@ var obscure = []*regexp.Regexp{
 	regexp.MustCompile(`(?:^|[.:] )(?:What|Whoever|Of the|Of a|That which|How many|For which|Which) `),
 }
 
-// maxObscure is the number of matches in each area. It may only fall. maxLong is the number of sentences in Markdown with more
-// than maxWords words.
+// maxObscure is the maximum number of matches in each area. It may only decrease. maxLong is the maximum number of sentences in
+// Markdown with more than maxWords words.
 var (
 	maxObscure = map[string]int{"comments": 15, "comments of tests": 4, "pages": 14}
 	maxLong    = 0
@@ -95,7 +95,7 @@ func TestProse(t *testing.T) {
 
 var sentenceEnd = regexp.MustCompile(`[.!?;:] `)
 
-// commentsOf returns the comments of a file, each as one line.
+// commentsOf returns the area of a Go file, and the file's comments, each as one line.
 func commentsOf(t *testing.T, path string) (area string, texts []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.SkipObjectResolution)
@@ -118,7 +118,7 @@ var (
 	item   = regexp.MustCompile(`^(?:[-*]|\d+\.) `)
 )
 
-// paragraphsOf returns the paragraphs, items and table cells of a page without code and headings, each as one line.
+// paragraphsOf returns the paragraphs, list items and table cells of a page, each as one line. It leaves out code and headings.
 func paragraphsOf(t *testing.T, path string) (texts []string) {
 	t.Helper()
 	content, err := os.ReadFile(path)

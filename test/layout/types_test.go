@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// maxFields is the number of fields of a type that a reader can keep in mind.
+// maxFields is the maximum number of fields of a struct type.
 const maxFields = 12
 
-// largeTypes are the types with more fields, and why they have them.
+// largeTypes maps each type with more fields to the reason.
 var largeTypes = map[string]string{
 	"cel.Config":                       "configuration: each field has a default",
 	"cmd/celset-placement/app.options": "configuration: a field for each flag",

@@ -27,7 +27,7 @@ import (
 
 const (
 	clusterGroup = "cluster.open-cluster-management.io"
-	// team is a namespace where all users may create bindings. binder may also bind two sets.
+	// team is a namespace where all users may create ManagedClusterSetBindings. binder is a user who may also bind two sets.
 	team   = "team"
 	tenant = "tenant"
 	binder = "binder"
@@ -35,13 +35,13 @@ const (
 
 var bindings = schema.GroupVersionResource{Group: clusterGroup, Version: "v1beta2", Resource: "managedclustersetbindings"}
 
-// TestBindingTakesTheRight stores the policy of the stand-alone overlay, and users whose requests it judges. Their rights come
-// from the API server's authorization.
+// TestBindingTakesTheRight applies the admission policy of the stand-alone overlay, and sends requests as different users. The
+// policy asks the API server for the users' RBAC rights.
 func TestBindingTakesTheRight(t *testing.T) {
 	server := server(t)
 	server.grantBinding(t)
 	admin := server.bindings(t, controlplane.AdminUser)
-	// Bindings from before the policy can be changed, except for their set.
+	// Bindings that existed before the policy can be changed, except for their clusterSet.
 	for _, stored := range []*unstructured.Unstructured{bindingOf("eu", "eu"), bindingOf("old", "us")} {
 		_, err := admin.Create(t.Context(), stored, metav1.CreateOptions{})
 		require.NoError(t, err)
@@ -60,7 +60,7 @@ func TestBindingTakesTheRight(t *testing.T) {
 
 	for name, test := range map[string]struct {
 		user, name, set string
-		reason          metav1.StatusReason // empty if the request is allowed
+		reason          metav1.StatusReason // empty if the request must be allowed
 		err             string
 	}{
 		"without the right": {tenant, "eu-2", "eu-2", metav1.StatusReasonForbidden,
@@ -83,7 +83,7 @@ func TestBindingTakesTheRight(t *testing.T) {
 		})
 	}
 
-	// A user can't list the bindable sets, but can ask about each set.
+	// A user can't list the sets that it may bind, but can ask about each set.
 	for user, want := range map[string]map[string]bool{
 		tenant: {"eu": false, "eu-2": false, "us": false},
 		binder: {"eu": true, "eu-2": true, "us": false},
@@ -128,7 +128,7 @@ func reasonOf(err error) metav1.StatusReason {
 	return apierrors.ReasonForError(err)
 }
 
-// bindings returns a user's client for the bindings of the namespace.
+// bindings returns a client of the user for ManagedClusterSetBindings in the namespace.
 func (s *apiServer) bindings(t *testing.T, user string) dynamic.ResourceInterface {
 	t.Helper()
 	client, err := dynamic.NewForConfig(s.configOf(user))
@@ -136,7 +136,7 @@ func (s *apiServer) bindings(t *testing.T, user string) dynamic.ResourceInterfac
 	return client.Resource(bindings).Namespace(team)
 }
 
-// mayBind asks like a user with "kubectl auth can-i".
+// mayBind asks the API server, like "kubectl auth can-i", whether the user may bind the set.
 func (s *apiServer) mayBind(t *testing.T, user, set string) bool {
 	t.Helper()
 	client, err := kubernetes.NewForConfig(s.configOf(user))
@@ -158,7 +158,7 @@ func (s *apiServer) configOf(user string) *rest.Config {
 	return config
 }
 
-// grantBinding lets all users of the namespace create bindings, and one user bind a set.
+// grantBinding allows all users to create bindings in the namespace, and the user binder to bind some sets.
 func (s *apiServer) grantBinding(t *testing.T) {
 	t.Helper()
 	namespace := &unstructured.Unstructured{}
@@ -195,8 +195,8 @@ func (s *apiServer) grantBinding(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// awaitPolicy returns when the API server enforces policy and rights: it refuses the administrator a wrong name, and lets the
-// binder bind.
+// awaitPolicy waits until the API server enforces the policy and the rights. Then it rejects a binding of the administrator
+// with a wrong name, and accepts a binding of the binder.
 func (s *apiServer) awaitPolicy(t *testing.T) {
 	t.Helper()
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}

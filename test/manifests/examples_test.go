@@ -15,8 +15,8 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// TestExamplesHaveNamesOfTheirOwn checks that a user can apply two examples together. If two objects had the same name, the
-// second would replace the first.
+// TestExamplesHaveNamesOfTheirOwn checks that no two examples contain objects of the same kind and name. If a user applied
+// both, the second object would replace the first.
 func TestExamplesHaveNamesOfTheirOwn(t *testing.T) {
 	type identity struct {
 		kind            schema.GroupKind

@@ -23,7 +23,7 @@ import (
 
 const (
 	chart = root + "/charts/celset"
-	// registry is the registry in the rendered chart.
+	// registry is the image registry in the values of the rendered chart.
 	registry = "registry.example.com/celset"
 )
 
@@ -33,7 +33,7 @@ func runHelm(t *testing.T, args ...string) (output string, err error) {
 	return helm.Run(t, args...)
 }
 
-// template renders the chart with values as for "--set".
+// template renders the chart. Each of values is the value of a flag --set.
 func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	t.Helper()
 	output, err := runHelm(t, "template", "celset", chart, "--namespace=kube-system", "--kube-version=1.37.2",
@@ -44,7 +44,8 @@ func template(t *testing.T, values ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// switches maps a part of the chart to its on/off switches and choices. TestAPIServerTakesOtherValues tests other flags.
+// switches maps a part of the chart to its switches. Each switch is a list of alternative values. TestAPIServerTakesOtherValues
+// tests other values.
 var switches = map[string][][]string{
 	"scheduler": {
 		{"scheduler.mode=default", "scheduler.mode=second"},
@@ -60,12 +61,12 @@ var switches = map[string][][]string{
 	},
 }
 
-// driverSwitches are the switches of the topology driver.
+// driverSwitches are the switches of the part topologyDriver.
 var driverSwitches = [][]string{{"topologyDriver.topology=ring", "topologyDriver.topology=mesh"}}
 
-// allCombinations returns all combinations of parts, each disabled or enabled with one choice of each switch. The topology
-// driver's three choices are dealt out to the combinations. The other parts have five or seven choices, so every pair of choices
-// occurs.
+// allCombinations returns all combinations of parts, each disabled or enabled with one choice of each switch. Each combination
+// gets the next of the topology driver's three choices. Because the other parts have five or seven choices, each pair of
+// choices occurs in some combination.
 func allCombinations() [][]string {
 	result := [][]string{nil}
 	for _, part := range slices.Sorted(maps.Keys(switches)) {
@@ -107,7 +108,7 @@ func combinations(switches [][]string) [][]string {
 	return result
 }
 
-// bundle returns the certificate that complete created for the overlay webhook/secret.
+// bundle returns the CA certificate that complete has created for the overlay webhook/secret.
 func bundle(t *testing.T) string {
 	t.Helper()
 	certificate, err := os.ReadFile(filepath.Join(completed, "webhook", "secret", "ca.crt"))
@@ -115,7 +116,7 @@ func bundle(t *testing.T) string {
 	return base64.StdEncoding.EncodeToString(certificate)
 }
 
-// TestAPIServerTakesTheChart renders every combination of switches. It validates each distinct object once.
+// TestAPIServerTakesTheChart renders each combination of switches, and makes the API server validate each distinct object once.
 func TestAPIServerTakesTheChart(t *testing.T) {
 	server := server(t)
 	seen := map[[sha256.Size]byte]bool{}
@@ -144,7 +145,7 @@ func TestAPIServerTakesTheChart(t *testing.T) {
 	t.Logf("%d objects", len(seen))
 }
 
-// TestAPIServerTakesOtherValues sets values that are empty by default.
+// TestAPIServerTakesOtherValues sets chart values that are empty by default, and makes the API server validate the objects.
 func TestAPIServerTakesOtherValues(t *testing.T) {
 	objects := template(t, "image.registry=registry.example.com/celset/", "image.tag=v1", "image.pullSecrets[0].name=key",
 		"scheduler.replicas=3", "scheduler.extraArgs[0]=--v=4", "scheduler.nodeSelector.pool=system", "scheduler.priorityClassName=",
@@ -186,8 +187,8 @@ func TestAPIServerTakesOtherValues(t *testing.T) {
 	require.Equal(t, "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration", strings.TrimSpace(content))
 }
 
-// requirePlacementsSent requires that the webhook gets all Placements, not only annotated ones, when celset-placement decides all
-// of them.
+// requirePlacementsSent requires that the API server sends all Placements to the webhook if celset-placement decides all of
+// them. Otherwise only annotated Placements are sent.
 func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(find(t, objects, "ValidatingWebhookConfiguration", "celset-webhook").Object, "webhooks")
@@ -197,7 +198,7 @@ func requirePlacementsSent(t *testing.T, objects []*unstructured.Unstructured) {
 	require.NotContains(t, webhooks[i], "matchConditions")
 }
 
-// TestChartRendersWhatKustomizeRenders compares all objects, including the rights.
+// TestChartRendersWhatKustomizeRenders checks that chart and kustomizations render the same objects, including the RBAC rights.
 func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	for overlay, values := range map[string][]string{
 		"default-scheduler":    nil,
@@ -227,12 +228,12 @@ func TestChartRendersWhatKustomizeRenders(t *testing.T) {
 	}
 }
 
-// normalized removes the intended differences: the label with the managing tool, the way that configuration changes reach pods,
-// and the annotation that makes helm keep an object.
+// normalized removes the intended differences between chart and kustomizations: the label with the name of the tool, the
+// mechanism that restarts pods after a change of their configuration, and the annotation that makes helm keep an object.
 func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructured.Unstructured {
 	t.Helper()
 	const config = "celset-scheduler-config"
-	// The chart expects an existing secret.
+	// The kustomization creates a Secret. The chart expects that it exists.
 	objects = slices.DeleteFunc(objects, func(object *unstructured.Unstructured) bool { return object.GetKind() == "Secret" })
 	objects = withoutLabels(objects, managedBy)
 	for _, object := range objects {
@@ -261,7 +262,7 @@ func normalized(t *testing.T, objects []*unstructured.Unstructured) []*unstructu
 	return objects
 }
 
-// unnameRegistry removes the registry, which kustomizations leave to a user's overlay.
+// unnameRegistry removes the registry from images, because kustomizations don't contain a registry.
 func unnameRegistry(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -273,7 +274,7 @@ func unnameRegistry(t *testing.T, object *unstructured.Unstructured) {
 	require.NoError(t, unstructured.SetNestedSlice(object.Object, containers, "spec", "template", "spec", "containers"))
 }
 
-// unwrapBundles removes the meaningless line breaks in certificates that kustomize keeps.
+// unwrapBundles removes line breaks from CA bundles. kustomize keeps them, but they have no meaning.
 func unwrapBundles(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")

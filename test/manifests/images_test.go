@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// koConfig has the fields of ko's configuration that we use.
+// koConfig has the fields that the tests read of ko's configuration.
 type koConfig struct {
 	DefaultBaseImage string   `json:"defaultBaseImage"`
 	DefaultPlatforms []string `json:"defaultPlatforms"`
 	Builds           []struct {
 		ID      string   `json:"id"`
-		Dir     string   `json:"dir"` // of the module, empty for the root
+		Dir     string   `json:"dir"` // directory of the module, empty for the root
 		Main    string   `json:"main"`
 		Env     []string `json:"env"`
 		Flags   []string `json:"flags"`
@@ -33,7 +33,7 @@ type koConfig struct {
 	} `json:"builds"`
 }
 
-// TestBaseIsTheKnownOne checks the base image in ko's cache, because ko would look for another one in a registry.
+// TestBaseIsTheKnownOne checks that ko's cache contains the configured base image. Otherwise ko would download an image.
 func TestBaseIsTheKnownOne(t *testing.T) {
 	command := exec.CommandContext(t.Context(), "../../hack/ko.sh", "-c", "cat $KOCACHE/img/index.json")
 	command.Env = append(os.Environ(), "KO=/bin/sh")
@@ -58,7 +58,8 @@ func readKoConfig(t *testing.T) (config koConfig) {
 	return config
 }
 
-// TestImagesAreBuilt checks that ko has a source for the image of each rendered container. Only releases build the images.
+// TestImagesAreBuilt checks that ko can build an image for each rendered container. The images themselves are built only for
+// releases.
 func TestImagesAreBuilt(t *testing.T) {
 	config := readKoConfig(t)
 	makefile, err := os.ReadFile("../../Makefile")
@@ -90,7 +91,7 @@ func TestImagesAreBuilt(t *testing.T) {
 	}
 }
 
-// kubernetesVersion returns the version that go.mod pins.
+// kubernetesVersion returns the version of Kubernetes in go.mod.
 func kubernetesVersion(t *testing.T) string {
 	t.Helper()
 	content, err := os.ReadFile("../../go.mod")

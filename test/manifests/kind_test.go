@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// stub replaces the programs that hack/kind-demo.sh calls. It records its arguments and the applied objects. kubectl commands
-// that render a kustomization run the real kubectl.
+// stub is a script that replaces the programs that hack/kind-demo.sh calls. It records its arguments and the objects that are
+// applied. If kubectl renders a kustomization, the stub runs the real kubectl.
 const stub = `#!/bin/sh
 name=$(basename "$0")
 echo "$name $*" >> "$CALLS/calls"
@@ -30,7 +30,8 @@ case "$name $*" in
 esac
 `
 
-// runKindDemo runs the script and returns the calls, the applied objects, and the output.
+// runKindDemo runs hack/kind-demo.sh with stubs. The program without, if not empty, is missing. It returns the calls of the
+// stubs, the applied objects and the output.
 func runKindDemo(t *testing.T, without string, env ...string) (calls []string, applied, output string, err error) {
 	t.Helper()
 	programs, written := t.TempDir(), t.TempDir()
@@ -63,7 +64,8 @@ func runKindDemo(t *testing.T, without string, env ...string) (calls []string, a
 	return calls, applied, string(printed), err
 }
 
-// TestNodesOfKindHaveDevices checks that each overlay of the topology driver selects a node of the cluster.
+// TestNodesOfKindHaveDevices checks that, for each overlay of the topology driver, the kind cluster has a node that the overlay
+// selects.
 func TestNodesOfKindHaveDevices(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "manifests", "kind", "cluster.yaml"))
 	require.NoError(t, err)

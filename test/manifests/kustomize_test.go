@@ -22,7 +22,7 @@ import (
 
 const root = "../../manifests"
 
-// components change other kustomizations, and are rendered with them.
+// components are kustomize components. They are rendered only as parts of kustomizations.
 var components = []string{"placement/without-bindings", "placement/multikueue", "webhook/placements", "webhook/guard", "webhook/files"}
 
 // kustomizations are the folders with a kustomization, relative to manifests.
@@ -42,10 +42,11 @@ func kustomizations(t *testing.T) []string {
 	return result
 }
 
-// completed is a copy of manifests with the files that an installation adds. It exists during the run.
+// completed is a copy of the folder manifests, with the files that an installation must add. It is deleted at the end of the
+// run.
 var completed string
 
-// complete creates the copy in a folder. It adds certificates and keys for kustomizations that make secrets of missing files.
+// complete copies manifests into a folder. It adds the certificates and keys that kustomizations need to generate Secrets.
 func complete(folder string) error {
 	if err := os.CopyFS(folder, os.DirFS(root)); err != nil {
 		return err
@@ -81,7 +82,7 @@ func complete(folder string) error {
 	})
 }
 
-// rendered does "kustomize build" with a folder in manifests.
+// rendered does the same as "kustomize build" with a folder of manifests.
 func rendered(t *testing.T, folder string) []*unstructured.Unstructured {
 	t.Helper()
 	objects, err := render.Kustomization(filepath.Join(completed, folder))

@@ -19,10 +19,11 @@ const (
 	managedBy   = recommended + "managed-by"
 )
 
-// recommendedLabels are the labels that every object of celset has.
+// recommendedLabels are the labels that all objects of celset must have.
 var recommendedLabels = []string{recommended + "name", recommended + "component", recommended + "part-of", recommended + "version", managedBy}
 
-// withoutLabels returns copies of objects without labels of these names, on the objects and on their pods.
+// withoutLabels returns copies of the objects. The labels with these names are removed from the objects and from their pod
+// templates.
 func withoutLabels(objects []*unstructured.Unstructured, names ...string) (without []*unstructured.Unstructured) {
 	for _, object := range objects {
 		object = object.DeepCopy()
@@ -39,7 +40,8 @@ func withoutLabels(objects []*unstructured.Unstructured, names ...string) (witho
 	return without
 }
 
-// requireLabels requires the recommended labels on an object and on its pods. Selectors must not contain versioned labels.
+// requireLabels requires the recommended labels on an object and on its pod template. Its selectors must not contain labels
+// that change with the version.
 func requireLabels(t *testing.T, object *unstructured.Unstructured, tool string) {
 	t.Helper()
 	name := object.GetKind() + " " + object.GetName()
@@ -62,7 +64,7 @@ func requireLabels(t *testing.T, object *unstructured.Unstructured, tool string)
 	requireSelectors(t, name, object.Object)
 }
 
-// requireSelectors checks all label selectors anywhere in an object.
+// requireSelectors checks all label selectors in an object. value is a part of the object.
 func requireSelectors(t *testing.T, name string, value any) {
 	t.Helper()
 	switch value := value.(type) {
@@ -98,7 +100,7 @@ func TestKustomizationsHaveLabels(t *testing.T) {
 	require.Greater(t, seen, 100)
 }
 
-// TestChartHasLabels enables parts that TestAPIServerTakesTheChart does not.
+// TestChartHasLabels checks the labels of chart objects that TestAPIServerTakesTheChart does not render.
 func TestChartHasLabels(t *testing.T) {
 	objects := template(t, "webhook.enabled=true", "webhook.guard.enabled=true", "placement.enabled=true", "placement.crds=true", "placement.multiKueue=true",
 		"placement.inventory=ClusterProfile", "placement.inventoryNamespace=fleet", "topologyDriver.enabled=true",
@@ -111,7 +113,8 @@ func TestChartHasLabels(t *testing.T) {
 	}
 }
 
-// TestChartHasDashboards checks that each enabled program adds its dashboard where Grafana's sidecar finds it.
+// TestChartHasDashboards checks that the chart renders a dashboard for each enabled program, in a ConfigMap with the label that
+// Grafana's sidecar looks for.
 func TestChartHasDashboards(t *testing.T) {
 	objects := template(t, "webhook.enabled=true", "placement.enabled=true", "topologyDriver.enabled=true", "monitoring.dashboards=true")
 	for name, file := range map[string]string{

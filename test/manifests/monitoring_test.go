@@ -15,7 +15,8 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// watched maps a folder in monitoring to its program, and to the chart values that render only the objects of the folder.
+// watched maps each folder of manifests/monitoring to the program that it monitors, and to chart values that render the same
+// objects.
 var watched = map[string]struct {
 	program string
 	values  []string
@@ -26,7 +27,7 @@ var watched = map[string]struct {
 	"topology-driver": {"overlays/topology-driver-ring", []string{"scheduler.enabled=false", "topologyDriver.enabled=true"}},
 }
 
-// TestPodMonitorsFindPods checks that selector, namespace and port match the program.
+// TestPodMonitorsFindPods checks that the selector, the namespace and the port of each PodMonitor match the program's pods.
 func TestPodMonitorsFindPods(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {
@@ -65,7 +66,7 @@ func TestPodMonitorsFindPods(t *testing.T) {
 	}
 }
 
-// portsOf returns the names of the ports of an object's containers.
+// portsOf returns the names of the container ports of a workload.
 func portsOf(t *testing.T, object *unstructured.Unstructured) []string {
 	t.Helper()
 	containers, _, err := unstructured.NestedSlice(object.Object, "spec", "template", "spec", "containers")
@@ -81,7 +82,8 @@ func portsOf(t *testing.T, object *unstructured.Unstructured) []string {
 	return result
 }
 
-// TestChartWatchesAsKustomizeDoes compares the objects that two values add to the chart with the folders.
+// TestChartWatchesAsKustomizeDoes checks that the chart with monitoring renders the same additional objects as the folders of
+// manifests/monitoring.
 func TestChartWatchesAsKustomizeDoes(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {
@@ -108,7 +110,8 @@ func TestChartWatchesAsKustomizeDoes(t *testing.T) {
 	}
 }
 
-// TestAPIServerTakesTheMonitoringOfAll enables all programs, and a label for Prometheus.
+// TestAPIServerTakesTheMonitoringOfAll makes the API server validate the monitoring objects of all programs, with an additional
+// label for Prometheus.
 func TestAPIServerTakesTheMonitoringOfAll(t *testing.T) {
 	objects := template(t, "placement.enabled=true", "webhook.enabled=true", "topologyDriver.enabled=true",
 		"monitoring.podMonitors=true", "monitoring.rules=true", "monitoring.labels.release=prometheus")
@@ -125,7 +128,7 @@ func TestAPIServerTakesTheMonitoringOfAll(t *testing.T) {
 	server(t).dryRun(t, objects)
 }
 
-// TestDryRunNoticesMistakesInMonitoring shows that the definitions in testdata can refuse objects.
+// TestDryRunNoticesMistakesInMonitoring checks that the CRDs in testdata reject wrong objects.
 func TestDryRunNoticesMistakesInMonitoring(t *testing.T) {
 	monitor := find(t, rendered(t, "monitoring/scheduler"), "PodMonitor", "celset-scheduler")
 	require.NoError(t, unstructured.SetNestedField(monitor.Object, "a", "spec", "jobLabels"))
@@ -138,7 +141,7 @@ func TestDryRunNoticesMistakesInMonitoring(t *testing.T) {
 	require.ErrorContains(t, server(t).apply(t, server(t).RESTConfig(), rule), "expr: Required value")
 }
 
-// TestEverythingIsWatched checks that watched contains each program of an overlay.
+// TestEverythingIsWatched checks that watched has an entry for each program in the overlays.
 func TestEverythingIsWatched(t *testing.T) {
 	for _, folder := range kustomizations(t) {
 		for _, object := range rendered(t, folder) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// policyOf returns the NetworkPolicy of a program.
+// policyOf returns the NetworkPolicy that selects the pods of the program.
 func policyOf(t *testing.T, objects []*unstructured.Unstructured, program string) *networkingv1.NetworkPolicy {
 	t.Helper()
 	var policy networkingv1.NetworkPolicy
@@ -23,8 +23,8 @@ func policyOf(t *testing.T, objects []*unstructured.Unstructured, program string
 	return &policy
 }
 
-// TestNetworkPoliciesNameAllPorts checks that a policy selects the pods of its program and allows each port that is not only for
-// the kubelet. Metrics are allowed for namespaces with Prometheus.
+// TestNetworkPoliciesNameAllPorts checks that the NetworkPolicy of a program selects its pods and allows all ports, except
+// ports that only the kubelet uses. The metrics port is allowed for Prometheus.
 func TestNetworkPoliciesNameAllPorts(t *testing.T) {
 	for folder, of := range watched {
 		t.Run(folder, func(t *testing.T) {

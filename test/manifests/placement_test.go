@@ -30,8 +30,8 @@ metadata:
 spec: {}
 `
 
-// TestPlacementRuns starts celset-placement with the flags of the rendered Deployment under exactly the rendered rights. Without
-// bindings it has fewer rights.
+// TestPlacementRuns runs celset-placement with the flags of the rendered Deployment and with exactly the rendered RBAC rights.
+// A second run leaves out the component for bindings, so the program has fewer rights.
 func TestPlacementRuns(t *testing.T) {
 	server := server(t)
 	binary := env.Program(t, "celset-placement")
@@ -57,7 +57,7 @@ func TestPlacementRuns(t *testing.T) {
 	}
 }
 
-// store applies an object permanently.
+// store creates an object in the API server, without a dry run.
 func (s *apiServer) store(t *testing.T, object any) {
 	t.Helper()
 	content, err := yaml.Marshal(object)
@@ -65,7 +65,7 @@ func (s *apiServer) store(t *testing.T, object any) {
 	s.ApplyText(t, string(content))
 }
 
-// runPlacement runs the program until it has decided a Placement, and returns its log.
+// runPlacement runs the program until it has decided a Placement. It returns the program's log.
 func (s *apiServer) runPlacement(t *testing.T, name, binary string, args []string) string {
 	t.Helper()
 	kubeconfig, err := s.KubeconfigFor(env.Placement.Name)
@@ -93,7 +93,7 @@ func namedPlacement(t *testing.T, name string) map[string]any {
 	return object
 }
 
-// isDecided reports whether the status of a Placement has conditions.
+// isDecided reports whether the Placement's status has conditions.
 func (s *apiServer) isDecided(ctx context.Context, name string) bool {
 	content, err := s.Client().CoreV1().RESTClient().Get().
 		AbsPath("/apis/cluster.open-cluster-management.io/v1beta1/namespaces/default/placements/" + name).DoRaw(ctx)

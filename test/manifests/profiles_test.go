@@ -23,7 +23,8 @@ const (
 	nodeSets, placements = "TopologyPlacementGeneratorCEL", "TopologyPlacementGenerator"
 )
 
-// TestAllProfilesAreGuarded checks all profiles, because an unlimited profile delays the pods of the others.
+// TestAllProfilesAreGuarded checks that every profile of a scheduler has our plugin. A profile without its limits could delay
+// the pods of other profiles.
 func TestAllProfilesAreGuarded(t *testing.T) {
 	for overlay, want := range map[string]map[string]configv1alpha1.AllocatorMode{
 		"default-scheduler": {stock: configv1alpha1.AllocatorUpstream, "celset-scheduler": configv1alpha1.AllocatorConstrained},
@@ -38,7 +39,7 @@ func TestAllProfilesAreGuarded(t *testing.T) {
 				require.Equal(t, []string{plugin, scorer, nodeSets}, names(plugins.MultiPoint.Enabled))
 				require.EqualValues(t, 3, *plugins.MultiPoint.Enabled[1].Weight, "docs/preferences.md#which-node")
 				require.Equal(t, []string{inPlace, placements}, names(plugins.MultiPoint.Disabled))
-				// The plugin runs before DefaultPreemption, like upstream's.
+				// Our plugin must run before DefaultPreemption, like upstream's plugin.
 				require.Equal(t, []string{plugin}, names(plugins.PostFilter.Enabled))
 				require.Equal(t, []string{plugin}, names(plugins.PodGroupPostFilter.Enabled))
 				require.Len(t, profile.PluginConfig, 1)

@@ -28,7 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// TestReleaseTwiceIsTheSame also checks that all parts of a release refer to the same images.
+// TestReleaseTwiceIsTheSame builds a release twice and requires the same files. It also checks that all parts of the release
+// refer to the same images.
 func TestReleaseTwiceIsTheSame(t *testing.T) {
 	cases.OnlyNightly(t, "makes releases, which takes minutes")
 	folder, again := filepath.Join(t.TempDir(), "dist"), filepath.Join(t.TempDir(), "dist")
@@ -99,7 +100,7 @@ func TestReleaseTwiceIsTheSame(t *testing.T) {
 	requirePushed(t, folder)
 }
 
-// requireChartMetadata checks the chart's README and annotations for Artifact Hub, which registries show.
+// requireChartMetadata checks the README and the annotations in the chart's archive, which registries and Artifact Hub show.
 func requireChartMetadata(t *testing.T, archive string, references []string) {
 	t.Helper()
 	readme, err := runHelm(t, "show", "readme", archive)
@@ -130,7 +131,8 @@ func requireChartMetadata(t *testing.T, archive string, references []string) {
 	require.NotContains(t, strings.Join(changes, ""), "](")
 }
 
-// requireVEX requires a statement with a reason about every image of the release, and the time of the release.
+// requireVEX requires that a VEX document has a statement with a reason about each image of the release, and the time of the
+// release.
 func requireVEX(t *testing.T, text string, references []string) {
 	t.Helper()
 	var document struct {
@@ -166,7 +168,7 @@ func requireVEX(t *testing.T, text string, references []string) {
 	}
 }
 
-// requirePushed pushes a release to a local registry, and then corrupts the release.
+// requirePushed pushes a release to a local registry. Then it corrupts a file of the release, and requires that pushing fails.
 func requirePushed(t *testing.T, folder string) {
 	t.Helper()
 	crane, err := tool.Build("crane")
@@ -235,7 +237,7 @@ func TestReleaseRefusesMistakes(t *testing.T) {
 	require.FileExists(t, filepath.Join(folder, "mine"))
 }
 
-// checkSums verifies the checksums of the files and returns them by file.
+// checkSums verifies the checksums of the release's files, and returns the checksum of each file.
 func checkSums(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(folder, "SHA256SUMS"))

@@ -16,17 +16,17 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// isAboutRights reports whether an object defines rights.
+// isAboutRights reports whether an object is a Role, a role binding, their cluster-scoped kinds, or a ServiceAccount.
 func isAboutRights(object *unstructured.Unstructured) bool {
 	return object.GetKind() == "ServiceAccount" || object.GroupVersionKind().Group == "rbac.authorization.k8s.io"
 }
 
-// rights returns the objects that define rights, by kind, namespace and name.
+// rights returns the objects that define RBAC rights. The key is kind, namespace and name.
 func rights(objects []*unstructured.Unstructured) map[string]any {
 	return byName(slices.DeleteFunc(withoutLabels(objects, recommendedLabels...), func(o *unstructured.Unstructured) bool { return !isAboutRights(o) }))
 }
 
-// byName maps objects by name for comparisons, because their order has no meaning.
+// byName returns the objects as a map, so that their order does not matter in comparisons.
 func byName(objects []*unstructured.Unstructured) map[string]any {
 	result := map[string]any{}
 	for _, o := range objects {
@@ -35,12 +35,12 @@ func byName(objects []*unstructured.Unstructured) map[string]any {
 	return result
 }
 
-// byNameKey returns the key of an object in the result of byName.
+// byNameKey returns the key of an object in the map: kind, namespace and name.
 func byNameKey(o *unstructured.Unstructured) string {
 	return o.GetKind() + " " + o.GetNamespace() + "/" + o.GetName()
 }
 
-// file reads the objects in a file in manifests.
+// file returns the objects in a file of manifests.
 func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(append([]string{root}, elements...)...))
@@ -50,8 +50,9 @@ func file(t *testing.T, elements ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TestRenderedRightsAreTheProvedOnes compares the rendered rights with the rights in other tests that run the programs.
-// test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's controller.
+// TestRenderedRightsAreTheProvedOnes checks that other tests run the programs with exactly the rendered RBAC rights.
+// test/integration runs celset-scheduler. test/cmd/celset-placement and the demo of Placements run celset-placement's
+// controller.
 func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	for overlay, proved := range map[string]string{
 		"default-scheduler": "scheduler", "second-scheduler": "scheduler", "placement-standalone": "placement",
@@ -64,7 +65,7 @@ func TestRenderedRightsAreTheProvedOnes(t *testing.T) {
 	}
 }
 
-// TestPodsRunAsTheAccounts checks that each pod's account is among the rights.
+// TestPodsRunAsTheAccounts checks that the rendered rights include the ServiceAccount of each pod.
 func TestPodsRunAsTheAccounts(t *testing.T) {
 	for _, folder := range kustomizations(t) {
 		if filepath.Dir(folder) != "overlays" {

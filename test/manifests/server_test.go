@@ -25,10 +25,10 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// An apiServer validates objects. It stores only namespaces, definitions and objects that running programs need.
+// An apiServer validates objects by dry runs. It stores only namespaces, CRDs, and objects that running programs need.
 type apiServer struct{ *env.Env }
 
-// shared is the API server of this run.
+// shared is the API server that all tests share.
 var shared *apiServer
 
 func TestMain(m *testing.M) {
@@ -45,10 +45,11 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// warnLabel makes the API server warn of pods that exceed the label's level.
+// warnLabel is a namespace label. The API server warns of pods that violate the pod security level in its value.
 const warnLabel = "pod-security.kubernetes.io/warn"
 
-// podSecurity returns labels for the level "restricted", except in the driver's namespace, whose pods need folders of nodes.
+// podSecurity returns labels for the pod security level "restricted". The topology driver's namespace gets another level,
+// because its pods need directories of the node.
 func podSecurity(namespace string) map[string]string {
 	if namespace == driverNamespace {
 		return map[string]string{warnLabel: "privileged"}
@@ -62,7 +63,8 @@ func server(t *testing.T) *apiServer {
 	return shared
 }
 
-// dryRun makes the API server validate, default and admit objects without storing them. Warnings are errors.
+// dryRun creates the objects by a dry run: the API server sets defaults, validates and admits the objects, but does not store
+// them. A warning fails the test.
 func (s *apiServer) dryRun(t *testing.T, objects []*unstructured.Unstructured) {
 	t.Helper()
 	require.NotEmpty(t, objects)
@@ -84,8 +86,8 @@ func (s *apiServer) apply(t *testing.T, config *rest.Config, object *unstructure
 	return err
 }
 
-// ensureNamespace creates the namespace of an object, unless it exists. If the object is a namespace, ensureNamespace creates
-// this namespace. The API server warns of insecure pods in it.
+// ensureNamespace creates the namespace of an object if it does not exist. If the object is a namespace, it creates that
+// namespace. In the namespace, the API server warns of insecure pods.
 func (s *apiServer) ensureNamespace(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	name := object.GetNamespace()
@@ -117,7 +119,7 @@ func (w *warnings) HandleWarningHeader(_ int, _ string, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// TestDryRunNoticesMistakes shows that the other tests can fail.
+// TestDryRunNoticesMistakes checks that dryRun rejects wrong objects. Otherwise the other tests would prove nothing.
 func TestDryRunNoticesMistakes(t *testing.T) {
 	for name, change := range map[string]struct {
 		fields []string

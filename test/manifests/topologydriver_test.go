@@ -38,7 +38,7 @@ const (
 	nodeNameKey     = "authentication.kubernetes.io/node-name"
 )
 
-// installDriver stores the overlay's rights and policy, and returns the flags of all its pods.
+// installDriver creates the overlay's RBAC rights and admission policy, and returns the flags of all its pods.
 func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) {
 	t.Helper()
 	objects := rendered(t, "overlays/"+overlay)
@@ -53,8 +53,8 @@ func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) 
 	return args
 }
 
-// onNode returns the configuration of a client with the token of the driver's pod on a node. With an empty node, the pod has no
-// node.
+// onNode returns a client configuration with the token of a driver's pod that runs on the node. If node is empty, the token is
+// for a pod without a node.
 func (s *apiServer) onNode(node string) *rest.Config {
 	config := s.RESTConfig()
 	config.Impersonate = rest.ImpersonationConfig{UserName: env.TopologyDriver.Name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
@@ -64,7 +64,7 @@ func (s *apiServer) onNode(node string) *rest.Config {
 	return config
 }
 
-// kubeconfigOnNode writes this configuration to a file.
+// kubeconfigOnNode writes the configuration of onNode to a file, and returns the path.
 func (s *apiServer) kubeconfigOnNode(t *testing.T, node string) string {
 	t.Helper()
 	config := s.onNode(node)
@@ -84,7 +84,7 @@ func (s *apiServer) kubeconfigOnNode(t *testing.T, node string) string {
 	return path
 }
 
-// createNode creates a node, and deletes it with its slices after the test.
+// createNode creates a node. After the test it deletes the node and the node's ResourceSlices.
 func (s *apiServer) createNode(t *testing.T, name string) {
 	t.Helper()
 	nodes := s.Client().CoreV1().Nodes()
@@ -97,8 +97,8 @@ func (s *apiServer) createNode(t *testing.T, name string) {
 	})
 }
 
-// TestTopologyDriverRuns starts the driver with the flags of the rendered DaemonSets under exactly the rendered rights, and acts
-// as the kubelet. No request may be forbidden.
+// TestTopologyDriverRuns runs the driver with the flags of the rendered DaemonSets and with exactly the rendered RBAC rights.
+// The test acts as the kubelet. The API server must forbid no request.
 func TestTopologyDriverRuns(t *testing.T) {
 	server := server(t)
 	binary := env.Program(t, "celset-topology-driver")
@@ -112,7 +112,7 @@ func TestTopologyDriverRuns(t *testing.T) {
 		t.Run(overlay, func(t *testing.T) {
 			server.createNode(t, overlay)
 			args := server.installDriver(t, overlay)
-			// Paths of sockets must be short.
+			// t.TempDir is unsuitable, because its path may be too long for a socket.
 			dir, err := os.MkdirTemp("", "celset-")
 			require.NoError(t, err)
 			t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
@@ -142,7 +142,7 @@ func TestTopologyDriverRuns(t *testing.T) {
 	}
 }
 
-// prepareOne creates a claim of one device and makes the driver prepare it.
+// prepareOne creates an allocated claim for one device, and makes the driver prepare it. It returns the driver's error message.
 func (s *apiServer) prepareOne(t *testing.T, socket, node, driver, device string) (message string) {
 	t.Helper()
 	claims := s.Client().ResourceV1().ResourceClaims(metav1.NamespaceDefault)
@@ -170,7 +170,7 @@ func (s *apiServer) prepareOne(t *testing.T, socket, node, driver, device string
 	return response.Claims[string(claim.UID)].Error
 }
 
-// TestPolicyOfTheTopologyDriver checks that a driver can write only slices of its node.
+// TestPolicyOfTheTopologyDriver checks that the admission policy allows a driver to write only ResourceSlices of its own node.
 func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	server := server(t)
 	server.installDriver(t, "topology-driver-ring")
@@ -199,7 +199,7 @@ func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	driver, nowhere := as(server.onNode("mine")), as(server.onNode(""))
 	const others = "a driver on node mine may not write ResourceSlices of "
 
-	// The policy takes effect some time after it is stored.
+	// After it is created, the API server takes a moment to enforce the policy.
 	require.Eventually(t, func() bool {
 		_, err := create(driver, slice(ptr.To("other")))
 		return err != nil
@@ -223,7 +223,7 @@ func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	}
 }
 
-// requireMessage requires an error with a message, or no error if the message is empty.
+// requireMessage requires that err contains the message, or that err is nil if the message is empty.
 func requireMessage(t *testing.T, err error, message string) {
 	t.Helper()
 	if message == "" {
@@ -233,7 +233,8 @@ func requireMessage(t *testing.T, err error, message string) {
 	require.ErrorContains(t, err, message)
 }
 
-// TestDeviceClassesOfTheTopologyDriver checks that the examples can be applied with the overlays.
+// TestDeviceClassesOfTheTopologyDriver checks that the examples and the overlays don't contain different objects of the same
+// name.
 func TestDeviceClassesOfTheTopologyDriver(t *testing.T) {
 	examples := file(t, "examples", "deviceclasses.yaml")
 	for overlay, name := range map[string]string{"topology-driver-ring": "mla.example.com", "topology-driver-mesh": "mesh.example.com"} {
@@ -242,8 +243,8 @@ func TestDeviceClassesOfTheTopologyDriver(t *testing.T) {
 	}
 }
 
-// TestOverlaysOfTheTopologyDriverGoTogether checks that objects in both overlays are equal, and that their pods have different
-// selectors.
+// TestOverlaysOfTheTopologyDriverGoTogether checks that a user can apply both overlays: objects that both contain are equal,
+// and the pods have different selectors.
 func TestOverlaysOfTheTopologyDriverGoTogether(t *testing.T) {
 	rings, meshes := byName(rendered(t, "overlays/topology-driver-ring")), byName(rendered(t, "overlays/topology-driver-mesh"))
 	own := map[bool]int{}
@@ -266,8 +267,8 @@ func TestOverlaysOfTheTopologyDriverGoTogether(t *testing.T) {
 	require.Len(t, selectors, 2)
 }
 
-// TestNamespaceAllowsThePods checks the namespace's level: a cluster that enforces "restricted" by default would refuse the
-// driver's pods elsewhere.
+// TestNamespaceAllowsThePods checks the pod security level of the driver's namespace. A cluster that enforces "restricted" by
+// default would otherwise reject the driver's pods.
 func TestNamespaceAllowsThePods(t *testing.T) {
 	namespace := find(t, rendered(t, "topology-driver"), "Namespace", driverNamespace)
 	require.Equal(t, "privileged", namespace.GetLabels()["pod-security.kubernetes.io/enforce"])

@@ -29,8 +29,8 @@ import (
 	"github.com/celset/celset/test/topologydriver"
 )
 
-// components are the programs whose metrics the page describes. Each function registers the program's metrics and creates each
-// time series once.
+// components maps each program in docs/METRICS.md to a function that registers the program's metrics and creates each time
+// series once.
 var components = map[string]func(*testing.T, *recorder){
 	"All programs": func(t *testing.T, r *recorder) {
 		info := buildinfo.Info{Version: "v0.37.2", Kubernetes: "v1.37.2", Commit: "0123abc"}
@@ -38,30 +38,30 @@ var components = map[string]func(*testing.T, *recorder){
 	},
 	"celset-scheduler": exerciseScheduler,
 	"celset-placement": exercisePlacement,
-	// The driver creates each time series on start.
+	// The driver creates all its time series when it starts, so no more is needed.
 	"celset-topology-driver": func(t *testing.T, r *recorder) {
 		_, err := topologydriver.NewMetrics(r, "mla.example.com")
 		require.NoError(t, err)
 	},
-	// The webhook creates each time series on start, too.
+	// The webhook creates all its time series when it starts, so no more is needed.
 	"celset-webhook": func(t *testing.T, r *recorder) {
 		_, err := server.NewMetrics(r.Registerer())
 		require.NoError(t, err)
 	},
 }
 
-// A metric is a metric's description on the page or in the registry.
+// A metric describes a metric, as found in docs/METRICS.md or in the registry.
 type metric struct {
 	help    string
 	kind    string
 	labels  map[string][]string
 	buckets []float64
-	// series is the number of time series, unknown on the page.
+	// series is the number of time series in the registry. The page does not contain it.
 	series int
 }
 
-// A recorder is a registry that records the names of registered metrics, even without values. Metrics registered with its
-// Registerer are not recorded.
+// A recorder is a registry that also records the names of metrics that have no values. It does not record metrics that are
+// registered with its Registerer.
 type recorder struct {
 	compbase.KubeRegistry
 	names []string
@@ -86,7 +86,7 @@ func (r *recorder) CustomRegister(all compbase.StableCollector) error {
 	return r.KubeRegistry.CustomRegister(all)
 }
 
-// registered returns the metrics of a component.
+// registered returns the metrics that a component has registered, by name.
 func registered(t *testing.T, component string) map[string]metric {
 	t.Helper()
 	r := &recorder{KubeRegistry: compbase.NewKubeRegistry()}
@@ -123,7 +123,7 @@ func registered(t *testing.T, component string) map[string]metric {
 	return result
 }
 
-// exerciseScheduler creates all combinations of labels.
+// exerciseScheduler creates a time series for each combination of labels.
 func exerciseScheduler(t *testing.T, r *recorder) {
 	t.Helper()
 	measured, err := metrics.New(r, time.Now)

@@ -63,7 +63,7 @@ var (
 	legendLabel = regexp.MustCompile(`\{\{([a-z_]+)\}\}`)
 )
 
-// A dashboard queries only existing metrics, and every metric is on a dashboard.
+// TestQueriesOfDashboards checks that dashboards query only existing metrics, and that each metric is on a dashboard.
 func TestQueriesOfDashboards(t *testing.T) {
 	known := knownMetrics(t)
 	shown := map[string]bool{}
@@ -94,7 +94,7 @@ func TestQueriesOfDashboards(t *testing.T) {
 	}
 }
 
-// groups returns the labels of a query's result.
+// groups returns the labels that the result of a query has.
 func groups(query string) []string {
 	var labels []string
 	for _, group := range grouping.FindAllStringSubmatch(query, -1) {

@@ -5,6 +5,6 @@
 // docs/METRICS.md, the dashboards in manifests/dashboards, and the alerts in manifests/monitoring. Prometheus' promtool checks
 // and tests the alerts with the unit tests in testdata.
 //
-// A program with metrics has an entry in components: a function that creates each time series once. The page must describe the
-// registered metrics under a heading with the program's name.
+// Each program with metrics needs an entry in components, with a function that creates each time series once. The page must
+// describe the registered metrics under a heading with the program's name.
 package metrics

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// maxSeries is the number on the page.
+// maxSeries is the maximum number of time series that docs/METRICS.md states.
 const maxSeries = 900
 
 func file(t *testing.T, elements ...string) string {
@@ -39,7 +39,7 @@ var (
 	code          = regexp.MustCompile("`([^`]+)`")
 )
 
-// described returns the page's metrics of each program.
+// described returns the metrics in docs/METRICS.md, by program and name.
 func described(t *testing.T) map[string]map[string]metric {
 	t.Helper()
 	result := map[string]map[string]metric{}
@@ -67,7 +67,7 @@ func described(t *testing.T) map[string]map[string]metric {
 	return result
 }
 
-// read parses a line of the description.
+// read parses a line of a metric's description on the page.
 func (m *metric) read(t *testing.T, line string) {
 	t.Helper()
 	if help, ok := strings.CutPrefix(line, "- Help: "); ok {
@@ -118,7 +118,8 @@ func TestPageDescribesWhatIsRegistered(t *testing.T) {
 	}
 }
 
-// Metrics must not identify single objects, except objects that administrators name.
+// TestNoLabelNamesObjects checks that no label contains the name of an object, except for objects that only administrators
+// create.
 func TestNoLabelNamesObjects(t *testing.T) {
 	allowed := []string{
 		"budget", "cache", "class", "commit", "constraint", "devices", "driver", "end", "kubernetes", "operation", "result", "plugin_name", "plugin_type", "queue", "reason", "resource", "scope", "state", "version",
@@ -132,7 +133,8 @@ func TestNoLabelNamesObjects(t *testing.T) {
 	}
 }
 
-// Each metric has an example, and all queries of the page use existing metrics.
+// TestQueriesOfThePage checks that docs/METRICS.md has an example query for each metric, and that its queries use only existing
+// metrics.
 func TestQueriesOfThePage(t *testing.T) {
 	known := knownMetrics(t)
 	asked := map[string]bool{}
@@ -148,7 +150,7 @@ func TestQueriesOfThePage(t *testing.T) {
 	}
 }
 
-// Queries on other pages use existing metrics, too.
+// TestQueriesOfOtherPages checks that queries on other pages use only existing metrics.
 func TestQueriesOfOtherPages(t *testing.T) {
 	queries := queriesOf(file(t, "docs", "install.md"))
 	require.NotEmpty(t, queries)
@@ -164,7 +166,7 @@ var (
 	queryInCell = regexp.MustCompile("`([^`]*(?:rate|_over_time)\\([^`]*)`")
 )
 
-// queriesOf returns the blocks and lines of PromQL, and the queries in tables.
+// queriesOf returns the PromQL queries on a page: in code blocks, in lines and in tables.
 func queriesOf(content string) []string {
 	var queries []string
 	for _, line := range queryLine.FindAllStringSubmatch(content, -1) {

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/placement/metrics"
 )
 
-// exercisePlacement creates a time series for each combination of metric labels. A test of placement/metrics counts the metrics.
+// exercisePlacement creates a time series for each combination of metric labels. A test in placement/metrics checks the values.
 func exercisePlacement(t *testing.T, r *recorder) {
 	t.Helper()
 	measured, err := metrics.New(metrics.Options{Registerer: r.Registerer()})

@@ -21,7 +21,8 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// buildPromtool builds bin/promtool once in a run, without the environment of a make that runs the tests.
+// buildPromtool builds bin/promtool at its first call. The tests may run in a make; its variables are removed from the
+// environment.
 var buildPromtool = sync.OnceValues(func() (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -50,7 +51,7 @@ func promtool(t *testing.T, folder string, args ...string) (string, error) {
 	return string(result), err
 }
 
-// testsOf returns the unit tests of the rules in a folder of manifests/monitoring.
+// testsOf returns promtool's unit tests for the rules in a folder of manifests/monitoring.
 func testsOf(t *testing.T, folder string) []byte {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join("testdata", folder+".yaml"))
@@ -58,7 +59,7 @@ func testsOf(t *testing.T, folder string) []byte {
 	return content
 }
 
-// write writes rules and their tests into one folder for promtool.
+// write writes rules and their unit tests into a new folder for promtool, and returns the folder.
 func write(t *testing.T, rules ruleFile, tests []byte) string {
 	t.Helper()
 	content, err := yaml.Marshal(rules)
@@ -69,7 +70,7 @@ func write(t *testing.T, rules ruleFile, tests []byte) string {
 	return folder
 }
 
-// TestPrometheusTakesAlerts makes Prometheus parse expressions and templates, and run the tests.
+// TestPrometheusTakesAlerts makes promtool parse the rules and run their unit tests.
 func TestPrometheusTakesAlerts(t *testing.T) {
 	for name, file := range rules(t) {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +83,8 @@ func TestPrometheusTakesAlerts(t *testing.T) {
 	}
 }
 
-// TestPromtoolNoticesMistakes shows that TestPrometheusTakesAlerts can fail.
+// TestPromtoolNoticesMistakes checks that promtool finds mistakes in rules. Otherwise TestPrometheusTakesAlerts would prove
+// nothing.
 func TestPromtoolNoticesMistakes(t *testing.T) {
 	for name, change := range map[string]struct {
 		change func(*alert)
@@ -104,7 +106,7 @@ func TestPromtoolNoticesMistakes(t *testing.T) {
 	}
 }
 
-// TestAlertsAreTested checks that each alert fires in a test, and is quiet in another.
+// TestAlertsAreTested checks that each alert fires in one unit test and does not fire in another.
 func TestAlertsAreTested(t *testing.T) {
 	fires, quiet := map[string]bool{}, map[string]bool{}
 	for folder := range rules(t) {
@@ -134,7 +136,7 @@ func TestAlertsAreTested(t *testing.T) {
 	require.ElementsMatch(t, all, slices.Collect(maps.Keys(quiet)))
 }
 
-// alert is a rule of Prometheus.
+// alert is an alerting rule of Prometheus.
 type alert struct {
 	Alert       string            `json:"alert"`
 	Expr        string            `json:"expr"`
@@ -149,12 +151,12 @@ type ruleGroup struct {
 	Rules []alert `json:"rules"`
 }
 
-// A ruleFile is a rule file of Prometheus, and the spec of the operator's PrometheusRule.
+// A ruleFile is the content of a Prometheus rule file. The spec of a PrometheusRule has the same form.
 type ruleFile struct {
 	Groups []ruleGroup `json:"groups"`
 }
 
-// rules returns the rules of each folder in manifests/monitoring.
+// rules returns the rules in each folder of manifests/monitoring.
 func rules(t *testing.T) map[string]ruleFile {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -193,22 +195,22 @@ func alerts(t *testing.T) map[string]alert {
 	return result
 }
 
-// TestQueriesOfAlerts checks that alerts use existing metrics.
+// TestQueriesOfAlerts checks that alerts query only existing metrics.
 func TestQueriesOfAlerts(t *testing.T) {
 	known := knownMetrics(t)
-	// Prometheus adds this metric for each target.
+	// Prometheus itself adds the metric "up" for each target.
 	known["up"] = metric{kind: "gauge", labels: map[string][]string{}}
 	for _, alert := range alerts(t) {
 		checkQuery(t, known, alert.Expr)
 	}
 }
 
-// severities are the values that the page explains.
+// severities are the severities of alerts that the page explains.
 var severities = []string{"critical", "warning", "info"}
 
 const pageOfAlerts = "https://github.com/celset/celset/blob/main/docs/alerts.md#"
 
-// valueOfLabel matches the labels in a text.
+// valueOfLabel matches the value of a label in the text of an alert.
 var valueOfLabel = regexp.MustCompile(`\$labels\.([a-z_]+)`)
 
 func TestAlertsSayWhatToDo(t *testing.T) {

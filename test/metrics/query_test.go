@@ -15,8 +15,8 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// knownMetrics returns the metrics of all components and kube-scheduler's own. For the latter, the labels are known but not all
-// of their values.
+// knownMetrics returns the metrics of all components, and kube-scheduler's own metrics. For kube-scheduler's metrics, not all
+// label values are known.
 func knownMetrics(t *testing.T) map[string]metric {
 	t.Helper()
 	known := map[string]metric{}
@@ -54,10 +54,11 @@ var (
 	operators  = []string{"and", "or", "unless", "bool", "offset", "group_left", "group_right", "by", "without", "on", "ignoring"}
 )
 
-// added are the labels that Prometheus adds.
+// added are the labels that Prometheus adds to metrics.
 var added = []string{"instance", "job", "le"}
 
-// checkQuery fails if the query uses a metric, a label or a value that does not exist. It returns the metrics in the query.
+// checkQuery fails the test if the query uses a metric, a label or a label value that does not exist. It returns the names of
+// the metrics in the query.
 func checkQuery(t *testing.T, known map[string]metric, query string) []string {
 	t.Helper()
 	for _, pair := range []string{"()", "{}", "[]"} {
@@ -103,7 +104,8 @@ func checkMatchers(t *testing.T, m *metric, matchers, query string) {
 	}
 }
 
-// namesIn returns the metrics in a query: the names that are left after all other named parts are removed.
+// namesIn returns the names of the metrics in a query. It removes functions, labels and keywords, and returns the remaining
+// names.
 func namesIn(query string) []string {
 	rest := quoted.ReplaceAllString(query, `""`)
 	rest = rangeOf.ReplaceAllString(rest, "")
@@ -122,8 +124,8 @@ func namesIn(query string) []string {
 	return names
 }
 
-// find returns the metric that a name in a query refers to, and the metric's name. The name may be one of the three series of a
-// histogram.
+// find returns the metric to which a name in a query refers, and the metric's full name. A histogram has three names, with
+// different suffixes.
 func find(known map[string]metric, name string) (string, *metric) {
 	if m, ok := known[name]; ok && m.kind != "histogram" {
 		return name, &m

@@ -20,16 +20,17 @@ import (
 // root is the root of the module.
 var root = filepath.Join("..", "..")
 
-// A row is a line of a table.
+// A row is a row of a table in a page about differences.
 type row struct {
 	line int
-	// matter is the first cell, tests are the tests in the last one, and cells are the cells between.
+	// matter is the text of the first cell, which names the difference. tests are the tests in the last cell. cells are the
+	// cells in between.
 	matter string
 	cells  []string
 	tests  []testName
 }
 
-// A testName is a test function and its folder.
+// A testName is the name of a test function and the folder of its package.
 type testName struct{ folder, function string }
 
 const header = "| matter | OCM | celset | tests |"
@@ -38,13 +39,15 @@ func TestDifferencesAreTested(t *testing.T) {
 	requireTested(t, "ocm.md", header, 29, ".")
 }
 
-// Each matter has the number of an upstream issue, in its own row or in a row above.
+// TestUpstreamsMattersAreTested checks docs/differences.md. The second cell of a row must be the number of an upstream issue, or
+// "as above". The last cell must name existing tests.
 func TestUpstreamsMattersAreTested(t *testing.T) {
 	requireTested(t, "differences.md", "| matter | upstream | in 1.37.2 | in celset | tests |", 6, `kubernetes/kubernetes#\d{6}`)
 	requireTested(t, "differences.md", "| matter | upstream | what happens | what helps | tests |", 2, `kubernetes/kubernetes#\d{6}|^as above$`)
 }
 
-// requireTested reads the tables of a page. The first cell after a matter must match the expression.
+// requireTested requires that each row in the page's tables names existing tests. The cell after the difference must match the
+// regular expression first.
 func requireTested(t *testing.T, name, header string, atLeast int, first string) {
 	t.Helper()
 	page, err := os.ReadFile(filepath.Join(root, "docs", name))
@@ -72,8 +75,8 @@ func requireTested(t *testing.T, name, header string, atLeast int, first string)
 
 var quoted = regexp.MustCompile("^`([a-z0-9/]+)\\.(Test\\w+)`$")
 
-// rowsOf returns the rows of all tables with a header. A malformed row has no tests: one with a wrong number of cells, or with
-// other text in the column of tests.
+// rowsOf returns the rows of all tables with the header. A malformed row gets no tests. A row is malformed if it has a wrong
+// number of cells, or a text in the last cell that is no test.
 func rowsOf(page, header string) []row {
 	var result []row
 	inTable := false
@@ -112,7 +115,7 @@ func rowOf(number int, line, header string) row {
 	return result
 }
 
-// testsIn returns the test functions in a folder of the module.
+// testsIn returns the names of the test functions in a folder of the module.
 func testsIn(t *testing.T, folder string) sets.Set[string] {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folder), "*_test.go"))
@@ -131,7 +134,7 @@ func testsIn(t *testing.T, folder string) sets.Set[string] {
 	return result
 }
 
-// isTest reports whether "go test" runs a function: a function with a test's name and one parameter.
+// isTest reports whether "go test" runs the function: its name is the name of a test, and it has one parameter.
 func isTest(function *ast.FuncDecl) bool {
 	if function.Recv != nil || !strings.HasPrefix(function.Name.Name, "Test") || function.Name.Name == "TestMain" {
 		return false
@@ -148,7 +151,7 @@ func isTest(function *ast.FuncDecl) bool {
 	return ok && selector.Sel.Name == "T"
 }
 
-// The page's test must notice malformed rows.
+// TestRowsThatAreWrongHaveNoTests checks that rowsOf returns no tests for malformed rows.
 func TestRowsThatAreWrongHaveNoTests(t *testing.T) {
 	for name, line := range map[string]string{
 		"none":          "| a | b | c | |",

@@ -11,8 +11,9 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 )
 
-// The claim for extended resources is not in the lists of a pod's claims, so the API server refuses the status that upstream's
-// plugin writes for its devices. If this test fails, remove the line in docs/differences.md.
+// TestNodeAllocatableExtendedResources shows a limitation of upstream's plugin: the API server rejects the status that the
+// plugin writes for devices of extended resources, because the claim for extended resources is not in the pod's lists of
+// claims. If this test fails, upstream has changed: remove the line in docs/differences.md.
 func TestNodeAllocatableExtendedResources(t *testing.T) {
 	const claim = "pod-extended-resources-x"
 	before := &core.Pod{}

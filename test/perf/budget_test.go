@@ -25,24 +25,25 @@ const (
 		")).size() >= 2)"
 	column = "d.attributes['mla.example.com'].col"
 	extent = "devices.map(d, " + column + ").max() - devices.map(d, " + column + ").min()"
-	// columnCounts has conditions that can be met one by one, but not together: six even and six odd numbers have an even sum.
+	// columnCounts has conditions that can each be true, but not together: the sum of six even and six odd numbers is even.
 	columnCounts = "devices.filter(d, " + column + " % 2 == 0).size() == 6 && devices.map(d, " + column + ").sum() == 99"
 )
 
-// BenchmarkBudgets measures the basis of the default budgets: how fast searches without a result use up CEL cost (the metric
-// cost/s) and steps (steps/s). A unit of cost is at most 250 ns of evaluation, so the maximum is four million units a second,
-// less the search's other work.
+// BenchmarkBudgets measures how fast searches without a result use up the two budgets: CEL cost (the metric cost/s) and steps
+// (steps/s). The default budgets are derived from these speeds. A unit of cost is at most 250 ns of evaluation, so the maximum
+// is four million units a second, less the search's other work.
 func BenchmarkBudgets(b *testing.B) {
 	for _, test := range []struct {
 		name    string
 		claim   shape.Scenario
 		options []allocator.Option
 	}{
-		// Every set is evaluated, so the cost counts.
+		// The search evaluates every set, so it uses up the cost budget.
 		{"expression=ring/sets=evaluated", ofMesh(1, 16, 4, extent+" == 2"), exhaustive},
 		{"expression=grid/sets=evaluated", ofMesh(4, 4, 4, gridExpression+" && devices.size() == 3"), exhaustive},
 		{"expression=unread/sets=evaluated", ofMesh(1, 16, 4, "devices.slice(0, 1).size() == 2"), exhaustive},
-		// Hardly any set is evaluated, so the steps count. The grid of KEP-5254 takes one step.
+		// The search evaluates hardly any set, so it uses up the step budget. The grid of KEP-5254 is not here, because it
+		// takes only one step.
 		{"expression=sum/sets=bounded", ofMesh(1, 20, 10, "devices.map(d, "+column+" * 2).sum() == 191"), nil},
 		{"expression=counts/sets=bounded", ofMesh(1, 18, 12, columnCounts), nil},
 	} {
@@ -55,7 +56,7 @@ func BenchmarkBudgets(b *testing.B) {
 				allocator.WithCostBudget(math.MaxUint64), allocator.WithStepBudget(math.MaxInt64)})
 			var steps int64
 			for b.Loop() {
-				// The allocator is new each time, because it caches that no such set exists.
+				// Create a new allocator each time, because an allocator remembers that there is no set.
 				a, err := f.celset(b.Context(), options...)
 				if err != nil {
 					b.Fatal(err)
@@ -74,7 +75,7 @@ func BenchmarkBudgets(b *testing.B) {
 
 var exhaustive = []allocator.Option{allocator.WithExhaustiveSearch()}
 
-// spending sums the cost of evaluations.
+// spending adds up the cost of all evaluations.
 type spending struct{ cost uint64 }
 
 func (s *spending) ObserveCompilation(string, bool, error) {}

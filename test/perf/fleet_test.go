@@ -24,12 +24,12 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// hardware is a set of nodes with the devices of a scenario.
+// hardware is a number of nodes with the devices of one scenario.
 type hardware struct {
 	shape.Scenario
 	classes classList
 	nodes   []*v1.Node
-	slices  [][]*resourceapi.ResourceSlice // of each node
+	slices  [][]*resourceapi.ResourceSlice // ResourceSlices of each node
 }
 
 func newHardware(tb testing.TB, s shape.Scenario, nodes int) *hardware {
@@ -58,20 +58,20 @@ func (l classList) Get(name string) (*resourceapi.DeviceClass, error) {
 	return nil, fmt.Errorf("no DeviceClass %q", name)
 }
 
-// A fleet is a set of nodes with devices in use.
+// A fleet is hardware with some devices in use on each node.
 type fleet struct {
 	*hardware
 	nodes  []*v1.Node
 	slices []*resourceapi.ResourceSlice
 	free   []shape.Set
-	// want is the answer for each node, or empty if there is no answer.
+	// want is the expected set of each node, or empty if no set fits.
 	want  []shape.Set
 	state structured.AllocatedState
-	// selectors are compiled once, as in a scheduler.
+	// selectors is the cache of compiled selectors, which a scheduler also has.
 	selectors *dracel.Cache
 }
 
-// occupied returns a fleet with a node for each occupancy.
+// occupied returns a fleet with one node for each occupancy (the devices in use).
 func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	f := &fleet{
 		hardware: h,
@@ -84,7 +84,7 @@ func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	for i, inUse := range occupancies {
 		free := h.All() &^ inUse
 		var want shape.Set
-		if h.Name != "" { // the other scenarios have no hand-written search
+		if h.Name != "" { // only named scenarios have a hand-written search
 			want, _ = h.HandWritten(free)
 		}
 		f.free, f.want = append(f.free, free), append(f.want, want)
@@ -97,21 +97,22 @@ func (h *hardware) occupied(occupancies []shape.Set) *fleet {
 	return f
 }
 
-// celset returns the allocator under test.
+// celset returns the allocator of celset for the fleet.
 func (f *fleet) celset(ctx context.Context, options ...allocator.Option) (*allocator.Allocator, error) {
 	return allocator.NewAllocator(ctx, features, f.state, f.classes, f.slices, f.selectors, options...)
 }
 
-// exhaustive returns the reference allocator, which only ctx limits.
+// exhaustive returns the reference allocator, which tries all sets. Only ctx limits its search.
 func (f *fleet) exhaustive(ctx context.Context) (*allocator.Allocator, error) {
 	return f.celset(ctx, allocator.WithExhaustiveSearch(), allocator.WithCostBudget(math.MaxUint64))
 }
 
-// newCache returns an option for allocators to share caches. A new option each time means cold caches, a shared option warm
-// ones.
+// newCache returns an option that makes allocators share a new cache. If allocators get the same option, the cache of the later
+// ones is warm.
 func newCache() allocator.Option { return allocator.WithCache(allocator.NewCache()) }
 
-// verify allocates on all nodes, one after the other, as a scheduler's Filter does. It returns the number of completed nodes.
+// verify allocates the claim on all nodes, one after the other, as a scheduler's Filter does, and compares the devices with the
+// expected ones. It returns the number of nodes done.
 func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resourceapi.ResourceClaim) (int, error) {
 	for i, node := range f.nodes {
 		results, err := a.Allocate(ctx, node, []*resourceapi.ResourceClaim{claim})
@@ -125,7 +126,7 @@ func (f *fleet) verify(ctx context.Context, a structured.Allocator, claim *resou
 	return len(f.nodes), nil
 }
 
-// devicesOf returns the devices of an allocation in its order.
+// devicesOf returns the names of the allocated devices, in the order of the allocation.
 func devicesOf(results []resourceapi.AllocationResult) []string {
 	var names []string
 	for _, claim := range results {
@@ -136,9 +137,8 @@ func devicesOf(results []resourceapi.AllocationResult) []string {
 	return names
 }
 
-// TestMemoryOfNodes pins the cache memory per node in docs/limits.md, for claims of one kind. It has nodes of one hardware type
-// with different devices in use, with and without serial numbers. It also has nodes that all differ, because an expression may
-// read the serial numbers.
+// TestMemoryOfNodes checks the cache memory per node that docs/limits.md states. The nodes have the same hardware, but
+// different devices in use, with and without serial numbers. If an expression may read the serial numbers, all nodes differ.
 func TestMemoryOfNodes(t *testing.T) {
 	const nodes = 1000
 	tests := []struct {
@@ -169,7 +169,7 @@ func TestMemoryOfNodes(t *testing.T) {
 			claim, err := s.ClaimWith(expression)
 			require.NoError(t, err)
 			fleet.askAll(t, cache, claim)
-			cache = allocator.NewCache() // compiled expressions are cached before the measurement
+			cache = allocator.NewCache() // warm the cache of compiled expressions, but not of nodes
 			before := heap()
 			fleet.askAll(t, cache, claim)
 			perNode := (heap() - before) / nodes
@@ -190,7 +190,7 @@ func scenarioNamed(tb testing.TB, name string) shape.Scenario {
 	return all[i]
 }
 
-// number gives each device of each node a unique attribute.
+// number adds an attribute to each device whose value no other device has.
 func (h *hardware) number() {
 	for _, published := range h.slices {
 		for _, slice := range published {
@@ -203,7 +203,7 @@ func (h *hardware) number() {
 	}
 }
 
-// askAll allocates on all nodes with a temporary allocator.
+// askAll allocates the claim on all nodes with a new allocator and the given cache.
 func (f *fleet) askAll(t *testing.T, cache *allocator.Cache, claim *resourceapi.ResourceClaim) {
 	t.Helper()
 	a, err := f.celset(t.Context(), allocator.WithCache(cache))

@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// few is the largest number of sets that is evaluated exhaustively, in part of a second.
+// few is the maximum number of sets that the exhaustive search may have to try, so that it takes less than a second.
 const few = 20_000
 
-// TestShapes pins the answer and the work of the search for each scenario and occupancy.
+// TestShapes checks the result and the work of the search for each scenario and occupancy.
 func TestShapes(t *testing.T) {
 	for _, s := range shape.Scenarios() {
 		h := newHardware(t, s, 1)
@@ -35,7 +35,7 @@ func TestShapes(t *testing.T) {
 	}
 }
 
-// claim returns the claim to allocate.
+// claim returns the scenario's claim.
 func (f *fleet) claim(t *testing.T) *resourceapi.ResourceClaim {
 	t.Helper()
 	claim, err := f.Claim()
@@ -43,14 +43,14 @@ func (f *fleet) claim(t *testing.T) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// requireVerified fails if the allocator returns other devices than expected.
+// requireVerified requires that the allocator returns the expected devices on all nodes.
 func (f *fleet) requireVerified(t *testing.T, a structured.Allocator, claim *resourceapi.ResourceClaim) {
 	t.Helper()
 	_, err := f.verify(t.Context(), a, claim)
 	require.NoError(t, err)
 }
 
-// testAnswer checks that the hand-written search finds the same devices in the same order, and that they have the shape.
+// testAnswer checks that a hand-written search finds the same devices in the same order, and that the devices form the shape.
 func (f *fleet) testAnswer(t *testing.T) {
 	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
@@ -65,7 +65,7 @@ func (f *fleet) testAnswer(t *testing.T) {
 	require.True(t, f.Holds(names), "%v", names)
 }
 
-// testWork pins steps and evaluations. A step looks for one more device.
+// testWork checks the numbers of steps and evaluations. In each step, the search looks for one more device.
 func (f *fleet) testWork(t *testing.T) {
 	a, err := f.celset(t.Context(), newCache())
 	require.NoError(t, err)
@@ -86,8 +86,8 @@ func (f *fleet) testWork(t *testing.T) {
 	})
 }
 
-// testWarm checks that an allocator does not repeat evaluations of an earlier allocator with the same cache, even on another node
-// with the same devices.
+// testWarm checks that an allocator with a warm cache does not repeat evaluations, not even for another node with the same
+// devices.
 func (f *fleet) testWarm(t *testing.T) {
 	cache := newCache()
 	f.requireVerified(t, f.sharing(t, cache), f.claim(t))
@@ -106,7 +106,7 @@ func (f *fleet) sharing(t *testing.T, cache allocator.Option) *allocator.Allocat
 	return a
 }
 
-// onOtherNode returns a fleet with the same devices in use on a node of another name.
+// onOtherNode returns a fleet with the same devices in use, on a node with another name.
 func (f *fleet) onOtherNode(t *testing.T) *fleet {
 	t.Helper()
 	other := newHardware(t, f.Scenario, 2).occupied([]shape.Set{0, f.All() &^ f.free[0]})
@@ -114,7 +114,7 @@ func (f *fleet) onOtherNode(t *testing.T) *fleet {
 	return other
 }
 
-// testReference checks that the exhaustive search has the same answer and examines the computed number of sets.
+// testReference checks that the exhaustive search has the same result, and that it tries as many sets as computed.
 func (f *fleet) testReference(t *testing.T) {
 	if f.Sets(f.free[0]).Cmp(big.NewInt(few)) > 0 {
 		t.Skipf("%v sets", f.Sets(f.free[0]))
@@ -127,7 +127,7 @@ func (f *fleet) testReference(t *testing.T) {
 	}
 }
 
-// TestShapesOnManyNodes checks the answers on nodes with different devices in use.
+// TestShapesOnManyNodes checks the results on several nodes with different devices in use.
 func TestShapesOnManyNodes(t *testing.T) {
 	const nodes = 20
 	for _, s := range shape.Scenarios() {
@@ -145,13 +145,14 @@ func TestShapesOnManyNodes(t *testing.T) {
 
 const driver = "mla.example.com"
 
-// features are the features that are on by default in Kubernetes 1.37, so that upstream uses its default variant.
+// features are the features that are on by default in Kubernetes 1.37. With them, upstream's library uses its default
+// allocator.
 var features = structured.Features{
 	AdminAccess: true, ConsumableCapacity: true, DeviceBindingAndStatus: true, DeviceTaints: true,
 	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
 }
 
-// ofMesh returns a scenario: a claim for count devices of a free mesh that satisfy an expression.
+// ofMesh returns a scenario: a claim for count devices of a mesh that satisfy the expression. All devices are free.
 func ofMesh(rows, cols, count int, expression string) shape.Scenario {
 	mesh, err := topology.NewMesh(topology.Family{Driver: driver, Prefix: "mla"}, rows, cols)
 	if err != nil {
@@ -160,7 +161,7 @@ func ofMesh(rows, cols, count int, expression string) shape.Scenario {
 	return shape.Scenario{Topology: mesh, Requests: []shape.Request{{Name: "mla", Driver: driver, Count: count}}, Expression: expression}
 }
 
-// asked returns one node with all devices free, and the claim.
+// asked returns a fleet of one node with all devices free, and the scenario's claim.
 func asked(tb testing.TB, s shape.Scenario) (*fleet, []*resourceapi.ResourceClaim) {
 	tb.Helper()
 	claim, err := s.Claim()
@@ -168,7 +169,7 @@ func asked(tb testing.TB, s shape.Scenario) (*fleet, []*resourceapi.ResourceClai
 	return newHardware(tb, s, 1).occupied([]shape.Set{0}), []*resourceapi.ResourceClaim{claim}
 }
 
-// unread means the same as ring-12-4, but in a form that the search can't analyse: lists of lists.
+// unread is the expression of the scenario ring-12-4 in a form that the search can't analyse, with lists of lists.
 const unread = "[devices.map(d, d.attributes['mla.example.com'].index)].flatten().max() - " +
 	"[devices.map(d, d.attributes['mla.example.com'].index)].flatten().min() == 3"
 
@@ -179,7 +180,7 @@ func ringOfTwelve(tb testing.TB) shape.Scenario {
 	return s
 }
 
-// TestUnreadIsUnread checks that each set up to the answer is evaluated.
+// TestUnreadIsUnread checks that the search evaluates each set for the expression unread until it finds the result.
 func TestUnreadIsUnread(t *testing.T) {
 	s := ringOfTwelve(t)
 	h := newHardware(t, s, 1)

@@ -12,7 +12,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Adapt makes a pod run on a [Node]: it sets the node's image and removes features that the node lacks. Nothing else changes.
+// Adapt changes a pod so that it can run on a [Node]: it sets the image to the node's image, and removes features that the node
+// lacks.
 func Adapt(spec *corev1.PodSpec) {
 	no := false
 	spec.HostNetwork = true
@@ -27,7 +28,7 @@ func Adapt(spec *corev1.PodSpec) {
 // separator separates the documents of a manifest.
 var separator = []byte("\n---\n")
 
-// AdaptManifest adapts the pods in a manifest of one or more YAML documents, and keeps everything else.
+// AdaptManifest applies Adapt to the pods in a manifest of YAML documents. It doesn't change other objects.
 func AdaptManifest(manifest []byte) ([]byte, error) {
 	documents := bytes.Split(manifest, separator)
 	for i, document := range documents {

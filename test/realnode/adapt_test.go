@@ -97,7 +97,7 @@ func TestWriteConfig(t *testing.T) {
 	require.ErrorContains(t, writeConfig(path, "{{.Absent}}", nil), `no entry for key "Absent"`)
 }
 
-// TestKubeletConfig decodes the configuration into the kubelet's own types.
+// TestKubeletConfig decodes the configuration with the types of the kubelet, so that misspelt fields fail.
 func TestKubeletConfig(t *testing.T) {
 	values := map[string]any{"Port": 10250, "HealthzPort": 10248}
 	for _, name := range []string{"ServingCert", "ServingKey", "ClientCA", "Endpoint", "CgroupRoot", "PodLogsDir", "VolumePluginDir"} {
@@ -116,7 +116,7 @@ func TestKubeletConfig(t *testing.T) {
 	require.False(t, *config.FailCgroupV1)
 }
 
-// unpack returns the contents of an archive by their names.
+// unpack returns the contents of the files in an archive, by name.
 func unpack(t *testing.T, archive []byte) map[string][]byte {
 	t.Helper()
 	files := map[string][]byte{}

@@ -16,12 +16,12 @@ import (
 	"strings"
 )
 
-// cgroupName returns the name of the cgroup, in each hierarchy, that contains all cgroups of a node.
+// cgroupName returns the name of the cgroup that contains all cgroups of the node. It has the same name in each hierarchy.
 func cgroupName(dir string) string {
 	return "celset-" + digest([]byte(dir))[:10]
 }
 
-// A mount is a line of a mountinfo file, proc(5).
+// A mount is a line of /proc/PID/mountinfo, see proc(5).
 type mount struct {
 	point  string
 	fstype string
@@ -45,11 +45,11 @@ func readMounts(path string) ([]mount, error) {
 	return mounts, lines.Err()
 }
 
-// unescapeMount reverses the kernel's escaping of separators in a line.
+// unescapeMount decodes the escape sequences that the kernel uses in mountinfo.
 var unescapeMount = strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`)
 
-// hierarchies returns the roots of the cgroup file systems: one for each controller in version 1, a single one in version 2, and
-// both on hybrid machines.
+// hierarchies returns the mount points of the cgroup file systems. In version 1 there is one for each controller, in version 2
+// a single one. Hybrid machines have both.
 func hierarchies() ([]mount, error) {
 	mounts, err := readMounts("/proc/self/mountinfo")
 	if err != nil {
@@ -62,7 +62,7 @@ func hierarchies() ([]mount, error) {
 	return mounts, nil
 }
 
-// makeCgroups creates the cgroups that the kubelet expects.
+// makeCgroups creates the cgroups that the kubelet expects to exist.
 func makeCgroups(name string) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -81,7 +81,7 @@ func makeCgroups(name string) error {
 	return nil
 }
 
-// delegate lets the children of a cgroup of version 2 use its controllers.
+// delegate turns on the controllers of a version 2 cgroup for its children.
 func delegate(cgroup string) error {
 	available, err := os.ReadFile(filepath.Join(cgroup, "cgroup.controllers"))
 	if err != nil {
@@ -96,7 +96,8 @@ func delegate(cgroup string) error {
 	return nil
 }
 
-// cgroupsNamed returns the cgroups of that name at the roots and their descendants, parents first.
+// cgroupsNamed returns the cgroups with this name in all hierarchies, and all cgroups inside them. Parents come before
+// children.
 func cgroupsNamed(name string) ([]string, error) {
 	roots, err := hierarchies()
 	if err != nil {
@@ -107,7 +108,7 @@ func cgroupsNamed(name string) ([]string, error) {
 		err := filepath.WalkDir(filepath.Join(root.point, name), func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil // it does not exist, or not any more
+				return nil // the cgroup does not exist
 			case err != nil:
 				return err
 			case entry.IsDir():
@@ -122,7 +123,7 @@ func cgroupsNamed(name string) ([]string, error) {
 	return found, nil
 }
 
-// processesIn returns the ids of the processes in cgroups, in ascending order.
+// processesIn returns the sorted IDs of the processes in the cgroups.
 func processesIn(cgroups []string) ([]int, error) {
 	var pids []int
 	for _, cgroup := range cgroups {

@@ -17,14 +17,15 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// hostDirs are directories to which kubelet and containerd write regardless of their configuration. On the host, they are created
-// if needed and otherwise left alone.
+// hostDirs are directories to which the kubelet and containerd write regardless of their configuration. The node mounts its own
+// directories over them. On the host they are only created if they are missing.
 var hostDirs = []string{"/var/lib/kubelet", "/var/log/containers", "/run/containerd"}
 
-// cleanPatience limits the time that the kernel takes to remove a killed node.
+// cleanPatience is the limit for the time that the kernel takes to remove the processes and mounts of a killed node.
 const cleanPatience = 10 * time.Second
 
-// clean kills the processes of the node in dir and removes its cgroups, but keeps its files. It fails if anything else is left.
+// clean kills the processes of the node in dir, and removes its cgroups. It keeps the files. It returns an error if processes,
+// mounts or cgroups are left.
 func clean(dir string) error {
 	deadline := time.Now().Add(cleanPatience)
 	for {
@@ -69,7 +70,7 @@ func cleanOnce(dir string) error {
 	return nil
 }
 
-// initsOf returns the first processes of nodes with that directory.
+// initsOf returns the process IDs of nodeinit processes with that directory. Each is the first process of a node.
 func initsOf(dir string) ([]int, error) {
 	pids, err := processesMentioning(dir)
 	if err != nil {
@@ -77,7 +78,7 @@ func initsOf(dir string) ([]int, error) {
 	}
 	return slices.DeleteFunc(pids, func(pid int) bool {
 		program, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid))
-		// A program that was rebuilt since then is marked "(deleted)".
+		// If the program was built again since the process started, its name ends with " (deleted)".
 		return err != nil || strings.TrimSuffix(filepath.Base(program), " (deleted)") != controlplane.NodeInit
 	}), nil
 }

@@ -20,14 +20,14 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// loopbackNetwork is the only network that a node needs to be Ready.
+// loopbackNetwork is the CNI configuration. The kubelet needs one to become Ready; pods use the network of the host.
 const loopbackNetwork = `{"cniVersion": "1.0.0", "name": "loopback", "plugins": [{"type": "loopback"}]}
 `
 
 //go:embed containerd.toml.tmpl
 var containerdConfig string
 
-// startContainerd returns when containerd answers, after it has loaded all plugins.
+// startContainerd starts containerd, and waits until it has loaded all plugins and answers requests.
 func (n *Node) startContainerd(ctx context.Context) error {
 	if err := os.WriteFile(n.path("cni", "10-loopback.conflist"), []byte(loopbackNetwork), 0o600); err != nil {
 		return err
@@ -63,7 +63,7 @@ func (n *Node) startContainerd(ctx context.Context) error {
 	return err
 }
 
-// importImage gives the node its own image.
+// importImage imports [Image] into containerd.
 func (n *Node) importImage(ctx context.Context) error {
 	archive := n.path("image.tar")
 	if err := writeImage(archive, n.cp.Binary(controlplane.Workload)); err != nil {
@@ -72,19 +72,19 @@ func (n *Node) importImage(ctx context.Context) error {
 	return n.ImportImages(ctx, archive)
 }
 
-// ImportImages imports the images in an archive, in the format of "docker save" or as an OCI layout, instead of pulling them. The
-// images keep their names in the archive.
+// ImportImages imports the images in an archive into containerd, instead of pulling them. The archive is in the format of
+// "docker save", or an OCI layout. The images keep the names in the archive.
 func (n *Node) ImportImages(ctx context.Context, archive string) error {
 	return n.changeImages(ctx, "import", archive)
 }
 
-// TagImage gives an image of the node another name.
+// TagImage adds another name to an image of the node.
 func (n *Node) TagImage(ctx context.Context, image, name string) error {
 	return n.changeImages(ctx, "tag", image, name)
 }
 
 func (n *Node) changeImages(ctx context.Context, args ...string) error {
-	// This is the namespace of the kubelet's images.
+	// The kubelet uses the images in containerd's namespace k8s.io.
 	args = append([]string{"--address=" + n.socket(), "--namespace=k8s.io", "images"}, args...)
 	if out, err := exec.CommandContext(ctx, n.cp.Binary(controlplane.Ctr), args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("ctr %s: %w\n%s", strings.Join(args, " "), err, out)
@@ -92,7 +92,8 @@ func (n *Node) changeImages(ctx context.Context, args ...string) error {
 	return nil
 }
 
-// writeConfig fills in a template. Strings are quoted as in Go, TOML and YAML.
+// writeConfig fills in the template text with the values, and writes the result to path. It quotes strings as in Go, which TOML
+// and YAML accept, too.
 func writeConfig(path, text string, values map[string]any) error {
 	quoted := make(map[string]any, len(values))
 	for name, value := range values {
@@ -109,8 +110,8 @@ func writeConfig(path, text string, values map[string]any) error {
 	return errors.Join(parsed.Execute(&out, quoted), os.WriteFile(path, out.Bytes(), 0o600))
 }
 
-// mayRaiseOOMPriority reports whether this process may give processes a lower oom_score_adj than its own. Some machines withhold
-// CAP_SYS_RESOURCE even from root.
+// mayRaiseOOMPriority reports whether this process may lower the oom_score_adj of its children below its own. On some machines
+// even root may not, because the capability CAP_SYS_RESOURCE is missing.
 func mayRaiseOOMPriority() bool {
 	const file = "/proc/self/oom_score_adj"
 	before, err := os.ReadFile(file)

@@ -14,10 +14,11 @@
 //
 // # What is left when it ends
 //
-// Only logs and files in the node's directory are left. The node's processes and their children run in their own mount and PID
-// namespaces, whose first process is nodeinit. When nodeinit ends, the kernel kills the others and removes their mounts, even if
-// this process is killed and can't clean up. Only cgroups are left then, below one cgroup named after the node's directory. Stop
-// removes them, or the next Start in the same directory. [Leftovers] looks for all of these remains.
+// Only logs and files in the node's directory are left. All processes of the node run in a mount namespace and a PID namespace
+// of their own. The first process of the PID namespace is nodeinit. When nodeinit ends, the kernel kills the others and removes
+// their mounts, even if this process is killed and can't clean up. Only cgroups would be left then, below one cgroup that is
+// named after the node's directory. Stop removes them. If Stop was not called, the next Start in the same directory does.
+// [Leftovers] looks for all of these remains.
 //
 // # What differs from a production node
 //

@@ -11,9 +11,10 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// StartDriver starts a topology driver for the node, with flags for its devices, and returns when the kubelet has registered it.
-// name is the name of the process, unique among drivers. By default the driver is an administrator of the cluster; the flag
-// --kubeconfig changes that. It runs until it is stopped, the context ends or the control plane stops; Stop does not wait for it.
+// StartDriver starts a topology driver for the node, with flags for its devices, and returns when the kubelet has registered
+// it. name is the name of the process, unique among drivers. By default the driver is an administrator of the cluster; the flag
+// --kubeconfig changes that. The driver runs until it is stopped, the context ends or the control plane stops. Node.Stop does
+// not stop it.
 func (n *Node) StartDriver(ctx context.Context, name string, flags ...string) (*controlplane.Process, error) {
 	ports, err := controlplane.FreePorts(2)
 	if err != nil {

@@ -15,14 +15,15 @@ import (
 	"runtime"
 )
 
-// Image is the image of every node. Its program, package workload, prints the environment variables that start with CELSET_ and
-// a line that names its devices. Then it waits for SIGTERM, or for the duration in its arguments "-for 2s".
+// Image is the image of every node. Its program is package workload. It prints the environment variables that start with
+// CELSET_, and a line with the names of its devices. Then it waits for SIGTERM, or for the duration in its argument, such as
+// "-for 2s".
 const Image = "celset.dev/workload:local"
 
-// programPath is the path of the program in the image.
+// programPath is the path of the program inside the image.
 const programPath = "workload"
 
-// writeImage writes an archive like `docker save`, of an image that contains only a program.
+// writeImage writes an image that contains only a program, in the format of "docker save".
 func writeImage(path, program string) error {
 	content, err := os.ReadFile(program)
 	if err != nil {
@@ -35,7 +36,8 @@ func writeImage(path, program string) error {
 	return os.WriteFile(path, archive, 0o600)
 }
 
-// imageArchive returns an archive of an image that contains only the program. Equal programs give equal archives.
+// imageArchive returns the archive of an image that contains only the program. For the same program, the archive is always the
+// same.
 func imageArchive(program []byte) ([]byte, error) {
 	layer, err := archiveOf(file{name: programPath, mode: 0o755, content: program})
 	if err != nil {

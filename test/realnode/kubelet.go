@@ -21,7 +21,7 @@ import (
 
 const (
 	pollPeriod = 100 * time.Millisecond
-	// patience limits the time until a node is Ready, which takes seconds unless the machine is very busy.
+	// patience is the limit for the time until a node is Ready. It takes seconds, or longer on a busy machine.
 	patience = 2 * time.Minute
 )
 
@@ -29,7 +29,7 @@ const (
 var kubeletConfig string
 
 // StartKubelet starts the kubelet and returns when it is healthy. The kubelet runs until the node or the kubelet is stopped, or
-// the context ends. Start starts the first kubelet; StartKubelet is for use after StopKubelet or KillKubelet.
+// the context ends. Start has already started a kubelet, so call StartKubelet only after StopKubelet or KillKubelet.
 func (n *Node) StartKubelet(ctx context.Context) error {
 	config := n.path("kubelet.yaml")
 	if err := n.writeKubeletConfig(config); err != nil {
@@ -44,8 +44,8 @@ func (n *Node) StartKubelet(ctx context.Context) error {
 			"--root-dir=" + n.KubeletDir(),
 			"--cert-dir=" + n.path("pki"),
 			"--hostname-override=" + n.name,
-			// With this flag the kubelet keeps the address that register sets. Otherwise it looks for an address outside the loopback
-			// interface, which a sandbox may not have.
+			// With this flag, the kubelet keeps the node's address that register has set. Without it, the kubelet looks for an
+			// address outside of the loopback interface, and fails if the machine has no such address.
 			"--cloud-provider=external",
 			"--v=2",
 		},
@@ -73,14 +73,14 @@ func (n *Node) writeKubeletConfig(path string) error {
 	})
 }
 
-// StopKubelet ends only the kubelet; containers keep running. It does nothing if no kubelet runs.
+// StopKubelet ends the kubelet. The containers continue to run. If no kubelet runs, it does nothing.
 func (n *Node) StopKubelet() {
 	if kubelet := n.currentKubelet(); kubelet != nil {
 		kubelet.Stop()
 	}
 }
 
-// KillKubelet is like StopKubelet, but kills the kubelet.
+// KillKubelet is like StopKubelet, but uses SIGKILL.
 func (n *Node) KillKubelet() {
 	if kubelet := n.currentKubelet(); kubelet != nil {
 		kubelet.Kill()
@@ -93,7 +93,7 @@ func (n *Node) currentKubelet() *controlplane.Process {
 	return n.kubelet
 }
 
-// register creates the Node object with the address at which the API server reaches the kubelet.
+// register creates the Node object. Its address is the address at which the API server reaches the kubelet.
 func (n *Node) register(ctx context.Context) error {
 	nodes := n.cp.Client().CoreV1().Nodes()
 	err := nodes.Delete(ctx, n.name, metav1.DeleteOptions{})
@@ -116,7 +116,7 @@ func (n *Node) register(ctx context.Context) error {
 	return err
 }
 
-// waitReady returns when the node is Ready.
+// waitReady waits until the node is Ready.
 func (n *Node) waitReady(ctx context.Context) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, pollPeriod, patience, true, func(ctx context.Context) (bool, error) {
@@ -133,7 +133,7 @@ func (n *Node) waitReady(ctx context.Context) error {
 	return nil
 }
 
-// unready returns nil if the node is Ready, or the kubelet's reason.
+// unready returns nil if the node is Ready. Otherwise it returns an error with the kubelet's reason.
 func unready(node *corev1.Node) error {
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {

@@ -15,8 +15,9 @@ import (
 	"syscall"
 )
 
-// Leftovers lists the remains of a node with that directory, except files: its processes, other processes with the directory in
-// their arguments, mounts below it in any mount namespace, and cgroups. A stopped node should have no remains.
+// Leftovers lists what a node with that directory has left: processes of the node, other processes with the directory in their
+// arguments, mounts below the directory in any mount namespace, and cgroups. Files don't count. After a node is stopped, the
+// result should be empty.
 func Leftovers(dir string) ([]string, error) {
 	cgroups, err := cgroupsNamed(cgroupName(dir))
 	if err != nil {
@@ -42,14 +43,14 @@ func Leftovers(dir string) ([]string, error) {
 	}
 	found = append(found, mounts...)
 	for _, cgroup := range cgroups {
-		if filepath.Base(cgroup) == cgroupName(dir) { // descendants are included
+		if filepath.Base(cgroup) == cgroupName(dir) { // cgroups inside are removed together with it
 			found = append(found, "cgroup "+cgroup)
 		}
 	}
 	return found, nil
 }
 
-// processesMentioning returns all other processes with an argument that contains the directory or a path in it.
+// processesMentioning returns the IDs of all other processes that have the directory, or a path below it, in an argument.
 func processesMentioning(dir string) ([]int, error) {
 	pids, err := allProcesses()
 	if err != nil {
@@ -76,7 +77,7 @@ func allProcesses() ([]int, error) {
 	return pids, nil
 }
 
-// commandLine returns nil if the process has ended.
+// commandLine returns the arguments of a process, or nil if the process has ended.
 func commandLine(pid int) []string {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil || len(content) == 0 {
@@ -85,22 +86,23 @@ func commandLine(pid int) []string {
 	return strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
 }
 
-// mountsBelow checks the mounts of each process, because there is no other way to see all mount namespaces.
+// mountsBelow returns the mounts below dir in all mount namespaces. It reads the mounts of each process, because there is no
+// list of namespaces.
 func mountsBelow(dir string) ([]string, error) {
 	pids, err := allProcesses()
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{} // namespaces
+	seen := map[string]bool{} // mount namespaces that were already read
 	var found []string
 	for _, pid := range pids {
 		namespace, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", pid))
 		if err != nil || seen[namespace] {
-			continue // it has ended, or the namespace was seen
+			continue // the process has ended, or its namespace was already read
 		}
 		mounts, err := readMounts(fmt.Sprintf("/proc/%d/mountinfo", pid))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ESRCH) {
-			continue // it has ended
+			continue // the process has ended
 		}
 		if err != nil {
 			return nil, err

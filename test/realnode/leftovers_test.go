@@ -25,7 +25,7 @@ func needLinux(t *testing.T) {
 	}
 }
 
-// needNode skips a test on machines where a node can't run.
+// needNode skips the test if a node can't run on this machine.
 func needNode(t *testing.T) {
 	t.Helper()
 	if err := Unavailable(); err != nil {
@@ -54,8 +54,8 @@ func TestCgroupName(t *testing.T) {
 	require.NotEqual(t, cgroupName("/tmp/a"), cgroupName("/tmp/b"))
 }
 
-// sleeper starts a process with an argument, which is killed at the end of the test. The process has no children, which would
-// have the same argument for a moment.
+// sleeper starts a process with the argument, and kills it at the end of the test. The process must have no children, because a
+// forked child would have the same argument for a moment.
 func sleeper(t *testing.T, argument string) int {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "/bin/sh", "-c", "echo up; read end", "sh", argument)
@@ -64,7 +64,7 @@ func sleeper(t *testing.T, argument string) int {
 	_, err = cmd.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Wait() }) // the context ends first
+	t.Cleanup(func() { _ = cmd.Wait() }) // the test's context kills the process before
 	buffer := make([]byte, 3)
 	_, err = out.Read(buffer)
 	require.NoError(t, err)
@@ -107,7 +107,7 @@ func TestClean(t *testing.T) {
 		require.NoError(t, os.MkdirAll(pod, 0o755))
 		if root.fstype == "cgroup" {
 			if controllers := filepath.Base(root.point); strings.Contains(controllers, "cpuset") {
-				continue // a cpuset without processors accepts no process
+				continue // a cpuset without processors can't contain a process
 			}
 		}
 		require.NoError(t, os.WriteFile(filepath.Join(pod, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0))

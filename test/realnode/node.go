@@ -15,20 +15,21 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// DefaultName is the default name of the node and of its directory.
+// DefaultName is the default for the names of the node and of its directory.
 const DefaultName = "real-0"
 
-// maxDir limits the path of a node's directory, in bytes. The kernel limits the paths of the sockets in the directory to 107 bytes.
+// maxDir is the maximum length in bytes of the path of a node's directory. It contains sockets, and the kernel limits the path
+// of a socket to 107 bytes.
 const maxDir = 52
 
 // Options configure the node of [Start]. The zero value is valid.
 type Options struct {
-	// Name of the Node object. Empty: DefaultName.
+	// Name is the name of the Node object. Empty means DefaultName.
 	Name string
-	// Dir holds the node's files; its old content is deleted first. Empty: a folder with the node's name in the data directory of
-	// the control plane.
+	// Dir is the directory for the node's files. Start deletes its old content. Empty means a directory with the node's name in
+	// the control plane's data directory.
 	Dir string
-	// Labels are added to the labels that the kubelet sets.
+	// Labels are set on the Node object, in addition to the kubelet's labels.
 	Labels map[string]string
 }
 
@@ -39,7 +40,8 @@ type Node struct {
 	dir    string
 	labels map[string]string
 
-	// A restarted kubelet keeps the ports, because the API server uses the address that the former kubelet reported.
+	// The ports of the kubelet stay the same when the kubelet is restarted, because the API server uses the address in the Node
+	// object.
 	kubeletPort, healthzPort int
 
 	init *controlplane.Process
@@ -51,8 +53,8 @@ type Node struct {
 	stopErr  error
 }
 
-// Start starts a node in a control plane and returns when it is Ready. It runs until
-// Stop is called or the context ends. Stop it before the control plane.
+// Start starts a node in a control plane and returns when it is Ready. The node runs until Stop is called or the context ends.
+// The caller must stop the node before the control plane.
 func Start(ctx context.Context, cp *controlplane.ControlPlane, options Options) (*Node, error) {
 	n, err := newNode(cp, options)
 	if err != nil {
@@ -102,7 +104,7 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// prepare recreates the node's directory and cgroups from scratch.
+// prepare removes the node's old directory and cgroups, and creates them again.
 func (n *Node) prepare(context.Context) error {
 	if err := clean(n.dir); err != nil {
 		return fmt.Errorf("clean up after a former run: %w", err)
@@ -118,7 +120,7 @@ func (n *Node) prepare(context.Context) error {
 	return makeCgroups(cgroupName(n.dir))
 }
 
-// startInit starts the process whose end ends all other processes of the node.
+// startInit starts nodeinit. When nodeinit ends, the kernel ends all other processes of the node.
 func (n *Node) startInit(ctx context.Context) (err error) {
 	ready := n.path("init-ready")
 	n.init, err = n.cp.StartProgram(ctx, controlplane.Program{
@@ -134,8 +136,8 @@ func (n *Node) startInit(ctx context.Context) (err error) {
 	return err
 }
 
-// Stop ends the node with all its containers, and returns when all remains are gone; otherwise the error lists the remains.
-// Stopping again does nothing and returns the same error.
+// Stop ends the node with all its containers, and returns when processes, mounts and cgroups are gone. If some are left, the
+// error lists them. A second call does nothing and returns the same error.
 func (n *Node) Stop() error {
 	n.stopOnce.Do(func() {
 		n.StopKubelet()
@@ -147,27 +149,27 @@ func (n *Node) Stop() error {
 	return n.stopErr
 }
 
-// path is a path in the node's directory.
+// path returns a path in the node's directory.
 func (n *Node) path(elements ...string) string {
 	return filepath.Join(append([]string{n.dir}, elements...)...)
 }
 
-// Name of the Node object.
+// Name returns the name of the Node object.
 func (n *Node) Name() string { return n.name }
 
-// Dir is the directory of the node's files.
+// Dir returns the directory of the node's files.
 func (n *Node) Dir() string { return n.dir }
 
-// KubeletDir is the kubelet's root directory, which contains the sockets of plugins.
+// KubeletDir returns the root directory of the kubelet. It contains the sockets of plugins.
 func (n *Node) KubeletDir() string { return n.path("kubelet") }
 
-// CDIDir is containerd's directory of CDI specifications.
+// CDIDir returns containerd's directory of CDI specs.
 func (n *Node) CDIDir() string { return n.path("cdi") }
 
-// socket is the path of containerd's socket.
+// socket returns the path of containerd's socket.
 func (n *Node) socket() string { return n.path("containerd.sock") }
 
-// processName is the name of one of the node's processes.
+// processName returns the name that a process of the node has in the control plane.
 func (n *Node) processName(binary string) string {
 	return strings.Join([]string{n.name, binary}, "-")
 }

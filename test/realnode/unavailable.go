@@ -22,7 +22,7 @@ func Unavailable() error {
 	return errors.Join(mayUnshare(), mayMakeCgroups())
 }
 
-// mayMakeCgroups tries to create cgroups, because they are often read-only in a container.
+// mayMakeCgroups returns an error if cgroups can't be created. They are often read-only in a container. It tries to create one.
 func mayMakeCgroups() error {
 	roots, err := hierarchies()
 	if err != nil {

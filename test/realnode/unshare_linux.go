@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// mayUnshare tries to create namespaces, which root in a container often may not. The program does not exist: an error about the
-// missing program shows that a process was created in new namespaces.
+// mayUnshare returns an error if namespaces can't be created, which is often forbidden in a container. It tries to start a
+// program that doesn't exist in new namespaces. If the error says that the program is missing, the namespaces could be created.
 func mayUnshare() error {
 	process, err := os.StartProcess("/proc/no-such-program", []string{"probe"}, &os.ProcAttr{
 		Sys: &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID},

@@ -5,5 +5,5 @@
 
 package realnode
 
-// mayUnshare is only called on Linux.
+// mayUnshare is called only on Linux.
 func mayUnshare() error { return nil }

@@ -27,13 +27,13 @@ import (
 
 const (
 	adjacent = "devices.map(d, d.attributes['mla.example.com'].index).max() - devices.map(d, d.attributes['mla.example.com'].index).min() == 1"
-	// The second expression is an example of the documentation.
+	// The second expression is an example in the documentation.
 	selects = "quantity(managedCluster.status.allocatable.memory).isGreaterThan(quantity('1Gi'))"
 )
 
 func isConflict(err error) bool { return apierrors.IsConflict(err) }
 
-// poll calls done repeatedly at a short interval.
+// poll calls done at short intervals until it returns true or an error.
 func poll(ctx context.Context, done func() (bool, error)) error {
 	for {
 		ok, err := done()
@@ -48,7 +48,8 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// schedule schedules a pod of a profile. If constrained, the pod has a claim for two adjacent devices.
+// schedule returns a function that creates a pod of the profile and waits until the pod is bound. If constrained is set, the
+// pod has a claim for two adjacent devices.
 func (l *lab) schedule(name, profile string, constrained bool) func(context.Context, int) error {
 	return func(ctx context.Context, n int) (err error) {
 		name := fmt.Sprintf("%s-%d", name, n)
@@ -86,17 +87,17 @@ func (l *lab) place(ctx context.Context, n int) (err error) {
 	})
 }
 
-// check makes the webhook check a claim.
+// check makes the API server send a claim to the webhook, by a dry run.
 func (l *lab) check(ctx context.Context, n int) error {
 	return l.alice.Create(ctx, claim(alice, fmt.Sprintf("checked-%d", n), 2, adjacent), client.DryRunAll)
 }
 
-// checkPlacement makes the webhook check a Placement.
+// checkPlacement makes the API server send a Placement to the webhook, by a dry run.
 func (l *lab) checkPlacement(ctx context.Context, n int) error {
 	return l.alice.Create(ctx, placementOf(alice, fmt.Sprintf("checked-%d", n), selects), client.DryRunAll)
 }
 
-// A debugger sends requests to the debug address as a user.
+// A debugger sends requests to celset-placement's debug address as one user.
 type debugger struct {
 	client  *http.Client
 	address string
@@ -109,7 +110,7 @@ func (l *lab) debugger(address, user string) *debugger {
 	return &debugger{client: &http.Client{Transport: transport}, address: address, token: l.tokens[user]}
 }
 
-// ask sends a Placement to be decided. Mistakes in the Placement are not an error.
+// ask sends a Placement to the debug address, which responds with the decision. A mistake in the Placement is no error.
 func (d *debugger) ask(ctx context.Context, body []byte) (code int, err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+d.address+debug.Path+"/", bytes.NewReader(body))
 	if err != nil {
@@ -125,14 +126,14 @@ func (d *debugger) ask(ctx context.Context, body []byte) (code int, err error) {
 	return response.StatusCode, errors.Join(err, response.Body.Close())
 }
 
-// preview makes the debug address decide a Placement.
+// preview sends a harmless Placement to the debug address, and requires a decision.
 func (d *debugger) preview(ctx context.Context, n int) error {
 	body, err := yaml.Marshal(placementOf(alice, fmt.Sprintf("preview-%d", n), selects))
 	if err != nil {
 		return err
 	}
 	for {
-		// Retry if the server asks to retry later.
+		// The server may respond that the client should retry later.
 		code, err := d.ask(ctx, body)
 		switch {
 		case err != nil:

@@ -26,18 +26,18 @@ import (
 const (
 	alice   = "alice"
 	mallory = "mallory"
-	// unchecked is another namespace of mallory's without the webhook. Programs must survive objects that the webhook would refuse,
-	// because it may not be installed.
+	// unchecked is another namespace of mallory, whose objects are not sent to the webhook. Programs must survive objects that
+	// the webhook would reject, because a site may run without the webhook.
 	unchecked = "mallory-unchecked"
 
 	driver = "mla.example.com"
 
 	nodes    = 8
-	devices  = 64 // on each node
+	devices  = 64 // number of devices on each node
 	clusters = 20
 )
 
-// rights allow each user everything in the user's own namespaces, and nothing elsewhere.
+// rights allow alice and mallory all requests in their own namespaces, and none in other namespaces.
 const rights = `
 {apiVersion: v1, kind: Namespace, metadata: {name: alice}}
 ---
@@ -75,19 +75,19 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: tenant}
 subjects: [{kind: User, name: mallory, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// A lab is a control plane that is also a hub.
+// A lab is a control plane that is also a hub of Open Cluster Management.
 type lab struct {
 	*env.Hub
-	// admin, alice and mallory are clients.
+	// admin, alice and mallory are clients with the rights of these users.
 	admin, alice, mallory client.Client
-	// patches sends patches without decoding the answers, which typed clients can't decode.
+	// patches is a client that sends patches. It doesn't decode responses, because typed clients can't decode some of the objects.
 	patches rest.Interface
-	// tokens maps a user to its token.
+	// tokens maps the name of a user to the user's token.
 	tokens map[string]string
 	crowd  crowd
-	// bound counts alice's scheduled pods in sieges.
+	// bound is the number of pods that alice has had scheduled in sieges.
 	bound int
-	// webhookAddress is the address of the webhook.
+	// webhookAddress is the host and port of the webhook.
 	webhookAddress string
 }
 
@@ -105,7 +105,7 @@ func startLab(t *testing.T) *lab {
 	return l
 }
 
-// client returns a client for a user, without client-side throttling.
+// client returns a client with the rights of a user, without a client-side rate limit.
 func (l *lab) client(t *testing.T, user string) client.Client {
 	t.Helper()
 	config := l.ConfigOf(t, user)
@@ -116,7 +116,7 @@ func (l *lab) client(t *testing.T, user string) client.Client {
 	return c
 }
 
-// populate creates nodes with devices, and clusters that all namespaces may select.
+// populate creates nodes with devices, and managed clusters that Placements in all namespaces may select.
 func (l *lab) populate(t *testing.T) {
 	t.Helper()
 	names, err := controlplane.CreateNodes(t.Context(), l.Client(), nodes, controlplane.NodeOptions{

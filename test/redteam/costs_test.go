@@ -22,13 +22,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A cost counts the work that waiting pods cause in the scheduler, and in the API server for the scheduler's requests.
+// A cost adds up the work that waiting pods cause: in the scheduler, and in the API server by the scheduler's requests.
 type cost struct {
-	// refused counts attempts that the guard refused. failed counts all attempts that found no node.
+	// refused is the number of scheduling attempts that the fairness guard has rejected. failed is the number of all attempts
+	// that found no node.
 	refused, failed float64
-	// patches counts writes of pods' conditions. events counts writes of events.
+	// patches is the number of writes of pod conditions. events is the number of writes of events.
 	patches, events float64
-	// goroutines is the peak number of the scheduler's goroutines.
+	// goroutines is the largest number of goroutines that the scheduler had.
 	goroutines float64
 }
 
@@ -36,14 +37,14 @@ func (c cost) minus(before cost) cost {
 	return cost{c.refused - before.refused, c.failed - before.failed, c.patches - before.patches, c.events - before.events, c.goroutines}
 }
 
-// of formats the cost per pod.
+// of formats the cost divided by the number of pods.
 func (c cost) of(pods int) string {
 	n := float64(pods)
 	return fmt.Sprintf("for each of %d pods %.2f attempts refused, %.2f failed, %.2f PATCHes, %.2f events; at most %.0f goroutines",
 		pods, c.refused/n, c.failed/n, c.patches/n, c.events/n, c.goroutines)
 }
 
-// cost returns the counts since the start of the programs.
+// cost returns the sums since the start of the scheduler and of the API server.
 func (l *lab) cost(t *testing.T, scheduler *program) (c cost) {
 	t.Helper()
 	of := l.measured(t, scheduler)
@@ -56,7 +57,7 @@ func (l *lab) cost(t *testing.T, scheduler *program) (c cost) {
 	return c
 }
 
-// costOfServer returns the API server's counts since its start.
+// costOfServer returns the sums since the start of the API server.
 func (l *lab) costOfServer(t *testing.T) (c cost) {
 	t.Helper()
 	content, err := l.ControlPlane.Client().CoreV1().RESTClient().Get().AbsPath("/metrics").DoRaw(t.Context())
@@ -67,7 +68,7 @@ func (l *lab) costOfServer(t *testing.T) (c cost) {
 	return c
 }
 
-// measured returns the metrics of a program.
+// measured reads the metrics of a program. The returned function looks up a metric, like the result of sums.
 func (l *lab) measured(t *testing.T, p *program) func(name string, labels ...string) float64 {
 	t.Helper()
 	content, err := p.process.Get(t.Context(), "/metrics")
@@ -75,8 +76,8 @@ func (l *lab) measured(t *testing.T, p *program) func(name string, labels ...str
 	return sums(t, content)
 }
 
-// sums parses metrics. The returned function sums the samples of a metric, whose name may omit the prefix, with the given label
-// names and values.
+// sums parses metrics. The returned function adds up the samples of a metric that have the given label names and values. The
+// name of the metric may omit its prefix.
 func sums(t *testing.T, content []byte) func(name string, labels ...string) float64 {
 	t.Helper()
 	families, err := testutil.TextToMetricFamilies(bytes.NewReader(content))
@@ -104,8 +105,9 @@ func sums(t *testing.T, content []byte) func(name string, labels ...string) floa
 	}
 }
 
-// siege makes mallory create waiting pods. Meanwhile alice schedules at least rounds pods, and continues until each of mallory's
-// pods has a condition. It returns the durations of alice's pods, sorted, and the cost of mallory's.
+// siege makes mallory create pods that wait. At the same time, alice has at least rounds pods scheduled, and continues until
+// each of mallory's pods has a condition. siege returns the sorted scheduling times of alice's pods, and the cost of mallory's
+// pods.
 func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func()) (took []time.Duration, total cost) {
 	t.Helper()
 	before := l.cost(t, scheduler)
@@ -125,7 +127,7 @@ func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func())
 			if l.allHaveReasons(t) {
 				slices.Sort(took)
 				total = l.cost(t, scheduler).minus(before)
-				// Subtract the event of each of alice's pods.
+				// Subtract one event for each of alice's pods.
 				total.events -= float64(len(took))
 				total.goroutines = most()
 				return took, total
@@ -136,7 +138,7 @@ func (l *lab) siege(t *testing.T, scheduler *program, rounds int, create func())
 	}
 }
 
-// scheduleOnce returns the time until another pod of alice's is bound.
+// scheduleOnce creates a pod of alice, and returns the time until it is bound.
 func (l *lab) scheduleOnce(t *testing.T) time.Duration {
 	t.Helper()
 	l.bound++
@@ -147,7 +149,7 @@ func (l *lab) scheduleOnce(t *testing.T) time.Duration {
 	return time.Since(began)
 }
 
-// allHaveReasons reports whether each of mallory's pods has a condition with the reason for its wait.
+// allHaveReasons reports whether each of mallory's pods has a condition with a reason why it waits.
 func (l *lab) allHaveReasons(t *testing.T) bool {
 	t.Helper()
 	pods := &corev1.PodList{}
@@ -157,7 +159,7 @@ func (l *lab) allHaveReasons(t *testing.T) bool {
 	})
 }
 
-// watchGoroutines polls the number of goroutines of a program until most is called, which returns the maximum.
+// watchGoroutines reads the number of a program's goroutines repeatedly, until most is called. most returns the largest number.
 func (l *lab) watchGoroutines(t *testing.T, p *program) (most func() float64) {
 	t.Helper()
 	stop := make(chan struct{})
@@ -182,7 +184,7 @@ func (l *lab) watchGoroutines(t *testing.T, p *program) (most func() float64) {
 	}
 }
 
-// clear removes all of mallory's objects, and waits until they are gone.
+// clear deletes all objects of mallory, and waits until they are gone.
 func (l *lab) clear(t *testing.T) {
 	t.Helper()
 	require.NoError(t, l.admin.DeleteAllOf(t.Context(), &corev1.Pod{}, client.InNamespace(unchecked), client.GracePeriodSeconds(0)))
@@ -195,7 +197,8 @@ func (l *lab) clear(t *testing.T) {
 		pods := &corev1.PodList{}
 		return l.admin.List(t.Context(), pods, client.InNamespace(unchecked)) == nil && len(pods.Items) == 0
 	}, time.Minute, 100*time.Millisecond)
-	// A scheduler writes fifty events a second. Wait for pending events, so that they don't count for later tests.
+	// A scheduler writes at most fifty events a second. Wait until it has written all pending events, so that they are not
+	// counted in the next test.
 	written := -1.0
 	require.Eventually(t, func() bool {
 		before := written
@@ -204,7 +207,7 @@ func (l *lab) clear(t *testing.T) {
 	}, time.Minute, time.Second)
 }
 
-// create creates mallory's objects, several at a time.
+// create creates objects as mallory, several at a time.
 func (l *lab) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	const workers = 16

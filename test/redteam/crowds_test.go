@@ -19,8 +19,9 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestManyPodsThatCannotRun has a thousand pods of mallory's that can't run, because their claim is missing or no node is large
-// enough. The latter pods don't need our plugin, so they also run with kube-scheduler on the same machine for comparison.
+// TestManyPodsThatCannotRun lets mallory create a thousand pods that can't run, because their claim is missing or no node is
+// large enough. Alice's pods must still be scheduled soon. Pods that are too large need no plugin of ours, so they also run
+// with kube-scheduler on the same machine, for comparison.
 func TestManyPodsThatCannotRun(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	const many = 1000
@@ -44,7 +45,8 @@ func TestManyPodsThatCannotRun(t *testing.T) {
 		name      string
 		scheduler *program
 		pods      []client.Object
-		// most is the maximal duration of alice's pods; 0 means no limit, because kube-scheduler retries all pods repeatedly.
+		// most is the maximum scheduling time of alice's pods. 0 means that the time is not checked, because kube-scheduler
+		// retries all pods repeatedly.
 		most time.Duration
 	}{
 		{"kube-scheduler, no node is large enough", stock, crowd("default-scheduler", "", "1000"), 0},

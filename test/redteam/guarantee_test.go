@@ -22,24 +22,24 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The guarantee in the documentation.
+// The limits that the documentation guarantees.
 const (
 	mostDelay  = time.Second
 	mostGrowth = 64 << 20
 )
 
 const (
-	// batch is the number of shots fired together: mallory's writes of a moment, and a few that follow directly.
+	// batch is the number of shots that are fired together. It simulates the writes that mallory makes at one moment.
 	batch = 10
-	// crowdedBatch is the number of shots fired together if no delay is measured.
+	// crowdedBatch is the number of shots that are fired together if delays are not measured.
 	crowdedBatch = 100
-	// tries is the number of tries on a busy machine; the best one counts.
+	// tries is the maximum number of times that a batch is repeated on a busy machine. The best result counts.
 	tries = 4
-	// mostFailures is the number of failures that ends the test early.
+	// mostFailures is the number of failures after which the test ends.
 	mostFailures = 5
 )
 
-// A siege is a test with mallory's attacks.
+// A siege is a test of mallory's attacks. It holds the programs, alice's probes and the results.
 type siege struct {
 	*lab
 	programs []*program
@@ -47,7 +47,7 @@ type siege struct {
 	failures []string
 }
 
-// TestGuarantee is described in the comment of the package.
+// TestGuarantee measures alice's delays and the programs' memory under all cases. The package comment describes it.
 func TestGuarantee(t *testing.T) {
 	mode := os.Getenv("CELSET_REDTEAM")
 	if mode == "" {
@@ -79,8 +79,8 @@ func TestGuarantee(t *testing.T) {
 	}
 }
 
-// TestOthersAreServed fires the same shots, many at a time, without judging delays. Afterwards alice must get everything she asks
-// for, and no program may have ended.
+// TestOthersAreServed fires the same shots in larger batches, and checks no delays. Afterwards all of alice's probes must
+// succeed, and no program may have ended.
 func TestOthersAreServed(t *testing.T) {
 	if os.Getenv("CELSET_REDTEAM") != "" {
 		t.Skip("TestGuarantee has the same, and measures it")
@@ -89,7 +89,7 @@ func TestOthersAreServed(t *testing.T) {
 	for next := range slices.Chunk(shots, crowdedBatch) {
 		fire(t.Context(), next)
 		for _, p := range s.probes {
-			// A single try may hit a timeout of the API server on a busy machine.
+			// Retry, because a single attempt may exceed a timeout of the API server on a busy machine.
 			var last error
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			err := poll(ctx, func() (bool, error) {
@@ -128,7 +128,7 @@ func newSiege(t *testing.T) (*siege, []shot) {
 	return s, l.shots(l.debugger(debug, mallory))
 }
 
-// requireDefended checks that the targets exist: the webhook is called, and mallory may call the debug address.
+// requireDefended checks the setup: the API server calls the webhook, and mallory may use the debug address.
 func (s *siege) requireDefended(t *testing.T, debug string) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -143,10 +143,10 @@ func (s *siege) requireDefended(t *testing.T, debug string) {
 	require.Equal(t, http.StatusOK, code)
 }
 
-// alone measures alice's actions without mallory.
+// alone measures the durations of alice's probes without mallory.
 func (s *siege) alone(t *testing.T) {
 	t.Helper()
-	// The first run only fills the caches.
+	// Don't count the first run, because it fills the caches.
 	_, failures := during(t.Context(), s.probes, func() {})
 	require.Empty(t, failures)
 	for _, p := range s.programs {
@@ -162,22 +162,22 @@ func (s *siege) alone(t *testing.T) {
 	}
 }
 
-// A result is the effect of one batch.
+// A result holds the effects of one batch.
 type result struct {
 	volley
-	delays map[*probe]time.Duration // beyond the duration without mallory
-	// harmless are the delays by as many harmless shots, if measured.
+	delays map[*probe]time.Duration // additional duration of a probe, compared with the duration without mallory
+	// harmless are the delays when the same number of harmless shots is fired, if that was measured.
 	harmless map[*probe]time.Duration
 	growth   map[*program]int64
-	// broken lists the programs that had to be restarted, with the reason.
+	// broken lists the programs that had to be restarted, each with the reason.
 	broken []string
 }
 
-// delay returns the delay that mallory causes, beyond the duration without mallory and beyond the delay by as many harmless
-// shots.
+// delay returns the delay of a probe that the cases cause. It subtracts the delay that the same number of harmless shots
+// causes.
 func (r *result) delay(of *probe) time.Duration { return r.delays[of] - max(0, r.harmless[of]) }
 
-// too describes the exceeded limits.
+// too returns descriptions of the limits that the result exceeds.
 func (r *result) too() []string {
 	text := slices.Clone(r.broken)
 	for p := range r.delays {
@@ -194,7 +194,7 @@ func (r *result) too() []string {
 	return text
 }
 
-// attack tries a batch, several times if needed, and finds the shot that exceeds a limit.
+// attack fires a batch, several times if needed. If a limit is exceeded, it finds the shot that causes it.
 func (s *siege) attack(t *testing.T, shots []shot) {
 	t.Helper()
 	r := s.best(t, shots)
@@ -202,15 +202,16 @@ func (s *siege) attack(t *testing.T, shots []shot) {
 		return
 	}
 	if len(shots) > 1 {
-		// Halving finds one or two shots faster than trying each.
+		// Split the batch in halves. Usually one or two shots are the cause, so this is faster than firing each shot.
 		before := len(s.failures)
 		half := len(shots) / 2
 		s.attack(t, shots[:half])
 		s.attack(t, shots[half:])
 		if len(s.failures) > before {
-			return // the halves report it more precisely
+			return // the failures of the halves are more precise
 		}
-		// Only the whole batch exceeds the limit, or the machine was slow for longer.
+		// Neither half exceeds a limit. Only the whole batch does, or the machine was slow for a while. So fire the whole batch
+		// again.
 		if r = s.best(t, shots); len(r.too()) == 0 {
 			return
 		}
@@ -218,7 +219,7 @@ func (s *siege) attack(t *testing.T, shots []shot) {
 	s.failures = append(s.failures, names(shots)+": "+strings.Join(r.too(), "; "))
 }
 
-// best tries a batch until no limit is exceeded, up to tries times.
+// best fires a batch until no limit is exceeded, at most tries times. It returns the best result.
 func (s *siege) best(t *testing.T, shots []shot) *result {
 	t.Helper()
 	var r *result
@@ -227,7 +228,8 @@ func (s *siege) best(t *testing.T, shots []shot) *result {
 		if len(r.too()) == 0 || len(r.broken) > 0 {
 			break
 		}
-		// As many harmless objects also take time, mostly in the API server. Or the machine may be slow for a while.
+		// Perhaps the delay is not due to the cases: harmless objects take time, too, mostly in the API server, and the machine
+		// may be slow. So fire the same number of harmless shots, for comparison.
 		ordinary := s.try(t, harmless(shots))
 		too := r.too()
 		r.harmless = ordinary.delays
@@ -249,7 +251,7 @@ func (r *result) worst() time.Duration {
 	return worst.Round(time.Millisecond)
 }
 
-// try fires a batch while alice's probes run, and cleans up.
+// try fires a batch while alice's probes run, and deletes the batch's objects.
 func (s *siege) try(t *testing.T, shots []shot) *result {
 	t.Helper()
 	for _, p := range s.programs {
@@ -258,7 +260,7 @@ func (s *siege) try(t *testing.T, shots []shot) *result {
 	r := &result{delays: map[*probe]time.Duration{}, growth: map[*program]int64{}}
 	worst, _ := during(t.Context(), s.probes, func() {
 		r.volley = fire(t.Context(), shots)
-		// Pending work is abandoned here: a program that hangs has been detected by now.
+		// Don't wait for work that programs still do. If a program hangs, the result already shows it.
 		for _, p := range s.programs {
 			r.growth[p] = p.most() - p.resting
 		}
@@ -273,8 +275,8 @@ func (s *siege) try(t *testing.T, shots []shot) *result {
 	return r
 }
 
-// mend restarts programs that have ended or no longer answer alice. It also restarts programs that exceeded a limit: their work
-// may continue or keep memory, which would be blamed on the next batch.
+// mend restarts programs that have ended, don't serve alice, or have exceeded a limit. Otherwise their remaining work or memory
+// would be attributed to the next batch.
 func (s *siege) mend(t *testing.T, r *result) {
 	t.Helper()
 	for _, p := range s.programs {
@@ -290,14 +292,14 @@ func (s *siege) mend(t *testing.T, r *result) {
 		}
 		if broken || r.isTooMuch(p) {
 			p.restart(t)
-			// Probe once, so that the restart does not slow down the next batch.
+			// Run the probes once after a restart, so that the start does not delay the probes of the next batch.
 			_, failures := during(t.Context(), s.probes, func() {})
 			require.Empty(t, failures, "after %s was started again", p.name)
 		}
 	}
 }
 
-// unanswered returns the probe that a late program still does not answer, or nil.
+// unanswered returns a probe that was late in this result and that the program still does not serve. Otherwise it returns nil.
 func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
 	t.Helper()
 	for _, p := range s.probes {
@@ -315,7 +317,7 @@ func (s *siege) unanswered(t *testing.T, of *program, r *result) *probe {
 	return nil
 }
 
-// isTooMuch reports whether a program's delay or growth exceeds the guarantee.
+// isTooMuch reports whether the delay or the memory of the program exceeds the guarantee.
 func (r *result) isTooMuch(of *program) bool {
 	for p := range r.delays {
 		if p.program == of && r.delay(p) > mostDelay {
@@ -325,7 +327,7 @@ func (r *result) isTooMuch(of *program) bool {
 	return r.growth[of] > mostGrowth+of.caches
 }
 
-// note records the worst results.
+// note records a result if it is the worst so far.
 func (s *siege) note(shots []shot, r *result) {
 	for p := range r.delays {
 		if delay := r.delay(p); delay > p.worst {
@@ -339,7 +341,7 @@ func (s *siege) note(shots []shot, r *result) {
 	}
 }
 
-// table formats the measurements per program.
+// table formats the worst results of each program.
 func (s *siege) table() string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)

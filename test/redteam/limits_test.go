@@ -28,26 +28,26 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Objects at the limits of the API: each expression is as long as allowed, and all are different. The harmless ones have the same
-// number and length.
+// These shots create objects at the limits of the API: each expression has the maximum length, and all expressions are
+// different. The harmless shots have the same number and length of expressions.
 
-// texts are expressions that differ by a number.
+// texts returns the n-th of a series of different expressions.
 type texts func(n int) string
 
-// slowToCompile returns texts with many calls whose types depend on earlier results. Callers use the current length limit and a
-// former one.
+// slowToCompile returns expressions with many calls, where the type of each call depends on the call before. disjuncts
+// determines the length.
 func slowToCompile(disjuncts int) texts {
 	return func(n int) string {
 		return fmt.Sprintf("%d == 1", n) + strings.Repeat("||1+1+1+1+1+1+1+1+1+1==1", disjuncts)
 	}
 }
 
-// slowToRead returns a text with many nested equalities.
+// slowToRead returns an expression with many nested equalities, which takes long to analyse.
 func slowToRead(n int) string {
 	return fmt.Sprintf("%d >= 0", n) + strings.Repeat("==(['a'].map(x,1).exists(x,devices.all(d,d.driver=='a')))", 90)
 }
 
-// asLong returns harmless texts of the same length.
+// asLong returns harmless expressions that are as long as the given ones.
 func asLong(as texts) texts {
 	return func(n int) string {
 		text := fmt.Sprintf("%d > 0", n+1)
@@ -55,7 +55,7 @@ func asLong(as texts) texts {
 	}
 }
 
-// atLimits returns shots with the maximal number of expressions in an object.
+// atLimits returns shots that create objects with the maximum number of expressions.
 func (l *lab) atLimits(debug *debugger) []shot {
 	var all []shot
 	number := 0
@@ -90,12 +90,12 @@ func someOf(of texts, from, count int) []string {
 	return result
 }
 
-// manyConstraints creates a pod with a claim of eight constraints.
+// manyConstraints returns a shot that creates a pod with a claim of eight constraints.
 func (l *lab) manyConstraints(name string, of texts, from int) shot {
 	return l.podShot("limits/constraints/"+name, pod(unchecked, name, "celset-scheduler", name), claim(unchecked, name, 2, someOf(of, from, 8)...))
 }
 
-// checkedConstraints makes the webhook check a claim of 32 constraints.
+// checkedConstraints returns a shot that makes the webhook check a claim of 32 constraints.
 func (l *lab) checkedConstraints(name string, of texts, from int) shot {
 	object := claim(mallory, name, 2, someOf(of, from, 32)...)
 	return shot{name: "limits/checked-constraints/" + name, fire: func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (l *lab) checkedConstraints(name string, of texts, from int) shot {
 	}}
 }
 
-// manySelectors creates a pod with 16 claims of 256 selectors each.
+// manySelectors returns a shot that creates a pod with 16 claims of 256 selectors each.
 func (l *lab) manySelectors(name string, of texts, from int) shot {
 	object := pod(unchecked, name, "celset-scheduler", "")
 	var claims []*resourceapi.ResourceClaim
@@ -141,7 +141,7 @@ func (l *lab) manySelectors(name string, of texts, from int) shot {
 	return s
 }
 
-// manyPredicates creates a Placement with twenty expressions.
+// manyPredicates returns a shot that creates a Placement with twenty expressions.
 func (l *lab) manyPredicates(name string, of texts, from int) shot {
 	object := placementOf(unchecked, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 20)
@@ -154,7 +154,7 @@ func (l *lab) manyPredicates(name string, of texts, from int) shot {
 	}
 }
 
-// checkedPredicates makes the webhook check such a Placement.
+// checkedPredicates returns a shot that makes the webhook check a Placement with twenty expressions.
 func (l *lab) checkedPredicates(name string, of texts, from int) shot {
 	object := placementOf(mallory, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 20)
@@ -163,13 +163,13 @@ func (l *lab) checkedPredicates(name string, of texts, from int) shot {
 	}}
 }
 
-// debugged asks the debug address to explain such a Placement.
+// debugged returns a shot that sends a Placement with twenty expressions to the debug address.
 func debugged(debug *debugger, name string, of texts, from int) shot {
 	object := placementOf(mallory, name, "true")
 	object.Spec.Predicates[0].RequiredClusterSelector.CelSelector.CelExpressions = someOf(of, from, 14)
 	body, err := yaml.Marshal(object)
 	if err != nil {
-		panic(err) // strings always can be marshalled
+		panic(err) // strings can always be marshalled
 	}
 	return shot{name: "limits/debug/" + name, fire: func(ctx context.Context) error {
 		_, err := debug.ask(ctx, body)
@@ -177,8 +177,7 @@ func debugged(debug *debugger, name string, of texts, from int) shot {
 	}}
 }
 
-// inNumbers returns shots of many objects or requests that are small by themselves. The harmless ones have the same number and
-// size.
+// inNumbers returns shots that consist of many small objects or requests. The harmless shots have the same number and size.
 func (l *lab) inNumbers(debug *debugger) []shot {
 	var all []shot
 	add := func(times int, make func(name string, harmless bool, from int) shot) {
@@ -199,7 +198,7 @@ func (l *lab) inNumbers(debug *debugger) []shot {
 	return all
 }
 
-// textsOf returns texts that are slow to compile, or harmless ones of the same length.
+// textsOf returns expressions that are slow to compile. If harmless is set, it returns harmless expressions of the same length.
 func textsOf(harmless bool) texts {
 	slow := slowToCompile(100)
 	if harmless {
@@ -208,7 +207,8 @@ func textsOf(harmless bool) texts {
 	return slow
 }
 
-// impossiblePods creates thirty pods that fit nowhere: because of a constraint, or if harmless because of a node selector.
+// impossiblePods returns a shot that creates thirty pods that fit on no node, because of a constraint. If harmless is set, the
+// reason is a node selector.
 func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
 	const count = 30
 	var pods []string
@@ -237,7 +237,7 @@ func (l *lab) impossiblePods(name string, harmless bool, from int) shot {
 	}
 }
 
-// shortLived creates and deletes pods and claims repeatedly.
+// shortLived returns a shot that creates and deletes pods and claims repeatedly.
 func (l *lab) shortLived(name string, harmless bool, from int) shot {
 	return shot{
 		name: "numbers/short-lived/" + name,
@@ -265,7 +265,7 @@ func (l *lab) shortLived(name string, harmless bool, from int) shot {
 	}
 }
 
-// changing replaces a Placement's twenty expressions forty times.
+// changing returns a shot that replaces the twenty expressions of a Placement forty times.
 func (l *lab) changing(name string, harmless bool, from int) shot {
 	object := placementOf(unchecked, name, "true")
 	return shot{
@@ -291,7 +291,7 @@ func (l *lab) changing(name string, harmless bool, from int) shot {
 	}
 }
 
-// manyVariables creates a pod with a claim of eight constraints with 24 variables each.
+// manyVariables returns a shot that creates a pod with a claim of eight constraints, each with 24 variables.
 func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 	c := claim(unchecked, name, 2)
 	of := textsOf(true)
@@ -310,7 +310,7 @@ func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 		parameters["variables"], parameters["expression"] = variables, "devices.exists(d, "+strings.Join(sum, "||")+")"
 		raw, err := json.Marshal(parameters)
 		if err != nil {
-			panic(err) // strings always can be marshalled
+			panic(err) // strings can always be marshalled
 		}
 		env.Refer(id)(&c.Spec.Devices)
 		env.Configure(resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
@@ -320,11 +320,11 @@ func (l *lab) manyVariables(name string, harmless bool, from int) shot {
 	return l.podShot("numbers/variables/"+name, pod(unchecked, name, "celset-scheduler", name), c)
 }
 
-// short cuts a text so that 24 of them fit into the parameters of a constraint.
+// short shortens an expression, so that 24 of them fit into the parameters of one constraint.
 func short(text string) string { return text[:min(len(text), 270)] }
 
-// slowClients opens sixty connections from another address that start a large request and pause for three seconds, and a hundred
-// that only connect. The harmless ones send small requests.
+// slowClients returns a shot that opens sixty connections, starts a large request on each, and pauses for three seconds. It
+// opens a hundred more connections without a request. If harmless is set, the requests are small and there is no pause.
 func (l *lab) slowClients(address, name string, harmless bool) shot {
 	dialer := &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	config := &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}

@@ -26,30 +26,30 @@ import (
 )
 
 const (
-	// request limits mallory's wait for one answer.
+	// request is the time limit for each of mallory's requests.
 	request = 5 * time.Second
-	// together is the number of mallory's concurrent requests.
+	// together is the maximum number of mallory's concurrent requests.
 	together = 8
 )
 
-// A shot is one case at one place.
+// A shot is an attack: a case that is written to one place.
 type shot struct {
 	name string
-	// fire writes an object. A refusal is not an error of the test.
+	// fire writes the object. If the API server rejects it, that is no error.
 	fire func(context.Context) error
-	// settled reports whether the program has finished with the object. Nil: it has finished when fire returns.
+	// settled reports whether the program has finished its work for the object. Nil means that the work is done when fire returns.
 	settled func(context.Context) bool
-	// undo removes the object. Nil: nothing to remove.
+	// undo deletes the object. Nil means that there is nothing to delete.
 	undo func(context.Context) error
-	// harmless is the same shot with a harmless text.
+	// harmless is a shot with a harmless text in place of the case.
 	harmless *shot
 }
 
-// shots returns all cases at all places.
+// shots returns a shot for each case and each place of the case.
 func (l *lab) shots(debug *debugger) []shot {
 	result := append(l.inNumbers(debug), l.atLimits(debug)...)
 	for _, c := range redteam.Cases() {
-		// The API server compiles selectors, so slow compilation of a selector is its problem.
+		// The API server itself compiles selectors, so it must protect itself from slow compilations.
 		if c.Attack == redteam.Compilation {
 			c.Where &^= redteam.Selector
 		}
@@ -74,7 +74,7 @@ func (l *lab) shots(debug *debugger) []shot {
 	return result
 }
 
-// ordinary returns a harmless case for a place.
+// ordinary returns a case for a place that does no harm.
 func ordinary(where redteam.Where, name string) redteam.Case {
 	result := redteam.Case{Name: name, Reported: usual}
 	switch where {
@@ -85,7 +85,7 @@ func ordinary(where redteam.Where, name string) redteam.Case {
 	case redteam.Body:
 		body, err := yaml.Marshal(placementOf(mallory, name, selects))
 		if err != nil {
-			panic(err) // strings always can be marshalled
+			panic(err) // strings can always be marshalled
 		}
 		result.Text = string(body)
 	case redteam.Preference:
@@ -96,7 +96,7 @@ func ordinary(where redteam.Where, name string) redteam.Case {
 	return result
 }
 
-// shotsAt returns the shots of a case at one place.
+// shotsAt returns the shots for a case at one place.
 func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []shot {
 	switch where {
 	case redteam.Selector:
@@ -136,7 +136,7 @@ func (l *lab) shotsAt(where redteam.Where, c redteam.Case, debug *debugger) []sh
 	}
 }
 
-// podShot creates a pod with a claim that bypasses the webhook.
+// podShot returns a shot that creates a pod and its claim in a namespace without the webhook.
 func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot {
 	return shot{
 		name: name,
@@ -149,7 +149,7 @@ func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot
 		settled: func(ctx context.Context) bool {
 			live := &corev1.Pod{}
 			if err := l.admin.Get(ctx, client.ObjectKeyFromObject(object), live); err != nil {
-				return client.IgnoreNotFound(err) == nil // or it was refused
+				return client.IgnoreNotFound(err) == nil // the claim is missing if the API server has rejected it
 			}
 			return live.Spec.NodeName != "" || slices.ContainsFunc(live.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled })
 		},
@@ -157,14 +157,14 @@ func (l *lab) podShot(name string, object *corev1.Pod, claim client.Object) shot
 	}
 }
 
-// placementShots create a Placement that bypasses the webhook, a Placement that the webhook checks, and a request to explain a
-// Placement.
+// placementShots returns three shots: a Placement in a namespace without the webhook, a Placement that the webhook checks, and
+// a request to the debug address.
 func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
 	object := placementOf(unchecked, c.Name, c.Text)
 	checked := placementOf(mallory, c.Name, c.Text)
 	body, err := yaml.Marshal(checked)
 	if err != nil {
-		panic(err) // strings always can be marshalled
+		panic(err) // strings can always be marshalled
 	}
 	return []shot{
 		{
@@ -189,7 +189,8 @@ func (l *lab) placementShots(c redteam.Case, debug *debugger) []shot {
 	}
 }
 
-// reportShot makes one cluster report values that Placements of others and of mallory's read.
+// reportShot returns a shot that makes a managed cluster report the values of the case. Placements of mallory and of other
+// users read the values.
 func (l *lab) reportShot(c redteam.Case) shot {
 	object := placementOf(unchecked, c.Name, c.Text)
 	if c.Text == "" {
@@ -210,10 +211,11 @@ func (l *lab) reportShot(c redteam.Case) shot {
 	}
 }
 
-// usual is the usual report of the cluster that reports other values during shots.
+// usual is the report that the managed cluster has between shots.
 var usual = redteam.Reported{Allocatable: map[string]string{"cpu": "7500m", "memory": "250Gi"}}
 
-// report makes the first cluster report values. It writes them as a text, because decoding them may take forever.
+// report writes the report of the first managed cluster. It sends the report as text, because decoding it into Go types may
+// take forever.
 func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	claims := []map[string]string{}
 	for name, value := range reported.Claims {
@@ -231,7 +233,7 @@ func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	if err := l.patches.Patch(types.MergePatchType).AbsPath(path + "/status").Body(patch).Do(ctx).Error(); err != nil {
 		return err
 	}
-	// The annotations are short enough to be kept.
+	// The programs keep these annotations, because they are short enough.
 	patch, err = json.Marshal(map[string]any{"metadata": map[string]any{"annotations": reported.Annotations}})
 	if err != nil || len(reported.Annotations) == 0 {
 		return err
@@ -239,14 +241,14 @@ func (l *lab) report(ctx context.Context, reported redteam.Reported) error {
 	return l.patches.Patch(types.MergePatchType).AbsPath(path).Body(patch).Do(ctx).Error()
 }
 
-// A volley is the result of several shots.
+// A volley is the result of firing several shots.
 type volley struct {
 	refused int32
 	settled bool
 	took    time.Duration
 }
 
-// fire fires the shots, and waits until the programs have handled them, up to a limit.
+// fire fires the shots, and waits until the programs have finished their work for them. It waits only up to a time limit.
 func fire(ctx context.Context, shots []shot) volley {
 	start := time.Now()
 	var result volley
@@ -267,7 +269,7 @@ func fire(ctx context.Context, shots []shot) volley {
 	for end := time.Now().Add(request); len(waiting) > 0 && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		waiting = slices.DeleteFunc(waiting, func(s shot) bool { return s.settled(ctx) })
 	}
-	// Give alice's probes time to notice a delay.
+	// Wait so that alice's probes can measure the delay.
 	time.Sleep(500 * time.Millisecond)
 	result.settled, result.took = len(waiting) == 0, time.Since(start)
 	return result
@@ -284,7 +286,7 @@ func undo(ctx context.Context, shots []shot) error {
 	return group.Wait()
 }
 
-// harmless returns the shots with harmless texts.
+// harmless returns the harmless shot of each shot.
 func harmless(shots []shot) []shot {
 	var result []shot
 	for _, s := range shots {
@@ -304,7 +306,8 @@ func names(shots []shot) string {
 	return strings.Join(result, " ")
 }
 
-// shared returns annotations that many cases read. All clusters have them from the start, so that they don't count as growth.
+// shared returns annotations that many cases read. All clusters have them from the start, so that their memory does not count
+// as caused by a case.
 func shared() map[string]string {
 	result := map[string]string{}
 	for _, c := range redteam.On(redteam.Cluster) {

@@ -29,7 +29,7 @@ import (
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// claim returns a claim for devices that satisfy all expressions.
+// claim returns a claim for count devices, with a constraint for each expression.
 func claim(namespace, name string, count int64, expressions ...string) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("r", driver, count)}
 	for i, expression := range expressions {
@@ -40,7 +40,7 @@ func claim(namespace, name string, count int64, expressions ...string) *resource
 	return result
 }
 
-// claimOf returns a claim with a case as constraint, repeated as the case demands.
+// claimOf returns a claim whose constraint is the case, repeated c.Constraints times.
 func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	var expressions []string
 	for range max(1, c.Constraints) {
@@ -49,7 +49,7 @@ func claimOf(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	return claim(namespace, c.Name, cmp.Or(c.Devices, 2), expressions...)
 }
 
-// preferring returns a claim with a case as preference, repeated as the case demands. Any devices are acceptable.
+// preferring returns a claim whose preference is the case, repeated c.Constraints times. The claim has no constraint.
 func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "preference-of-"+c.Name, cmp.Or(c.Devices, 2))
 	for i := range max(1, c.Constraints) {
@@ -60,14 +60,14 @@ func preferring(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	return result
 }
 
-// selecting returns a claim with a case as selector.
+// selecting returns a claim whose request has the case as selector.
 func selecting(namespace string, c redteam.Case) *resourceapi.ResourceClaim {
 	result := claim(namespace, "selector-"+c.Name, 1)
 	result.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(c.Text)}
 	return result
 }
 
-// pod returns a pod that uses the claim, if one is named.
+// pod returns a pod. If claim is not empty, the pod uses this claim.
 func pod(namespace, name, profile, claim string) *corev1.Pod {
 	result := env.Pod(name, profile)
 	if claim != "" {
@@ -77,7 +77,7 @@ func pod(namespace, name, profile, claim string) *corev1.Pod {
 	return result
 }
 
-// placementOf returns a Placement that selects clusters by an expression.
+// placementOf returns a Placement that selects clusters by the expression.
 func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	result := &clusterv1beta1.Placement{
 		TypeMeta:   metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"},
@@ -86,7 +86,7 @@ func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	result.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
 		CelSelector: clusterv1beta1.ClusterCelSelector{CelExpressions: []string{expression}},
 	}}}
-	// These prioritizers read quantities that clusters report.
+	// These prioritizers read the quantities in the reports of clusters.
 	for _, name := range []string{"ResourceAllocatableCPU", "ResourceAllocatableMemory"} {
 		result.Spec.PrioritizerPolicy.Configurations = append(result.Spec.PrioritizerPolicy.Configurations, clusterv1beta1.PrioritizerConfig{
 			ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: name}, Weight: 1,
@@ -95,7 +95,7 @@ func placementOf(namespace, name, expression string) *clusterv1beta1.Placement {
 	return result
 }
 
-// remove deletes pods with their claims and releases the devices, because no kubelet and no controller manager runs here.
+// remove deletes pods and their claims. It also deallocates the claims, because no kubelet and no controller manager runs.
 func (l *lab) remove(ctx context.Context, namespace string, names ...string) error {
 	for _, name := range names {
 		if err := client.IgnoreNotFound(l.admin.Delete(ctx, pod(namespace, name, "", ""), client.GracePeriodSeconds(0))); err != nil {
@@ -138,35 +138,35 @@ func (l *lab) tryToRemoveClaim(ctx context.Context, namespace, name string) erro
 }
 
 const (
-	// crowdNamespace contains the pods of the crowd.
+	// crowdNamespace is the namespace of the crowd's pods.
 	crowdNamespace = "crowd"
-	// evicting is the name prefix of shots that may evict pods.
+	// evicting begins the names of shots whose pods may evict other pods.
 	evicting = "evicting/"
-	// urgent is the PriorityClass of pods that evict the crowd.
+	// urgent is the PriorityClass of pods that may evict the crowd.
 	urgent = "urgent"
 
 	crowdedNodes = 2
-	// crowdedPods is the number of pods on each node, the maximum for an exact search for victims.
+	// crowdedPods is the number of pods on each node of the crowd. With more pods, the search for victims would not be exact.
 	crowdedPods = 16
 	crowdLabel  = "crowded"
 )
 
-// crowdedOptions keep all pods but mallory's and the crowd's away from the nodes.
+// crowdedOptions give nodes a taint, so that only pods of mallory and of the crowd run there.
 var crowdedOptions = controlplane.NodeOptions{
 	Static: true, Prefix: crowdLabel, Labels: map[string]string{crowdLabel: "true"},
 	Taints: []corev1.Taint{{Key: crowdLabel, Effect: corev1.TaintEffectNoSchedule}},
 }
 
-// A crowd is a set of pods without priority that hold all devices of some nodes. For each of mallory's pods with a priority, a
-// scheduler has to choose victims.
+// A crowd is a set of pods without priority that use all devices of some nodes. When mallory creates a pod with a priority, a
+// scheduler has to choose victims among them.
 type crowd struct {
 	mutex sync.Mutex
 	pods  []crowdPod
-	// evicted counts the evicted pods of the crowd.
+	// evicted is the number of the crowd's pods that were evicted.
 	evicted int
 }
 
-// A crowdPod is a pod of the crowd with its devices.
+// A crowdPod is a pod of the crowd, with the devices that it uses.
 type crowdPod struct {
 	name, node string
 	devices    []topology.Device
@@ -182,7 +182,7 @@ func (c *crowd) gather(nodes []string, ring topology.Topology) {
 	}
 }
 
-// fillCrowd creates the missing pods of the crowd.
+// fillCrowd creates pods of the crowd again that were evicted.
 func (l *lab) fillCrowd(ctx context.Context) error {
 	l.crowd.mutex.Lock()
 	defer l.crowd.mutex.Unlock()
@@ -234,7 +234,8 @@ func (l *lab) take(ctx context.Context, s *crowdPod) error {
 	return l.admin.Status().Update(ctx, object)
 }
 
-// evictingShot creates a pod that evicts pods of the crowd, with a claim that bypasses the webhook.
+// evictingShot returns a shot that creates a pod with a priority and the claim, in a namespace without the webhook. The pod
+// evicts pods of the crowd.
 func (l *lab) evictingShot(name string, claim client.Object) shot {
 	object := pod(unchecked, claim.GetName(), "celset-scheduler", claim.GetName())
 	object.Spec.PriorityClassName = urgent

@@ -33,38 +33,38 @@ import (
 
 const manifests = "../../manifests"
 
-// mostMapped limits the address space of a program, so that an excessive demand ends the program and not the machine. Go maps
-// more than it uses.
+// mostMapped is the limit for the address space of a program. If a program needs too much, the program crashes and not the
+// machine. Go maps more memory than it uses.
 const mostMapped = 4 << 30
 
-// The sizes of programs' caches in bytes, as in docs/limits.md.
+// The sizes in bytes of the programs' caches, as in docs/limits.md.
 const (
-	// programCaches is for compiled expressions, in every program.
+	// programCaches is the size of the cache of compiled expressions, which every program has.
 	programCaches = cel.DefaultCacheBytes
-	// schedulerCaches is for results of searches in the profile with our allocator.
+	// schedulerCaches is the size of the cache of search results, in the profile with our allocator.
 	schedulerCaches = configv1alpha1.DefaultCacheSize
-	// placementCaches is for cached results about the clusters of each Placement.
+	// placementCaches is the size of the cache of results of evaluating clusters for Placements.
 	placementCaches = 256 << 20
 )
 
-// A program is one of our programs as a process.
+// A program is a process of one of our programs, with its measurements.
 type program struct {
 	name  string
 	start func(context.Context) (*controlplane.Process, error)
-	// caches is the maximal size of the program's caches in bytes.
+	// caches is the maximum total size of the program's caches in bytes.
 	caches int64
 
 	process *controlplane.Process
-	// resting is the peak memory without mallory.
+	// resting is the peak memory in bytes without mallory.
 	resting int64
-	// grown is the peak memory beyond resting, and grownWith the shots that caused it.
+	// grown is the largest peak memory with mallory, minus resting. grownWith are the shots that caused it.
 	grown     int64
 	grownWith string
-	// ended describes each end of the program.
+	// ended has a description for each time that the program has ended.
 	ended []string
 }
 
-// run starts the program with limits.
+// run starts the program with a limit for its address space.
 func (p *program) run(t *testing.T) {
 	t.Helper()
 	var err error
@@ -74,14 +74,14 @@ func (p *program) run(t *testing.T) {
 	require.NoError(t, unix.Prlimit(p.process.PID(), unix.RLIMIT_AS, &limit, nil))
 }
 
-// restart replaces a process that has ended or no longer answers.
+// restart kills the process, if it still runs, and starts another one.
 func (p *program) restart(t *testing.T) {
 	t.Helper()
 	p.process.Kill()
 	p.run(t)
 }
 
-// hasEnded reports whether and how the process has ended.
+// hasEnded reports whether the process has ended, and how.
 func (p *program) hasEnded() (string, bool) {
 	select {
 	case <-p.process.Done():
@@ -91,7 +91,7 @@ func (p *program) hasEnded() (string, bool) {
 	}
 }
 
-// lastWords returns the reason for the end of a process from its log.
+// lastWords returns the reason why a process has ended, from its log file.
 func lastWords(file string) string {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -107,12 +107,12 @@ func lastWords(file string) string {
 	return "without a word"
 }
 
-// measureAnew resets the peak memory of the process.
+// measureAnew resets the kernel's measurement of the process's peak memory.
 func (p *program) measureAnew() {
 	_ = os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", p.process.PID()), []byte("5"), 0)
 }
 
-// most returns the peak memory of the process since the last reset, or zero if it has ended.
+// most returns the peak memory since measureAnew, in bytes. It returns zero if the process has ended.
 func (p *program) most() int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.process.PID()))
 	if err != nil {
@@ -137,7 +137,7 @@ func (l *lab) scheduler() *program {
 	}}
 }
 
-// serve returns a function that starts one of our other programs with probes at a free port.
+// serve returns a function that starts one of our programs with the rights of the account, and with /readyz at a free port.
 func (l *lab) serve(name, account string, args ...string) func(context.Context) (*controlplane.Process, error) {
 	return func(ctx context.Context) (*controlplane.Process, error) {
 		kubeconfig, err := l.KubeconfigFor(account)
@@ -159,7 +159,7 @@ func (l *lab) serve(name, account string, args ...string) func(context.Context) 
 	}
 }
 
-// webhook registers the webhook of the manifests at a port of this machine.
+// webhook starts the webhook and applies its configuration from the manifests, with an address on this machine.
 func (l *lab) webhook(t *testing.T) *program {
 	t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey("localhost", []net.IP{net.IPv4(127, 0, 0, 1)}, nil)
@@ -194,7 +194,7 @@ func (l *lab) webhook(t *testing.T) *program {
 	return p
 }
 
-// placement runs the placement controller, and returns it with its debug address.
+// placement starts celset-placement, and returns it with its debug address.
 func (l *lab) placement(t *testing.T, args ...string) (p *program, debug string) {
 	t.Helper()
 	ports, err := controlplane.FreePorts(1)
@@ -206,27 +206,27 @@ func (l *lab) placement(t *testing.T, args ...string) (p *program, debug string)
 
 func localAddress(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// A probe is an action that alice repeats.
+// A probe is a harmless action of alice that the test repeats and measures.
 type probe struct {
 	name    string
 	program *program
-	// once performs the action for the n-th time.
+	// once performs the action. n is the number of the repetition.
 	once func(ctx context.Context, n int) error
 
 	n int
-	// alone is the maximal duration without mallory.
+	// alone is the maximum duration without mallory.
 	alone time.Duration
-	// worst is the maximal delay beyond alone, and worstWith the shots that caused it.
+	// worst is the largest additional duration with mallory. worstWith are the shots that caused it.
 	worst     time.Duration
 	worstWith string
 	times     int
 }
 
-// patience limits alice's wait for one action.
+// patience is the time limit for each of alice's actions.
 const patience = 10 * time.Second
 
-// repeat repeats the action until stop is closed, and returns the maximal duration. An action that timed out counts with the
-// timeout.
+// repeat repeats the action until stop is closed, and returns the maximum duration. If an action exceeds patience, its duration
+// counts as patience.
 func (p *probe) repeat(ctx context.Context, stop <-chan struct{}) (worst time.Duration, failure error) {
 	for {
 		p.n++
@@ -247,7 +247,7 @@ func (p *probe) repeat(ctx context.Context, stop <-chan struct{}) (worst time.Du
 	}
 }
 
-// during repeats all probes while do runs. It returns the maximal duration of each probe.
+// during calls do, and repeats all probes at the same time. It returns the maximum duration of each probe.
 func during(ctx context.Context, probes []*probe, do func()) (map[*probe]time.Duration, []error) {
 	var (
 		mutex    sync.Mutex

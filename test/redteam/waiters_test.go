@@ -20,9 +20,9 @@ import (
 	"github.com/celset/celset/test/internal/redteam"
 )
 
-// TestPodsThatWaitCostNothing gives mallory expensive claims, a pod for each, and many pods that wait behind them and share a
-// claim. The work for each waiting pod must be constant, however long it waits. Alice's pods must be bound as fast as beside a
-// harmless twin: as many claims and pods, with a selector that no device matches.
+// TestPodsThatWaitCostNothing lets mallory create expensive claims with a pod each, and many pods that share one claim. All
+// pods wait. The work for a waiting pod must not grow with the time that it waits. Alice's pods must be bound as fast as with
+// the same number of harmless claims and pods, which have a selector that no device matches.
 func TestPodsThatWaitCostNothing(t *testing.T) {
 	heavy, light, rounds := 10, 60, 30
 	if cases.Nightly() {
@@ -49,7 +49,7 @@ func TestPodsThatWaitCostNothing(t *testing.T) {
 	require.LessOrEqual(t, total.failed, float64(3*all))
 	require.LessOrEqual(t, total.patches, float64(3*all))
 	require.LessOrEqual(t, total.events, float64(3*all))
-	// client-go starts a goroutine for each pending event.
+	// client-go has a goroutine for each event that is not sent yet.
 	require.LessOrEqual(t, total.goroutines, resting.goroutines+float64(3*all))
 	if cases.Nightly() {
 		require.Less(t, beside[len(beside)/2], besideTwin[len(besideTwin)/2]+time.Second)
@@ -59,8 +59,8 @@ func TestPodsThatWaitCostNothing(t *testing.T) {
 	require.False(t, ended)
 }
 
-// createWaiters creates a claim and a pod for each set of constraints, and pods that share one claim. No node has devices for
-// them. A claim without constraints gets a selector that matches nothing.
+// createWaiters creates a claim and a pod for each list of constraints. It also creates sharing pods that all use one claim. No
+// node has devices for the claims. A claim without constraints gets a selector that no device matches.
 func (l *lab) createWaiters(t *testing.T, sharing int, constraints [][]string) {
 	t.Helper()
 	light := claim(unchecked, "light", 2, "devices.size() == 3")
@@ -82,14 +82,14 @@ func (l *lab) createWaiters(t *testing.T, sharing int, constraints [][]string) {
 	l.create(t, objects...)
 }
 
-// unmatched returns a claim that no device matches.
+// unmatched returns a claim with a selector that no device matches.
 func unmatched(name string) *resourceapi.ResourceClaim {
 	c := claim(unchecked, name, 1)
 	c.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector("device.driver == 'none'")}
 	return c
 }
 
-// heavyTexts returns constraints that no set satisfies and that are evaluated on many sets.
+// heavyTexts returns constraints that no set satisfies. The search has to evaluate them for many sets.
 func heavyTexts(number int) (texts []string) {
 	search := slices.DeleteFunc(redteam.Cases(), func(c redteam.Case) bool { return !c.Is(redteam.Search) })
 	for i := range 30 {

@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// inWave is the number of pods that become ready at the same moment.
+// inWave is the number of pods that become schedulable at the same moment.
 const inWave = 300
 
-// wave returns the pods that a tenant may write within a few seconds.
+// wave returns inWave pods that use the claim. A tenant can create that many pods within a few seconds.
 func wave(claim string) (pods []client.Object) {
 	for i := range inWave {
 		pods = append(pods, pod(unchecked, fmt.Sprintf("wave-%d", i), "celset-scheduler", claim))
@@ -28,7 +28,7 @@ func wave(claim string) (pods []client.Object) {
 	return pods
 }
 
-// worstFor returns the maximal time until a pod of alice's is bound, over a duration.
+// worstFor repeatedly creates a pod of alice for the duration lasts. It returns the longest time until such a pod was bound.
 func (l *lab) worstFor(t *testing.T, lasts time.Duration) (worst time.Duration) {
 	t.Helper()
 	for end := time.Now().Add(lasts); time.Now().Before(end); {
@@ -37,8 +37,8 @@ func (l *lab) worstFor(t *testing.T, lasts time.Duration) (worst time.Duration) 
 	return worst
 }
 
-// TestPodsOfOneClaimAreNotRefusedEachTime has many pods of one claim with a too long search. Their back-off ends at the same
-// time. They must not be refused one by one, each with another condition.
+// TestPodsOfOneClaimAreNotRefusedEachTime creates many pods that use one claim, whose search takes too long. When the claim's
+// back-off ends, the scheduler must not try and reject the pods one by one, each with a new condition.
 func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	l := startLab(t)
@@ -53,8 +53,8 @@ func TestPodsOfOneClaimAreNotRefusedEachTime(t *testing.T) {
 	require.LessOrEqual(t, refused, float64(2*inWave))
 }
 
-// TestPodsThatBecomeReadyTogether has many pods that become ready at one moment. First their claim is created. Later the deletion
-// of a pod without devices suggests that devices are free.
+// TestPodsThatBecomeReadyTogether creates many pods that become schedulable at one moment: first when their missing claim is
+// created, later when a pod is deleted that might have had devices. Alice's pods must not wait for all of them.
 func TestPodsThatBecomeReadyTogether(t *testing.T) {
 	cases.OnlyNightly(t, "takes minutes; the tests of plugin/guard count the same")
 	l := startLab(t)
@@ -62,7 +62,7 @@ func TestPodsThatBecomeReadyTogether(t *testing.T) {
 	scheduler.run(t)
 	alone := l.worstFor(t, 5*time.Second)
 	l.create(t, wave("light")...)
-	// Each pod first gets the condition that the claim is missing.
+	// First wait until each pod has the condition that its claim is missing.
 	l.worstFor(t, 20*time.Second)
 	require.NoError(t, l.mallory.Create(t.Context(), claim(unchecked, "light", 2, "devices.size() == 3")))
 	worst := l.worstFor(t, 20*time.Second)

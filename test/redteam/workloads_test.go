@@ -27,8 +27,9 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// TestWorkloadsTakeTurns has many Workloads of mallory's for MultiKueue with one Placement, whose decision changes all the time.
-// A Workload of alice's must be nominated a cluster after a few of mallory's, not after all of them.
+// TestWorkloadsTakeTurns lets mallory create many Workloads for MultiKueue that name one Placement, whose decision changes all
+// the time. The controller must nominate a cluster for a Workload of alice after a few of mallory's Workloads, not after all of
+// them.
 func TestWorkloadsTakeTurns(t *testing.T) {
 	many, rounds := 60, 9
 	if cases.Nightly() {
@@ -109,7 +110,7 @@ func (l *lab) kueue(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// submit creates a Workload with reserved quota, as Kueue does, and returns its version.
+// submit creates a Workload and reserves its quota, as Kueue would. It returns the Workload's resource version.
 func (l *lab) submit(t *testing.T, namespace, name, placement string) (version int) {
 	t.Helper()
 	object := l.kueue(t, fmt.Sprintf(`{kind: Workload, metadata: {namespace: %s, name: %s}, spec: {queueName: q, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c, image: i}]}}}]}}`, namespace, name))
@@ -132,7 +133,7 @@ func (l *lab) submit(t *testing.T, namespace, name, placement string) (version i
 	return version
 }
 
-// nominated waits until a Workload is nominated a cluster, and returns its version.
+// nominated waits until a cluster is nominated for a Workload, and returns the Workload's resource version.
 func (l *lab) nominated(t *testing.T, namespace, name string) (version int) {
 	t.Helper()
 	object := &unstructured.Unstructured{}
@@ -150,7 +151,7 @@ func (l *lab) nominated(t *testing.T, namespace, name string) (version int) {
 	return version
 }
 
-// watchWorkloads returns a function that returns the versions at which Workloads of a namespace were nominated clusters.
+// watchWorkloads watches the Workloads of a namespace. versions returns the resource versions at which clusters were nominated.
 func (l *lab) watchWorkloads(t *testing.T, namespace string) (versions func() []int) {
 	t.Helper()
 	watching, err := client.NewWithWatch(l.ConfigOf(t, controlplane.AdminUser), client.Options{Scheme: l.Scheme()})

@@ -17,10 +17,11 @@ import (
 )
 
 // TestNobodyWaitsForDevicesOfAPodThatIsGone deletes a pod with its claim while the scheduler's allocation of the claim is in
-// flight. Until the scheduler notices, it reserves the devices and refuses another pod. Afterwards the other pod must get them,
-// without any other event that could requeue it.
+// flight. Until the scheduler notices the deletion, it reserves the devices and rejects another pod. Afterwards the other pod
+// must get the devices, although no other event causes a retry.
 func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
-	// naming counts the writes of conditions up to the one that names the claim. With the gate, the first write nominates the node.
+	// naming is the number of condition writes up to the write that names the claim. With the feature gate on, an earlier write
+	// nominates the node.
 	naming := 1
 	if minor.Has(features.NominatedNodeNameForExpectation) {
 		naming = 2
@@ -29,7 +30,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 		kind *kind
 		held write
 		nth  int
-		fit  int // pods of the kind on a node
+		fit  int // number of pods of this kind that fit on a node
 	}{
 		{blockKind, allocate, 1, 1},
 		{plainKind, allocate, 1, 4},
@@ -48,7 +49,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 
 			w.delete(t, gone...)
 			w.requireNoClaimsLeft(t)
-			// Before this pod is tried, the scheduler has seen the deletions.
+			// When this pod has been tried, the scheduler has seen the deletions.
 			w.requireRefused(t, "0/1 nodes are available", w.add(t, test.kind)...)
 			trap.release()
 			w.requireSettled(t)
@@ -57,7 +58,7 @@ func TestNobodyWaitsForDevicesOfAPodThatIsGone(t *testing.T) {
 	}
 }
 
-// requireNoClaimsLeft waits until no claim of a deleted pod is left.
+// requireNoClaimsLeft waits until all claims of deleted pods are deleted.
 func (w *workload) requireNoClaimsLeft(t *testing.T) {
 	t.Helper()
 	env.Eventually(t, "the claims of the pods that were deleted are gone", func(ctx context.Context) (string, error) {
@@ -76,10 +77,10 @@ func (w *workload) requireNoClaimsLeft(t *testing.T) {
 	})
 }
 
-// In these tests nothing else happens: only the remains of a dead scheduler can requeue pods of the next one.
+// These tests kill a scheduler, and start another one. No other event happens that could make the second scheduler retry pods.
 
-// TestLeftClaimForExtendedResourcesHoldsNobodyUp kills a scheduler that has created the claim for a pod's extended resources, but
-// not allocated it.
+// TestLeftClaimForExtendedResourcesHoldsNobodyUp kills a scheduler after it has created the claim for a pod's extended
+// resources and before it has allocated the claim. Other pods must get the devices.
 func TestLeftClaimForExtendedResourcesHoldsNobodyUp(t *testing.T) {
 	for _, p := range []point{{createClaim, after}, {addFinalizer, before}, {addFinalizer, after}, {allocate, before}, {allocate, after}} {
 		t.Run(string(p.side)+" "+string(p.write), func(t *testing.T) {
@@ -98,8 +99,9 @@ func TestLeftClaimForExtendedResourcesHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim tests Kubernetes' behaviour in any profile: see picture.keepsDevices. The
-// devices are not lost: the next pod of the claim gets them, and deleting the claim frees them.
+// TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim tests a behaviour of Kubernetes that celset keeps, see
+// picture.keepsDevices. If a pod can't be bound and is deleted, its claim stays allocated. The next pod that uses the claim
+// gets the devices, and deleting the claim frees them.
 func TestDevicesOfAPodThatCouldNotBeBoundStayWithItsClaim(t *testing.T) {
 	for _, k := range []*kind{ringKind, stockKind} {
 		t.Run(k.profile, func(t *testing.T) {

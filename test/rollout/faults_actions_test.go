@@ -25,19 +25,19 @@ import (
 // An action causes a fault. The fault is over when run returns.
 type action struct {
 	name string
-	// apart is set if the API server does not answer during the fault, not even to the test.
+	// apart is set if the API server answers no request during the fault, not even requests of the test.
 	apart bool
 	run   func(context.Context, *trouble) error
 }
 
-// Durations of faults. A lease expires within an outage.
+// Durations of faults. An outage is longer than the duration of a lease.
 const (
 	faultsLease = 6 * time.Second
 	outage      = 9 * time.Second
 	short       = 3 * time.Second
 )
 
-// actions returns the faults in addition to the faults that requests always meet.
+// actions returns all actions. In addition, requests always meet the faults of trouble.usual.
 func actions() []action {
 	return []action{
 		{name: "a storm of faults", run: func(ctx context.Context, u *trouble) error {
@@ -77,11 +77,12 @@ func actions() []action {
 	}
 }
 
-// guardActions returns the additional faults for guarded allocations. They begin when a guard is active, because otherwise the
-// guard would not be tested.
+// guardActions returns the additional actions if a guard (the webhook against double allocations) is used. Each waits until a
+// guard is active, because otherwise it would not test the guard.
 func guardActions() []action {
 	return []action{
-		// The paused scheduler may send an allocation of devices that others have got since. Only the guard can refuse it.
+		// The paused scheduler may later send an allocation of devices that another scheduler has allocated in the meantime.
+		// Only the guard can reject it.
 		{name: "a scheduler paused beyond its lease", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.any().pause(ctx, outage) })},
 		{name: "the active guard killed", run: guarding(func(_ context.Context, _ *trouble, active *replica) error { active.kill(); return nil })},
 		{name: "all guards killed", run: guarding(func(ctx context.Context, u *trouble, _ *replica) error { return u.guards.killAll(ctx) })},
@@ -98,7 +99,7 @@ func guardActions() []action {
 	}
 }
 
-// guarding waits until a guard is active, and then runs the action.
+// guarding returns an action that waits until a guard is active, and then calls run with the active replica.
 func guarding(run func(_ context.Context, _ *trouble, active *replica) error) func(context.Context, *trouble) error {
 	return func(ctx context.Context, u *trouble) error {
 		active, err := u.guards.active(ctx)
@@ -109,14 +110,14 @@ func guarding(run func(_ context.Context, _ *trouble, active *replica) error) fu
 	}
 }
 
-// trouble holds the programs that the actions disturb.
+// trouble holds the programs to which the actions apply faults.
 type trouble struct {
 	schedulers []*replica
-	// guards is nil if allocations are not guarded.
+	// guards are the replicas of the guard. It is nil if there is no guard.
 	guards *guards
-	// chosen determines the scheduler that any returns.
+	// chosen is the index of the scheduler that any returns.
 	chosen int
-	// usual is the mix of faults that requests always meet.
+	// usual is the mix of faults that requests meet all the time.
 	usual faults.Mix
 }
 
@@ -130,7 +131,7 @@ func (u *trouble) programs() []*replica {
 	return all
 }
 
-// set applies the mix to all requests.
+// set sets the mix of faults for the requests of all programs.
 func (u *trouble) set(mix faults.Mix) {
 	for _, r := range u.programs() {
 		r.faults.Set(mix)
@@ -163,7 +164,8 @@ func pause(ctx context.Context, p *controlplane.Process, d time.Duration) error 
 	return errors.Join(ctx.Err(), p.Continue())
 }
 
-// slow gives a process a fifth of the time, in slices so short that only its answers get slower, as with a slow disk.
+// slow stops and continues a process in short intervals, so that it runs for a fifth of the time. It then responds slowly, as
+// with a slow disk.
 func slow(ctx context.Context, p *controlplane.Process, d time.Duration) error {
 	const off, on = 200 * time.Millisecond, 50 * time.Millisecond
 	for range d / (off + on) {
@@ -182,10 +184,10 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// restartAfter is the time until an ended program is restarted, as by a kubelet.
+// restartAfter is the time after which a program that has ended is started again.
 const restartAfter = time.Second
 
-// A replica is a program that is restarted whenever it ends.
+// A replica is a program that the test restarts whenever it ends.
 type replica struct {
 	name   string
 	faults *faults.Faults
@@ -194,13 +196,13 @@ type replica struct {
 
 	mu      sync.Mutex
 	process *controlplane.Process
-	// starts counts successful starts, and failures failed ones.
+	// starts is the number of successful starts. failures is the number of failed ones.
 	starts, failures int
 	ended            chan struct{}
 }
 
-// newReplica creates a gate to the API server. Behind the gate, faults are drawn from the seed, and behind the faults the history
-// is recorded. Initially there are no faults.
+// newReplica returns a replica that connects to the API server through three layers: a gate, then faults, which are determined
+// by the seed, and then a recorder for the history. At first there are no faults.
 func newReplica(name string, config *rest.Config, seed uint64) (*replica, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -215,7 +217,7 @@ func newReplica(name string, config *rest.Config, seed uint64) (*replica, error)
 	return r, nil
 }
 
-// keep restarts the program until the context ends, and returns after the first start.
+// keep starts the program, and restarts it whenever it ends until the context ends. It returns after the first start.
 func (r *replica) keep(ctx context.Context) error {
 	if err := r.start(ctx); err != nil {
 		return err
@@ -235,7 +237,7 @@ func (r *replica) keep(ctx context.Context) error {
 					return
 				case <-time.After(restartAfter):
 				}
-				// Retry if the control plane does not answer.
+				// If the control plane does not respond, retry.
 				again = r.start(ctx) != nil
 			}
 		}
@@ -268,21 +270,21 @@ func (r *replica) counts() (starts, failures int) {
 	return r.starts, r.failures
 }
 
-// end waits until the program is no longer restarted, and ends it.
+// end stops restarting the program, and ends it.
 func (r *replica) end() {
 	<-r.ended
 	r.running().Kill()
 	r.gate.close()
 }
 
-// kill ends the process at once, if it has not ended by itself.
+// kill kills the process. It does nothing if the process has already ended.
 func (r *replica) kill() { r.running().Kill() }
 
 // pause stops the process for a duration.
 func (r *replica) pause(ctx context.Context, d time.Duration) error {
 	process := r.running()
 	if err := process.Pause(); err != nil {
-		return nil // it will be restarted
+		return nil // the process has ended, so it is restarted
 	}
 	select {
 	case <-time.After(d):
@@ -294,7 +296,7 @@ func (r *replica) pause(ctx context.Context, d time.Duration) error {
 // A protocol is the log of a run.
 type protocol struct {
 	t *testing.T
-	// file may be nil.
+	// file is the file of the protocol, or nil.
 	file *os.File
 }
 
@@ -319,7 +321,8 @@ func (p *protocol) printf(format string, args ...any) {
 	}
 }
 
-// summary logs how often each action happened, and how often all other events happened since before.
+// summary logs how often each action has happened. It also logs how often all other events have happened since the counts in
+// before.
 func (p *protocol) summary(w *workload, met, counts, before map[string]int) {
 	p.t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(met)) {
@@ -332,7 +335,7 @@ func (p *protocol) summary(w *workload, met, counts, before map[string]int) {
 	p.printf("%d versions of claims, %d allocations, %d devices twice or changed", entries.Events, entries.Allocations, len(entries.Violations))
 }
 
-// counts returns the number of events so far, over all programs.
+// counts returns how often each event has happened so far, summed over all programs.
 func (u *trouble) counts() map[string]int {
 	counts := map[string]int{}
 	for _, r := range u.programs() {

@@ -28,26 +28,25 @@ import (
 	"github.com/celset/celset/test/internal/guarded"
 )
 
-// guardGrace is the time that a new active guard waits for earlier admitted writes. The faults of gates don't matter, because the
-// API server asks the guard after the request has passed the gate. Afterwards the request can only be delayed while the API
-// server or etcd is paused, away or slow, which ends within guardGrace, even on a busy machine. With the default of a minute,
-// which is for unknown API servers, no guard would judge most of the time.
+// guardGrace is the value of --guard-grace: the time that a new active guard waits for writes that an earlier guard has
+// admitted. After the API server has asked the guard, only a pause or an outage of the API server or etcd can delay a write,
+// and that ends within guardGrace. With the default of a minute, no guard would be active most of the time.
 const guardGrace = outage + faultsLease
 
-// guards are two replicas of celset-webhook that guard allocations, behind a replacement of their Service.
+// guards are two replicas of celset-webhook as guards against double allocations, behind a proxy in place of their Service.
 type guards struct {
 	replicas []*guardReplica
-	// probe is a claim that only the probes write.
+	// probe is the claim that the test uses to check whether a guard is active. No other program writes it.
 	probe *resourceapi.ResourceClaim
 }
 
-// A guardReplica is a replica across its restarts.
+// A guardReplica is a replica of the guard, which the test restarts whenever it ends.
 type guardReplica struct {
 	*replica
 	life atomic.Pointer[guarded.Replica]
 }
 
-// startGuards registers the webhook for allocations, and starts its replicas. At the end of the test it removes the registration.
+// startGuards creates the webhook configuration and starts the replicas. At the end of the test it deletes the configuration.
 func startGuards(t *testing.T, seed uint64) *guards {
 	t.Helper()
 	overlay, err := guarded.Render(t.TempDir())
@@ -105,7 +104,7 @@ func newGuardReplica(t *testing.T, overlay *guarded.Overlay, name string, seed u
 	return r
 }
 
-// register makes the API server call the service, with the failure policy of the overlay.
+// register creates the webhook configuration with the URL of the service, and with the failure policy of the overlay.
 func (g *guards) register(t *testing.T, overlay *guarded.Overlay, service *httptest.Server) {
 	t.Helper()
 	env.CleanUp(t, func(ctx context.Context) error {
@@ -120,13 +119,13 @@ func (g *guards) createProbe(t *testing.T) {
 	g.probe.Status.Allocation = guarded.Allocation("probe.example.com")
 }
 
-// tryProbe dry-runs an allocation that a guard would admit.
+// tryProbe sends a dry run of an allocation of the probe. An active guard admits it.
 func (g *guards) tryProbe(ctx context.Context) error {
 	_, err := client().ResourceV1().ResourceClaims(g.probe.Namespace).UpdateStatus(ctx, g.probe, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
 	return err
 }
 
-// requireClosed requires that an allocation is refused because no guard is active.
+// requireClosed requires that the API server rejects an allocation because no guard is active.
 func (g *guards) requireClosed(ctx context.Context) error {
 	switch err := g.tryProbe(ctx); {
 	case err == nil:
@@ -145,7 +144,7 @@ func (g *guards) programs() []*replica {
 	return all
 }
 
-// active waits for the replica that judges, and returns it.
+// active waits until a replica is active, and returns it.
 func (g *guards) active(ctx context.Context) (*replica, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, env.Patience, errors.New("no guard is active for too long"))
 	defer cancel()
@@ -160,7 +159,7 @@ func (g *guards) active(ctx context.Context) (*replica, error) {
 	return nil, context.Cause(ctx)
 }
 
-// answers asks the replica a question with the timeout probePeriod.
+// answers calls question for the replica, with a timeout of probePeriod.
 func (r *guardReplica) answers(ctx context.Context, question func(*guarded.Replica, context.Context) bool) bool {
 	ctx, cancel := context.WithTimeout(ctx, probePeriod)
 	defer cancel()
@@ -168,7 +167,8 @@ func (r *guardReplica) answers(ctx context.Context, question func(*guarded.Repli
 	return life != nil && question(life, ctx)
 }
 
-// killAll kills all replicas. Then nothing is allocated until a replica is active again, which takes as long as its grace.
+// killAll kills all replicas. Afterwards no claim can be allocated until a restarted replica has waited for its grace and is
+// active.
 func (g *guards) killAll(ctx context.Context) error {
 	for _, r := range g.replicas {
 		r.kill()
@@ -176,17 +176,17 @@ func (g *guards) killAll(ctx context.Context) error {
 	return g.requireClosed(ctx)
 }
 
-// probePeriod is the interval and the timeout of the probes that find the judging replicas. In a cluster it is longer, so a
-// hanging replica gets requests for longer.
+// probePeriod is the interval and the timeout of the probes that find active replicas. In a cluster it is longer, so a replica
+// that hangs gets requests for longer.
 const probePeriod = time.Second
 
-// serveGuards replaces the Service of the overlay: each request goes to a replica that judged at the last probe, even if it no
-// longer does.
+// serveGuards returns a server in place of the overlay's Service. It sends each request to a replica that was active at the
+// last probe.
 func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplica) *httptest.Server {
 	t.Helper()
 	certificate, err := overlay.Certificate()
 	require.NoError(t, err)
-	// Replicas use the same certificate as the service.
+	// The replicas have the same certificate as this server.
 	known := x509.NewCertPool()
 	known.AddCert(certificate.Leaf)
 	s := &guardService{replicas: replicas, transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: known, MinVersion: tls.VersionTLS13}}}
@@ -221,12 +221,12 @@ func serveGuards(t *testing.T, overlay *guarded.Overlay, replicas []*guardReplic
 type guardService struct {
 	replicas  []*guardReplica
 	transport *http.Transport
-	// active are the addresses of the judging replicas. turn selects the next of them.
+	// active holds the addresses of the active replicas. turn counts the requests; the next request goes to the next address.
 	active atomic.Pointer[[]string]
 	turn   atomic.Uint64
 }
 
-// look probes all replicas.
+// look probes all replicas and updates active.
 func (s *guardService) look(ctx context.Context) {
 	var active []string
 	for _, r := range s.replicas {
@@ -237,7 +237,7 @@ func (s *guardService) look(ctx context.Context) {
 	s.active.Store(&active)
 }
 
-// RoundTrip sends a request to the next replica.
+// RoundTrip sends a request to the next active replica.
 func (s *guardService) RoundTrip(r *http.Request) (*http.Response, error) {
 	active := s.active.Load()
 	if active == nil || len(*active) == 0 {

@@ -27,14 +27,14 @@ import (
 )
 
 const (
-	// checkEvery is the number of actions between two pauses. In a pause the faults end until everything is settled, and the history
-	// so far is checked.
+	// checkEvery is the number of actions after which the faults stop. The test then waits until all pods are settled, and
+	// checks the history.
 	checkEvery = 8
-	// checkTimeout limits the check of one device's history.
+	// checkTimeout is the time limit for checking the history of one device.
 	checkTimeout = time.Minute
 )
 
-// A faultsRun has the duration, the seed, and the directory for histories that can't be explained.
+// A faultsRun holds the duration of a run, its seed, and the directory for histories that the check rejects.
 type faultsRun struct {
 	duration time.Duration
 	seed     uint64
@@ -42,7 +42,7 @@ type faultsRun struct {
 	dir      string
 }
 
-// chosenFaults returns a run of at least the duration in CELSET_FAULTS. Every action happens at least once.
+// chosenFaults returns a run of the duration in CELSET_FAULTS. The run takes longer if some action has not happened by then.
 func chosenFaults(t *testing.T) faultsRun {
 	t.Helper()
 	r := faultsRun{seed: uint64(time.Now().UnixNano()), log: os.Getenv("CELSET_FAULTS_LOG"), dir: os.Getenv("CELSET_FAULTS_DIR")}
@@ -65,14 +65,14 @@ func chosenFaults(t *testing.T) faultsRun {
 	return r
 }
 
-// TestFaults runs two schedulers and the controller manager under faults. Their requests are lost, delayed or refused; they are
-// killed, paused and cut off, and so are the API server and etcd. Pods of all kinds come and go that want more devices than
-// exist. For half of the time a guard refuses double allocations. Its replicas fail like all others, and a scheduler may then be
-// paused beyond its lease.
+// TestFaults runs two schedulers and the controller manager with faults. Their requests are lost, delayed or rejected. These
+// programs, the API server and etcd are killed, paused and disconnected. Meanwhile the test creates and deletes pods of all
+// kinds, which need more devices than exist. For half of the time, a guard rejects double allocations. Then the guard's
+// replicas fail, too, and a scheduler may be paused for longer than its lease.
 //
-// From time to time the faults stop until everything has settled. Then no trace of the faults may be left: no wrong owner of a
-// device, no lost or half-written claim, no pod that waits for available devices. A device never had two claims, neither in
-// storage nor in the answers to programs.
+// From time to time the faults stop until all pods are settled. Then no effect of the faults may be left: each device has the
+// right owner, no claim is lost or incomplete, and no pod waits while devices for it are available. A device must never have
+// been in two claims, neither in etcd nor in responses to programs.
 func TestFaults(t *testing.T) {
 	if os.Getenv("CELSET_FAULTS") == "" {
 		t.Skip("it takes minutes: make faults")
@@ -88,7 +88,7 @@ func TestFaults(t *testing.T) {
 	t.Run("with guard", func(t *testing.T) { r.run(t, &protocol{t, log}, startGuards(t, r.seed+2)) })
 }
 
-// run runs actions for the duration of the run.
+// run applies all actions in random order, again and again, for the duration of the run.
 func (r faultsRun) run(t *testing.T, p *protocol, g *guards) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(r.seed, 23))
@@ -128,7 +128,7 @@ func (u *trouble) shuffled(random *rand.Rand) []action {
 	return all
 }
 
-// newTrouble starts the schedulers. guards may be nil.
+// newTrouble starts the schedulers. guards is nil for a run without a guard.
 func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 	t.Helper()
 	u := &trouble{usual: faults.Usual, guards: g}
@@ -155,7 +155,7 @@ func newTrouble(t *testing.T, w *workload, seed uint64, g *guards) *trouble {
 	return u
 }
 
-// trouble runs an action while pods come and go.
+// trouble runs an action. Meanwhile it creates and deletes pods.
 func (u *trouble) trouble(t *testing.T, w *workload, a action, random *rand.Rand) {
 	t.Helper()
 	u.chosen = random.IntN(1000)
@@ -181,14 +181,14 @@ func (u *trouble) trouble(t *testing.T, w *workload, a action, random *rand.Rand
 	require.NoError(t, w.ledger.Entries().Err(), a.name)
 }
 
-// read lists all claims for the history.
+// read lists all claims and adds the result to the history.
 func (w *workload) read(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	cluster.history.Read(w.listClaims(t), began)
 }
 
-// beginHistory begins a new history with the existing claims.
+// beginHistory starts a new history with the claims that exist now.
 func (w *workload) beginHistory(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -202,8 +202,8 @@ func (w *workload) listClaims(t *testing.T) []resourceapi.ResourceClaim {
 	return claims.Items
 }
 
-// settle ends all faults, waits until everything is settled (requireSettled), and returns the duration. It checks the history so
-// far, and begins a new one.
+// settle stops all faults, waits until all pods are settled (requireSettled), and returns how long that took. It checks the
+// history, and begins a new one.
 func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	t.Helper()
 	u.set(faults.None)
@@ -224,7 +224,7 @@ func (u *trouble) settle(t *testing.T, w *workload, r faultsRun) time.Duration {
 	return settled
 }
 
-// store stores a history, and drawings of the devices that it does not explain.
+// store writes a history to a directory, with pictures of the devices whose operations the check rejects.
 func store(h *history.History, verdict *history.Verdict, dir string) error {
 	file, err := os.Create(filepath.Join(dir, "history.json"))
 	if err != nil {
@@ -237,7 +237,7 @@ func store(h *history.History, verdict *history.Verdict, dir string) error {
 	return verdict.Draw(dir)
 }
 
-// end deletes all pods. Then all devices must be free, and complete sets of them available.
+// end deletes all pods. Then it requires that all devices are free, and that claims for complete sets can get them.
 func (u *trouble) end(t *testing.T, w *workload) {
 	t.Helper()
 	w.deleteUntil(t, rand.New(rand.NewPCG(1, 1)), 0)

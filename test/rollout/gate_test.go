@@ -21,38 +21,38 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A write is a verb and a resource, such as "create pods/binding".
+// A write is the verb and resource of a request, such as "create pods/binding".
 type write string
 
-// The writes of a scheduler, by purpose.
+// The writes of a scheduler. The names say what the scheduler does with them.
 const (
 	addFinalizer   write = "update resourceclaims"
-	allocate       write = "update resourceclaims/status" // also for reservation and deallocation
+	allocate       write = "update resourceclaims/status" // also reserves and deallocates claims
 	bind           write = "create pods/binding"
-	setCondition   write = "patch pods/status" // also for the name of the claim for extended resources
+	setCondition   write = "patch pods/status" // also writes the name of the claim for extended resources
 	unreserve      write = "patch resourceclaims/status"
 	createClaim    write = "create resourceclaims" // for extended resources
-	deleteClaim    write = "delete resourceclaims" // for extended resources, when the pod could not be bound
+	deleteClaim    write = "delete resourceclaims" // for extended resources, if the pod could not be bound
 	notInteresting write = ""
 )
 
-// A side is a moment before or after a write.
+// A side says whether the scheduler stops before or after a write.
 type side string
 
 const (
-	before side = "before" // the API server does not see the write
-	after  side = "after"  // the scheduler does not see the answer
+	before side = "before" // the API server never gets the write
+	after  side = "after"  // the API server applies the write, but the scheduler never gets the response
 )
 
-// A point is where a scheduler is stopped.
+// A point is a write, and the side of it, at which a scheduler is stopped.
 type point struct {
 	write write
 	side  side
 }
 
-// A gate is a proxy between one scheduler process and the API server. Writes after the armed one wait until the gate is closed,
-// and are then refused. So the API server sees exactly the writes before the death of the process. Alternatively the gate only
-// delays one write, and lets all others pass.
+// A gate is a proxy between one scheduler process and the API server. When the scheduler reaches a point, the gate holds this
+// and all later writes. When the gate is closed, it rejects them. So the API server gets exactly the writes up to the point, as
+// if the process had died there. A gate can also delay a single write, and forward all others.
 type gate struct {
 	server *httptest.Server
 	api    http.RoundTripper
@@ -60,23 +60,23 @@ type gate struct {
 	mu           sync.Mutex
 	armed        *trap
 	failBindings bool
-	// unreserved are the claims whose reservation was removed because the pod could not be bound.
+	// unreserved holds claims whose reservation the scheduler has removed because it could not bind the pod.
 	unreserved sets.Set[string]
 	closed     chan struct{}
 }
 
-// A trap is a point at which a gate stops the scheduler.
+// A trap is a point at which a gate stops or delays the scheduler.
 type trap struct {
 	point point
-	left  int // writes until the trap springs
+	left  int // number of writes of this kind until the scheduler is stopped
 	// sprung is closed when the scheduler reaches the point.
 	sprung chan struct{}
 	done   bool
-	// released is closed to let the write proceed. Nil: the write ends with the process.
+	// released is closed to let the delayed write proceed. It is nil if the write is never forwarded.
 	released chan struct{}
 }
 
-// await returns when the scheduler reaches the point.
+// await waits until the scheduler reaches the point.
 func (t *trap) await(test *testing.T) {
 	test.Helper()
 	select {
@@ -91,24 +91,24 @@ func (t *trap) release() { close(t.released) }
 
 var errClosed = errors.New("the gate is closed")
 
-// newGate returns a gate that forwards to the API server at the URL. The transport adds credentials.
+// newGate returns a gate to the API server at the URL. It sends requests through the transport, which adds credentials.
 func newGate(api *url.URL, transport http.RoundTripper) *gate {
 	g := &gate{api: transport, unreserved: sets.New[string](), closed: make(chan struct{})}
 	g.server = env.Proxy(api, g)
 	return g
 }
 
-// arm makes the gate stop at the n-th write of a kind from now; n is at least 1.
+// arm makes the gate stop the scheduler at the n-th write of the point's kind from now. n must be at least 1.
 func (g *gate) arm(p point, n int) *trap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.armed = &trap{point: p, left: n, sprung: make(chan struct{})}
-	// These writes happen only after a failed binding.
+	// The scheduler makes these writes only after a binding has failed, so let bindings fail.
 	g.failBindings = p.write == unreserve || p.write == deleteClaim
 	return g.armed
 }
 
-// delay makes the gate hold the n-th write of a kind from now until the trap releases it.
+// delay makes the gate hold the n-th write of a kind from now, until the trap is released.
 func (g *gate) delay(w write, n int) *trap {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -116,14 +116,14 @@ func (g *gate) delay(w write, n int) *trap {
 	return g.armed
 }
 
-// close refuses waiting writes, and returns when no request is left.
+// close rejects the writes that the gate holds, and waits until all requests have ended.
 func (g *gate) close() {
 	close(g.closed)
 	g.server.CloseClientConnections()
 	g.server.Close()
 }
 
-// RoundTrip forwards a request, if the gate lets it pass.
+// RoundTrip forwards a request, or holds or rejects it.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	kind, name := kindOf(r)
 	if kind == notInteresting {
@@ -141,7 +141,8 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return g.api.RoundTrip(r)
 	}
-	// The API server receives the complete request even if the sender dies, so that the time of the write is certain.
+	// Forward the whole request even if the process dies meanwhile. Otherwise it would be uncertain whether the API server gets
+	// the write.
 	response, err := g.api.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 	if hit == nil || err != nil {
 		return response, err
@@ -149,8 +150,8 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	return nil, errors.Join(response.Body.Close(), g.stop(hit))
 }
 
-// pass lets a write pass, or returns the trap that the write springs, or reports that the write must fail. After the trap has
-// sprung nothing passes.
+// pass returns no trap if the write may pass. If the write is the one at which the scheduler must stop, it returns the trap.
+// fail is set if the write must be rejected. After the scheduler has been stopped, no write passes.
 func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -172,7 +173,7 @@ func (g *gate) pass(kind write, name string) (hit *trap, fail bool, err error) {
 	return nil, kind == bind && g.failBindings, nil
 }
 
-// stop reports that the scheduler has reached the point, and holds it there.
+// stop closes t.sprung, and holds the scheduler's write.
 func (g *gate) stop(t *trap) error {
 	close(t.sprung)
 	select {
@@ -183,7 +184,7 @@ func (g *gate) stop(t *trap) error {
 	}
 }
 
-// hasUnreserved reports whether the scheduler removed a pod from the claim.
+// hasUnreserved reports whether the scheduler has removed a reservation from the claim.
 func (g *gate) hasUnreserved(claim string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -201,7 +202,7 @@ func isClosed(c <-chan struct{}) bool {
 
 var requestInfo = request.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// kindOf returns the kind of a write and the name of its object. It ignores writes that don't affect pods and claims.
+// kindOf returns the kind of a write and the name of its object. It returns "" for writes that don't change pods or claims.
 func kindOf(r *http.Request) (kind write, name string) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil || !sets.New("create", "update", "patch", "delete").Has(info.Verb) || !sets.New("pods", "resourceclaims").Has(info.Resource) {
@@ -210,7 +211,7 @@ func kindOf(r *http.Request) (kind write, name string) {
 	return write(strings.TrimSuffix(info.Verb+" "+info.Resource+"/"+info.Subresource, "/")), info.Name
 }
 
-// refusal returns the answer to a failing binding.
+// refusal returns the response to a binding that must fail.
 func refusal(r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")

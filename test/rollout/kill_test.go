@@ -17,14 +17,16 @@ import (
 )
 
 const (
-	// killsPerRound is the number of schedulers killed during the same work, before one may finish it.
+	// killsPerRound is the number of schedulers that are killed in a round. After them, a scheduler finishes the work of the
+	// round.
 	killsPerRound = 4
 
-	// feedPeriod is the time that a scheduler may take to reach the point of its death before it gets more work.
+	// feedPeriod is the time after which new pods are created if the scheduler has not yet reached the write at which it is
+	// killed.
 	feedPeriod = 500 * time.Millisecond
 )
 
-// points returns all writes of an allocation, with both sides.
+// points returns the points before and after each write of an allocation.
 func points() []point {
 	var points []point
 	for _, w := range []write{addFinalizer, allocate, bind, setCondition, createClaim, unreserve, deleteClaim} {
@@ -33,9 +35,10 @@ func points() []point {
 	return points
 }
 
-// TestKilledAtEveryWrite kills one scheduler after the other before or after a write, while pods of all kinds come and go that
-// want more devices than exist. A device must never have two claims. A scheduler that is not killed must finish what the dead
-// ones began: no claim is lost, and no pod waits for available devices.
+// TestKilledAtEveryWrite kills schedulers one after the other, each before or after a write. Meanwhile the test creates and
+// deletes pods of all kinds, which need more devices than exist. A device must never be in two claims. The last scheduler,
+// which is not killed, must finish the work of the killed ones: no claim is lost, and no pod waits while devices for it are
+// available.
 func TestKilledAtEveryWrite(t *testing.T) {
 	n := cases.Of(20, 200)
 	w := newWorkload(t, "kill", 2)
@@ -84,8 +87,7 @@ func TestKilledAtEveryWrite(t *testing.T) {
 	w.requireBound(t, w.add(t, whole...)...)
 }
 
-// churn deletes some pods in any state and creates others: at least one of each kind, together for about twice as many devices as
-// exist.
+// churn deletes random pods, and creates pods of each kind. The new pods together need about twice as many devices as exist.
 func (w *workload) churn(t *testing.T, random *rand.Rand) {
 	t.Helper()
 	batch := []*kind{ringKind, ringKind, pairKind, blockKind, blockKind, plainKind, stockKind, extendedKind, extendedKind, extendedKind}
@@ -94,7 +96,7 @@ func (w *workload) churn(t *testing.T, random *rand.Rand) {
 	w.add(t, batch...)
 }
 
-// feedUntil gives the scheduler work until it reaches the point of its death.
+// feedUntil creates and deletes pods until the scheduler reaches the write at which it is killed.
 func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
 	t.Helper()
 	deadline := time.After(env.Patience)
@@ -110,7 +112,7 @@ func (w *workload) feedUntil(t *testing.T, trap *trap, random *rand.Rand) {
 	}
 }
 
-// table formats the points at which the schedulers died.
+// table formats the points at which schedulers were killed, and how often.
 func table(killed map[point]int) string {
 	var lines []string
 	for _, p := range points() {

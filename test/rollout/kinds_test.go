@@ -21,28 +21,28 @@ import (
 	"github.com/celset/celset/test/story"
 )
 
-// kindLabel on pods and claims names their kind.
+// kindLabel is a label of pods and claims with the name of their kind.
 const kindLabel = "celset.dev/kind"
 
 // extendedResource is the extended resource of the class in testdata/workload.yaml.
 const extendedResource corev1.ResourceName = "example.com/mla"
 
-// A kind is a kind of pods with a claim each, or of pods that share a claim.
+// A kind is a kind of pods: pods with one claim each, or pods that share a claim.
 type kind struct {
 	name    string
 	profile string
-	// template is the name of a template in testdata/workload.yaml. Empty: an extended resource.
+	// template is the name of a claim template in testdata/workload.yaml. Empty means that the pods request an extended resource.
 	template string
-	// pods is the number of pods that share a claim. 0: each pod has its own claim from the template.
+	// pods is the number of pods that share a claim. 0 means that each pod has its own claim.
 	pods int
-	// devices are all devices of a node that the claim may get. The claim wants size of them.
+	// devices are the devices of a node that match the claim. size is the number of devices that the claim requests.
 	devices topology.Topology
 	size    int
-	// isSet reports whether devices satisfy the claim.
+	// isSet reports whether devices satisfy the constraint of the claim.
 	isSet func(topology.Topology, []string) bool
 }
 
-// The devices of each node.
+// The devices that each node has.
 var (
 	ring = story.Ring().Topology
 	mesh = made(topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mesh"}, 3, 3))
@@ -50,7 +50,7 @@ var (
 
 func made(t topology.Topology, err error) topology.Topology {
 	if err != nil {
-		panic(err) // the sizes are constants
+		panic(err) // the sizes are constants, so there is no error
 	}
 	return t
 }
@@ -74,7 +74,8 @@ func kindNamed(name string) *kind {
 	return kinds[i]
 }
 
-// isStretch reports whether the devices are a stretch that does not wrap around, as in the expressions.
+// isStretch reports whether the devices are consecutive on the ring. Like the expressions, it does not treat the first device
+// as the successor of the last.
 func isStretch(t topology.Topology, names []string) bool {
 	return wiring.Contiguous(t, names) && !(slices.Contains(names, t.Devices[0].Name) && slices.Contains(names, t.Devices[len(t.Devices)-1].Name))
 }
@@ -83,7 +84,7 @@ func isSquare(t topology.Topology, names []string) bool { return wiring.IsBlock(
 
 func isAny(topology.Topology, []string) bool { return true }
 
-// fits reports whether the devices contain a set for a claim of the kind, by trying all sets.
+// fits reports whether a claim of the kind can be satisfied with the free devices. It tries all sets.
 func (k *kind) fits(free []string) bool {
 	return k.extend(nil, free)
 }
@@ -100,11 +101,11 @@ func (k *kind) extend(chosen, rest []string) bool {
 	return false
 }
 
-// judge returns the mistake in the devices of a claim, or "".
+// judge returns the mistake in a claim's allocation, or "".
 func judge(claim *resourceapi.ResourceClaim) string {
 	k := kindNamed(claim.Labels[kindLabel])
 	if k == nil {
-		k = extendedKind // claims made by the scheduler have no labels
+		k = extendedKind // only claims that the scheduler creates have no label
 	}
 	var names []string
 	for _, result := range claim.Status.Allocation.Devices.Results {
@@ -119,7 +120,7 @@ func judge(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// pod returns a pod of the kind, which uses the claim if it is named.
+// pod returns a pod of the kind. claim is the name of the claim that it shares, or "".
 func (k *kind) pod(name, claim string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{kindLabel: k.name}},
@@ -144,7 +145,7 @@ func (k *kind) pod(name, claim string) *corev1.Pod {
 	return pod
 }
 
-// TestSetsAreJudged tests the judge: a judge that accepts everything would find no mistakes.
+// TestSetsAreJudged checks that judge finds wrong allocations. Otherwise the other tests could not find them.
 func TestSetsAreJudged(t *testing.T) {
 	for _, test := range []struct{ kind, devices, want string }{
 		{"ring", "mla-2 mla-3 mla-4", ""},
@@ -175,7 +176,7 @@ func TestSetsAreJudged(t *testing.T) {
 	}
 }
 
-// The kinds must find their sets, so that a pod that waits needlessly is noticed.
+// TestKindsKnowTheirSets checks fits. If fits missed sets, the other tests would not notice a pod that waits needlessly.
 func TestKindsKnowTheirSets(t *testing.T) {
 	for _, test := range []struct {
 		kind *kind
@@ -183,7 +184,7 @@ func TestKindsKnowTheirSets(t *testing.T) {
 		fits bool
 	}{
 		{ringKind, "mla-0 mla-2 mla-3 mla-4", true},
-		{ringKind, "mla-0 mla-1 mla-3 mla-4 mla-6 mla-7", false}, // the expression does not wrap around
+		{ringKind, "mla-0 mla-1 mla-3 mla-4 mla-6 mla-7", false}, // the last device and the first are not consecutive
 		{blockKind, "mesh-0 mesh-1 mesh-2 mesh-3 mesh-4", true},
 		{blockKind, "mesh-0 mesh-1 mesh-2 mesh-3 mesh-5", false},
 		{plainKind, "mla-0 mla-7", true},

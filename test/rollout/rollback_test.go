@@ -20,12 +20,12 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestRolledBackToTheStockScheduler replaces celset-scheduler by kube-scheduler, and back. Allocations stay, a pod whose claim
-// was being allocated continues, and new pods with constraints wait.
+// TestRolledBackToTheStockScheduler replaces celset-scheduler by kube-scheduler, and goes back. Allocations must stay. A pod
+// whose claim was being allocated must be bound. New pods with constraints must wait until celset-scheduler is back.
 func TestRolledBackToTheStockScheduler(t *testing.T) {
 	for name, tc := range map[string]struct {
 		stock controlplane.SchedulerOptions
-		// refusal is the message for pods with constraints.
+		// refusal is the message of kube-scheduler for pods with constraints.
 		refusal string
 	}{
 		"our profile has the stock plugin": {
@@ -71,7 +71,7 @@ func TestRolledBackToTheStockScheduler(t *testing.T) {
 	}
 }
 
-// requireIgnored fails if a scheduler has tried the pods of the units, although it has tried later pods.
+// requireIgnored waits until a scheduler has tried later pods, and requires that it has not tried the pods of the units.
 func (w *workload) requireIgnored(t *testing.T, units ...string) {
 	t.Helper()
 	for _, unit := range units {
@@ -83,7 +83,7 @@ func (w *workload) requireIgnored(t *testing.T, units ...string) {
 	}
 }
 
-// TestDisabledAndEnabledAgain turns the feature off under running pods, and on again.
+// TestDisabledAndEnabledAgain turns the feature gate off while pods run, and on again.
 func TestDisabledAndEnabledAgain(t *testing.T) {
 	w := newWorkload(t, "switch", 4)
 	s := start(t, w.openGate(t), enabled())
@@ -102,7 +102,7 @@ func TestDisabledAndEnabledAgain(t *testing.T) {
 	w.requireBound(t, running...)
 	w.requireKept(t, before)
 
-	// The end of pods does not need our scheduler.
+	// Pods can end while our scheduler does not run.
 	w.delete(t, running[1])
 	delete(before, running[1])
 	w.requireFreed(t)
@@ -116,12 +116,12 @@ func TestDisabledAndEnabledAgain(t *testing.T) {
 	w.requireSettled(t)
 }
 
-// TestUpgradedWithClaimsInFlight has a second process that waits for the lease of the first. The first is stopped during an
-// allocation, and the second continues the allocation.
+// TestUpgradedWithClaimsInFlight runs two schedulers with leader election. The first is stopped during an allocation. The
+// second becomes the leader, and must finish the allocation.
 func TestUpgradedWithClaimsInFlight(t *testing.T) {
 	for name, tc := range map[string]struct {
 		point point
-		// stored is set if the allocation is stored when the second process takes over.
+		// stored is set if the allocation is already stored when the second scheduler becomes the leader.
 		stored bool
 	}{
 		"before the allocation is stored": {point: point{allocate, before}},
@@ -156,13 +156,13 @@ func TestUpgradedWithClaimsInFlight(t *testing.T) {
 			w.requireKept(t, kept)
 			w.requireSettled(t)
 			next.requireAlive(t)
-			next.stop() // it releases the lease
+			next.stop() // a graceful end releases the lease
 		})
 	}
 }
 
-// electing returns the options of a scheduler that elects a leader as in a cluster, but polls more often. On a busy machine a
-// renewal may take seconds.
+// electing returns the options of a scheduler with leader election. It retries more often than in a cluster. The lease duration
+// must be long enough for a busy machine, where a renewal may take seconds.
 func electing(t *testing.T, name string, lease time.Duration) controlplane.SchedulerOptions {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))

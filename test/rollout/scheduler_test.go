@@ -20,14 +20,14 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// A scheduler is a process behind its own gate.
+// A scheduler is a scheduler process that connects to the API server through its own gate.
 type scheduler struct {
 	*controlplane.Process
 	gate *gate
 }
 
-// start starts a scheduler and waits until it is ready. By default it is celset-scheduler with the configuration in manifests.
-// Its gate may be armed before. It is killed at the end of the test.
+// start starts a scheduler and waits until it is ready. Without options it is celset-scheduler with the configuration in
+// manifests. The gate may already be armed. The scheduler is killed at the end of the test.
 func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *scheduler {
 	t.Helper()
 	s, err := launch(t, g, options)
@@ -35,7 +35,7 @@ func start(t *testing.T, g *gate, options controlplane.SchedulerOptions) *schedu
 	return s
 }
 
-// launch is like start, for other goroutines than the test's.
+// launch is like start. It may be called in any goroutine, because it returns an error instead of failing the test.
 func launch(t testing.TB, g *gate, options controlplane.SchedulerOptions) (*scheduler, error) {
 	if options.Binary == "" {
 		options.Binary = cluster.Binary(controlplane.CelsetScheduler)
@@ -61,14 +61,14 @@ func launch(t testing.TB, g *gate, options controlplane.SchedulerOptions) (*sche
 	return &scheduler{Process: process, gate: g}, nil
 }
 
-// enabled and disabled return the options of a scheduler as in manifests, with and without the feature.
+// enabled returns the options of a scheduler as in manifests. disabled returns the same options with the feature gate off.
 func enabled() controlplane.SchedulerOptions {
 	return controlplane.SchedulerOptions{FeatureGates: map[string]bool{v1alpha1.FeatureGate: true}}
 }
 
 func disabled() controlplane.SchedulerOptions { return controlplane.SchedulerOptions{} }
 
-// withProfiles returns the options of the stock scheduler with profiles of these names, without our plugin.
+// withProfiles returns options for kube-scheduler with profiles of these names, which don't have our plugin.
 func withProfiles(names ...string) controlplane.SchedulerOptions {
 	config := "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n"
 	for _, name := range names {
@@ -77,31 +77,32 @@ func withProfiles(names ...string) controlplane.SchedulerOptions {
 	return env.Emulated(controlplane.SchedulerOptions{Binary: cluster.Binary(controlplane.KubeScheduler), Config: []byte(config)})
 }
 
-// kill ends the process like a crash, and returns when the API server has seen all of its requests.
+// kill kills the process, and waits until the API server has processed all its requests.
 func (s *scheduler) kill() {
 	s.Kill()
 	s.gate.close()
 }
 
-// stop ends the process gracefully, as in an upgrade.
+// stop ends the process by SIGTERM, as an upgrade does.
 func (s *scheduler) stop() {
 	s.Stop()
 	s.gate.close()
 }
 
-// requireAlive fails the test if the process has ended by itself.
+// requireAlive requires that the process has not ended by itself.
 func (s *scheduler) requireAlive(t *testing.T) {
 	t.Helper()
 	require.False(t, isClosed(s.Done()), "%v", s.Err())
 }
 
-// openGate returns a gate for a process with the rights of the service account.
+// openGate returns a gate that uses the rights of celset-scheduler's service account.
 func (w *workload) openGate(t *testing.T) *gate {
 	t.Helper()
 	return w.openReplica(t, controlplane.CelsetScheduler, 0).gate
 }
 
-// openReplica returns a gate and faults for a program with the rights of the service account. The caller starts the program.
+// openReplica returns a replica with a gate and faults, with the rights of celset-scheduler's service account. The caller must
+// start the program.
 func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica {
 	t.Helper()
 	config, err := cluster.RESTConfigFor(env.Scheduler.Name)
@@ -112,12 +113,13 @@ func (w *workload) openReplica(t *testing.T, name string, seed uint64) *replica 
 	return r
 }
 
-// cluster is shared by all tests. They run one after the other, because each starts schedulers that are responsible for all pods.
+// cluster is the control plane that all tests share. The tests run one after the other, because each starts schedulers for all
+// pods.
 var cluster struct {
 	*env.Env
-	// history records the operations of all programs on claims.
+	// history records the operations on claims of all programs.
 	history *history.History
-	// controllers is kube-controller-manager, which also uses a gate.
+	// controllers is kube-controller-manager. It also connects through a gate.
 	controllers *replica
 }
 
@@ -125,14 +127,16 @@ func client() kubernetes.Interface { return cluster.Client() }
 
 func TestMain(m *testing.M) { env.Main(m, env.NoLeaks, startCluster) }
 
-// gates are the gates of all programs. One kind of pods needs a gate that is off in older versions.
+// gates are the feature gates of all programs. They turn on a feature that a kind of pods needs and that older versions have
+// off.
 var gates = minor.TurnOn(features.DRAExtendedResource)
 
-// startCluster starts everything but schedulers. Pods never run, because a scheduler is only responsible for binding them.
+// startCluster starts a control plane without schedulers. There are no kubelets, so pods never run; a scheduler only has to
+// bind them.
 func startCluster(t testing.TB) {
 	cluster.Env = env.Start(t, controlplane.Options{
 		SkipKwok: true,
-		// startControllers starts it behind a gate.
+		// startControllers starts the controller manager, so that it uses a gate.
 		SkipControllerManager: true,
 		FeatureGates:          gates,
 		Users:                 []controlplane.User{env.Scheduler, env.Webhook},
@@ -142,7 +146,7 @@ func startCluster(t testing.TB) {
 	cluster.ApplyManifests(t, "scheduler/rbac.yaml", "examples/deviceclasses.yaml")
 }
 
-// startControllers starts kube-controller-manager behind a gate, and restarts it when it ends.
+// startControllers starts kube-controller-manager with a gate, and restarts it whenever it ends.
 func startControllers(t testing.TB) {
 	r, err := newReplica(controlplane.KubeControllerManager, cluster.RESTConfig(), 0)
 	require.NoError(t, err)

@@ -24,14 +24,15 @@ import (
 )
 
 const (
-	// wakePeriod is longer than a scheduler needs for requeued pods.
+	// wakePeriod is the time within which a scheduler must have tried pods again after wake.
 	wakePeriod = 5 * time.Second
 
-	// remindPeriod is longer than the controller manager needs for a pod after an event.
+	// remindPeriod is the time within which the controller manager must have processed a pod after an event.
 	remindPeriod = 20 * time.Second
 )
 
-// requireSettled waits until the scheduler has nothing left to do and all results are right (see picture). It returns the claims.
+// requireSettled waits until the scheduler has no work left and all pods and claims are as they must be (see
+// picture.complaint). It returns the claims.
 func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 	t.Helper()
 	var claims []resourceapi.ResourceClaim
@@ -61,19 +62,19 @@ func (w *workload) requireSettled(t *testing.T) []resourceapi.ResourceClaim {
 			}
 			return complaint, err
 		}
-		// Unused claims may still be deleted, so the ledger may be ahead of the list.
+		// The ledger may already have seen deletions of unused claims, which the list does not show.
 		return w.ledger.Difference(claims), nil
 	})
 	require.NoError(t, w.ledger.Entries().Err())
 	return claims
 }
 
-// A picture is all pods and claims of a workload.
+// A picture holds all pods and claims of a workload at one time.
 type picture struct {
 	*workload
 	pods   map[types.UID]*corev1.Pod
 	claims map[string]*resourceapi.ResourceClaim
-	owners map[string]string // by device, "driver/pool/name"
+	owners map[string]string // name of the claim that has the device "driver/pool/name"
 }
 
 func (w *workload) picture(pods map[types.UID]*corev1.Pod, claims []resourceapi.ResourceClaim) *picture {
@@ -84,8 +85,8 @@ func (w *workload) picture(pods map[types.UID]*corev1.Pod, claims []resourceapi.
 	return p
 }
 
-// complaint returns "" if every pod has its devices or can't have them, and only claims of pods with a node have devices. Two
-// exceptions are keepsDevices and mayBeOverlooked.
+// complaint returns a mistake in the picture, or "". Each pod must be bound and have its devices, unless no set of free devices
+// fits. Only claims of bound pods may have devices. Two exceptions are keepsDevices and mayBeOverlooked.
 func (p *picture) complaint() string {
 	for _, claim := range p.claims {
 		if complaint := p.complaintAboutClaim(claim); complaint != "" {
@@ -132,9 +133,9 @@ func (p *picture) complaintAboutClaim(claim *resourceapi.ResourceClaim) string {
 	return judge(claim)
 }
 
-// keepsDevices reports whether a claim may keep devices without a user. This is Kubernetes' behaviour: if a pod can't be bound,
-// the scheduler removes the reservation and keeps the allocation for the next try. If the pod is then deleted, the claim keeps
-// its devices until it is deleted or another pod uses it.
+// keepsDevices reports whether a claim may have devices although no pod uses it. Kubernetes has this behaviour: if a pod can't
+// be bound, the scheduler removes the reservation, and keeps the allocation for the next attempt. If the pod is then deleted,
+// the claim stays allocated until it is deleted or another pod uses it.
 func (p *picture) keepsDevices(claim string) bool {
 	return p.freed.Has(claim) && slices.ContainsFunc(p.gates, func(g *gate) bool { return g.hasUnreserved(claim) })
 }
@@ -162,12 +163,12 @@ func (p *picture) complaintAboutPod(pod *corev1.Pod) string {
 	return ""
 }
 
-// claimsOf returns the names of a pod's existing claims.
+// claimsOf returns the names of the claims that a pod uses. If one of them does not exist yet, waiting is its name.
 func (p *picture) claimsOf(pod *corev1.Pod) (names []string, waiting string) {
 	if kindNamed(pod.Labels[kindLabel]).template == "" {
 		switch status := pod.Status.ExtendedResourceClaimStatus; {
 		case status != nil && pod.Spec.NodeName == "" && p.claims[status.ResourceClaimName] == nil:
-			// The claim was deleted because the pod could not be bound.
+			// The scheduler has deleted the claim because it could not bind the pod.
 			return nil, ""
 		case status != nil:
 			return []string{status.ResourceClaimName}, ""
@@ -190,7 +191,7 @@ func isServed(pod *corev1.Pod, claim *resourceapi.ResourceClaim) bool {
 		slices.ContainsFunc(claim.Status.ReservedFor, func(user resourceapi.ResourceClaimConsumerReference) bool { return user.UID == pod.UID })
 }
 
-// complaintAboutWaiting returns a complaint about a pod without a node, or "".
+// complaintAboutWaiting returns a mistake if a pod waits although it could be bound, or "".
 func (p *picture) complaintAboutWaiting(pod *corev1.Pod) string {
 	if p.mayBeOverlooked(pod) {
 		return ""
@@ -213,13 +214,14 @@ func (p *picture) complaintAboutFree(pod *corev1.Pod) string {
 	return ""
 }
 
-// mayBeOverlooked reports whether a pod may wait for available devices. Upstream's plugin in the stock profile misses the release
-// of devices in flight, see TestNobodyWaitsForDevicesOfAPodThatIsGone.
+// mayBeOverlooked reports whether a pod may wait although devices for it are available. Upstream's plugin in the stock profile
+// may not notice that devices of a pending allocation are released. See TestNobodyWaitsForDevicesOfAPodThatIsGone.
 func (p *picture) mayBeOverlooked(pod *corev1.Pod) bool {
 	return pod.Spec.SchedulerName == env.StockProfile && refusalOf(pod) != ""
 }
 
-// complaintAboutOverlooked checks the pods that complaint skips. After they are woken, they must get available devices.
+// complaintAboutOverlooked is like complaint for the pods that mayBeOverlooked excludes. After wake, these pods must have got
+// available devices, too.
 func (p *picture) complaintAboutOverlooked() string {
 	for _, pod := range p.pods {
 		if pod.Spec.NodeName == "" && p.mayBeOverlooked(pod) {
@@ -231,17 +233,17 @@ func (p *picture) complaintAboutOverlooked() string {
 	return ""
 }
 
-// wake makes schedulers retry all refused pods, by changing a node's label, which could matter to them.
+// wake makes schedulers try all unschedulable pods again. It changes a label of a node, because the label could make a pod fit.
 func (w *workload) wake(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"woken":"%d"}}}`, time.Now().UnixNano())
 	_, err := client().CoreV1().Nodes().Patch(ctx, w.nodes[0], types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	return err
 }
 
-// remind makes the controller manager check claims with reservations of deleted pods again, by a meaningless change. The
-// controller checks a claim when it changes. It skips a pod that exists in the API server and not in its cache, because the pod's
-// end should trigger another check. If its pod watch expires, and it lists pods after the end of this pod, it sees neither the
-// pod's start nor its end.
+// remind makes the controller manager check again all claims that are reserved for deleted pods. It makes a change without an
+// effect to each of these claims, because the controller checks a claim when the claim changes. The need for it is a race in
+// the controller: if a pod exists in the API server but not yet in the controller's cache, the controller waits for an event
+// about the pod. If the watch expires at that time, and the pod is deleted before the next list, there is no such event.
 func (p *picture) remind(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"reminded":"%d"}}}`, time.Now().UnixNano())
 	for name, claim := range p.claims {
@@ -249,7 +251,7 @@ func (p *picture) remind(ctx context.Context) error {
 			continue
 		}
 		_, err := client().ResourceV1().ResourceClaims(p.namespace).Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		// The claim may have been deleted.
+		// It is no error if the claim has been deleted.
 		if err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
@@ -257,7 +259,7 @@ func (p *picture) remind(ctx context.Context) error {
 	return nil
 }
 
-// free returns the free devices of a node for a kind of pods.
+// free returns the names of the node's free devices that a kind of pods can use.
 func (p *picture) free(node string, k *kind) []string {
 	var free []string
 	for _, device := range k.devices.Devices {
@@ -268,7 +270,7 @@ func (p *picture) free(node string, k *kind) []string {
 	return free
 }
 
-// refusalOf returns the scheduler's message for a pod without a node.
+// refusalOf returns the message of the pod's condition PodScheduled, or "".
 func refusalOf(pod *corev1.Pod) string {
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {

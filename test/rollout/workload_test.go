@@ -33,40 +33,40 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// concurrentRequests limits the requests of a workload in flight.
+// concurrentRequests is the maximum number of concurrent requests of a workload.
 const concurrentRequests = 4
 
-// now deletes without a grace period.
+// now are the options for a deletion with a grace period of zero.
 var now = metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
 
-// A workload is the pods and claims of a test, and its nodes and devices.
+// A workload holds the pods and claims that a test creates, and the nodes and devices for them.
 type workload struct {
 	namespace string
 	nodes     []string
-	templates map[string]*resourceapi.ResourceClaimTemplate // as in the file
+	templates map[string]*resourceapi.ResourceClaimTemplate // as in testdata/workload.yaml, by name
 	ledger    *ledger.Ledger
-	gates     []*gate // of all schedulers so far
+	gates     []*gate // gates of all schedulers that have been started
 
-	made int // units so far
+	made int // number of units that have been created
 	live map[string]*unit
-	// freed are the claims of deleted units, which must be deallocated.
+	// freed holds the claims of deleted units. They must become deallocated.
 	freed sets.Set[string]
 }
 
-// A unit is a group of related pods: the pods of one claim, or one pod.
+// A unit is one pod, or all pods that share a claim.
 type unit struct {
 	kind  *kind
-	claim string // empty: from the template
+	claim string // empty if the claim comes from a template
 	pods  []string
 }
 
-// newWorkload creates a namespace, nodes with a ring and a mesh each, and the templates of the kinds of pods.
+// newWorkload creates a namespace, nodes with a ring and a mesh of devices each, and the claim templates of all kinds.
 func newWorkload(t *testing.T, name string, nodes int) *workload {
 	t.Helper()
 	return newWorkloadAt(t, name, nodes, false)
 }
 
-// newWorkloadAt is like newWorkload. With restarted, its ledger survives restarts of etcd and the API server.
+// newWorkloadAt is like newWorkload. If restarted is set, its ledger works even if etcd and the API server are restarted.
 func newWorkloadAt(t *testing.T, name string, nodes int, restarted bool) *workload {
 	t.Helper()
 	l := cluster.NewLab(t, name, nodes)
@@ -82,7 +82,7 @@ func newWorkloadAt(t *testing.T, name string, nodes int, restarted bool) *worklo
 	return w
 }
 
-// createTemplates creates the templates of all kinds, and the classes in the file.
+// createTemplates creates the claim templates and classes in testdata/workload.yaml.
 func (w *workload) createTemplates(t *testing.T) {
 	t.Helper()
 	w.templates = map[string]*resourceapi.ResourceClaimTemplate{}
@@ -112,7 +112,7 @@ func (w *workload) createTemplates(t *testing.T) {
 	}
 }
 
-// add creates a unit of each kind and returns their names. Claims are created before pods.
+// add creates a unit of each of the kinds, and returns the names of the units. It creates claims before pods.
 func (w *workload) add(t *testing.T, kinds ...*kind) (names []string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -153,7 +153,7 @@ func (w *workload) create(ctx context.Context, u *unit) error {
 	return nil
 }
 
-// delete deletes the pods of units in any state. Claims stay unless a pod owns them.
+// delete deletes the pods of the units, in any state. Claims that are not owned by a pod stay.
 func (w *workload) delete(t *testing.T, names ...string) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -173,7 +173,7 @@ func (w *workload) delete(t *testing.T, names ...string) {
 	require.NoError(t, group.Wait())
 }
 
-// deleteFreed deletes the deallocated claims.
+// deleteFreed deletes the claims in freed that are deallocated.
 func (w *workload) deleteFreed(t *testing.T) {
 	t.Helper()
 	for name := range w.freed {
@@ -183,7 +183,7 @@ func (w *workload) deleteFreed(t *testing.T) {
 	w.freed = sets.New[string]()
 }
 
-// deleteUntil deletes units, chosen at random, until n are left.
+// deleteUntil deletes random units until n units are left.
 func (w *workload) deleteUntil(t *testing.T, random *rand.Rand, n int) {
 	t.Helper()
 	names := slices.Sorted(maps.Keys(w.live))
@@ -191,7 +191,8 @@ func (w *workload) deleteUntil(t *testing.T, random *rand.Rand, n int) {
 	w.delete(t, names[:max(0, len(names)-n)]...)
 }
 
-// list returns the pods and claims of the workload, listed one after the other.
+// list returns the pods and claims of the workload. It lists pods and claims one after the other, so they may be from different
+// moments.
 func (w *workload) list(ctx context.Context) (pods map[types.UID]*corev1.Pod, claims []resourceapi.ResourceClaim, err error) {
 	podList, err := client().CoreV1().Pods(w.namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -208,7 +209,7 @@ func (w *workload) list(ctx context.Context) (pods map[types.UID]*corev1.Pod, cl
 	return pods, claimList.Items, nil
 }
 
-// eventuallyPods waits until check returns no complaint about any pod of a unit.
+// eventuallyPods waits until check returns "" for each pod of a unit.
 func (w *workload) eventuallyPods(t *testing.T, unit, what string, check func(*corev1.Pod) (complaint string)) {
 	t.Helper()
 	for _, name := range w.live[unit].pods {
@@ -222,7 +223,7 @@ func (w *workload) eventuallyPods(t *testing.T, unit, what string, check func(*c
 	}
 }
 
-// requireBound waits until all pods of the units have a node.
+// requireBound waits until all pods of the units are bound.
 func (w *workload) requireBound(t *testing.T, units ...string) {
 	t.Helper()
 	for _, unit := range units {
@@ -235,7 +236,7 @@ func (w *workload) requireBound(t *testing.T, units ...string) {
 	}
 }
 
-// requireRefused waits until the scheduler reports, with the text, that it has no node for the pods of the units.
+// requireRefused waits until the pods of the units are unschedulable, with a message that contains the text.
 func (w *workload) requireRefused(t *testing.T, text string, units ...string) {
 	t.Helper()
 	for _, unit := range units {
@@ -253,7 +254,7 @@ func (w *workload) requireRefused(t *testing.T, text string, units ...string) {
 	}
 }
 
-// requireFreed waits until the claims of deleted units have no devices.
+// requireFreed waits until the claims of deleted units are deallocated.
 func (w *workload) requireFreed(t *testing.T) {
 	t.Helper()
 	for name := range w.freed {
@@ -267,7 +268,7 @@ func (w *workload) requireFreed(t *testing.T) {
 	}
 }
 
-// join creates another pod that uses the claim of a unit.
+// join creates another pod that uses the claim of the unit.
 func (w *workload) join(t *testing.T, unit string) {
 	t.Helper()
 	u := w.live[unit]
@@ -278,7 +279,7 @@ func (w *workload) join(t *testing.T, unit string) {
 	u.pods = append(u.pods, name)
 }
 
-// allocations returns all allocations by claim name.
+// allocations returns the allocation of each allocated claim, by the name of the claim.
 func (w *workload) allocations(t *testing.T) map[string]resourceapi.AllocationResult {
 	t.Helper()
 	claims, err := client().ResourceV1().ResourceClaims(w.namespace).List(t.Context(), metav1.ListOptions{})
@@ -292,7 +293,7 @@ func (w *workload) allocations(t *testing.T) map[string]resourceapi.AllocationRe
 	return allocations
 }
 
-// requireKept fails if an allocation was removed or changed.
+// requireKept requires that all allocations in before still exist and are unchanged.
 func (w *workload) requireKept(t *testing.T, before map[string]resourceapi.AllocationResult) {
 	t.Helper()
 	after := w.allocations(t)

@@ -28,18 +28,18 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// A churn keeps a number of pods, and replaces one after the other.
+// A churn creates pods up to a number, and then deletes one for each new pod.
 type churn struct {
 	client    kubernetes.Interface
 	namespace string
 	random    *rand.Rand
-	names     []string // of the existing pods
+	names     []string // names of the existing pods
 	problems  []string
 
 	mu        sync.Mutex
 	made      int
-	created   map[string]time.Time // of pods without a node
-	latencies []time.Duration      // from the creation of pods to their binding, since the last takeLatencies
+	created   map[string]time.Time // creation time of each pod that is not bound yet
+	latencies []time.Duration      // durations from creation to binding, since the last call of takeLatencies
 	bound     int
 }
 
@@ -47,12 +47,13 @@ func newChurn(client kubernetes.Interface, namespace string) *churn {
 	return &churn{client: client, namespace: namespace, random: rand.New(rand.NewPCG(7, 7)), created: map[string]time.Time{}}
 }
 
-// watch records the bindings of pods until the context ends.
+// watch records when pods are bound, until the context ends.
 func (c *churn) watch(ctx context.Context) error {
 	return watchPods(ctx, c.client, c.namespace, func(_, obj any) { c.notice(obj) })
 }
 
-// watchPods calls notice for each change of a pod until the context ends. before is nil for new pods.
+// watchPods calls notice for each change of a pod, until the context ends. before is the previous version, or nil for a new
+// pod.
 func watchPods(ctx context.Context, client kubernetes.Interface, namespace string, notice func(before, obj any)) error {
 	factory := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithNamespace(namespace))
 	if _, err := factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -81,7 +82,7 @@ func (c *churn) notice(obj any) {
 	}
 }
 
-// run creates rate pods a second. Once target pods exist, it deletes as many.
+// run creates rate pods per second. When target pods exist, it deletes a pod for each new one.
 func (c *churn) run(ctx context.Context, target, rate int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -113,7 +114,7 @@ func (c *churn) add(ctx context.Context) error {
 	return err
 }
 
-// remove deletes a random pod, sometimes one that is not bound yet.
+// remove deletes a random pod. Sometimes it chooses a pod that is not bound yet.
 func (c *churn) remove(ctx context.Context) error {
 	at := c.random.IntN(len(c.names))
 	if c.random.IntN(20) == 0 {
@@ -127,7 +128,7 @@ func (c *churn) remove(ctx context.Context) error {
 	return c.client.CoreV1().Pods(c.namespace).Delete(ctx, name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)})
 }
 
-// takeLatencies returns the latencies since the last call in ascending order.
+// takeLatencies returns the durations from creation to binding that were recorded since the last call, sorted.
 func (c *churn) takeLatencies() []time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -137,20 +138,20 @@ func (c *churn) takeLatencies() []time.Duration {
 	return taken
 }
 
-// counts returns the numbers of created, bound and waiting pods.
+// counts returns the numbers of pods that were created, that were bound, and that wait.
 func (c *churn) counts() (made, bound, waiting int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.made, c.bound, len(c.created)
 }
 
-// A sample is the state of the scheduler's process at one time.
+// A sample holds measurements of the scheduler's process at one time.
 type sample struct {
 	goroutines int
 	heap       float64 // MiB, after a garbage collection
 }
 
-// takeSample makes the scheduler collect garbage, and reads its metrics.
+// takeSample makes the scheduler run a garbage collection, and reads its metrics.
 func takeSample(ctx context.Context, scheduler *controlplane.Process) (sample, error) {
 	if _, err := scheduler.Get(ctx, "/debug/pprof/heap?gc=1"); err != nil {
 		return sample{}, err
@@ -163,7 +164,7 @@ func takeSample(ctx context.Context, scheduler *controlplane.Process) (sample, e
 	return sample{goroutines: int(goroutines), heap: heap / (1 << 20)}, err
 }
 
-// gauge returns a metric of the scheduler, or 0 if it does not exist.
+// gauge returns the value of a gauge of the scheduler, or 0 if there is no such metric.
 func gauge(ctx context.Context, scheduler *controlplane.Process, name string) (float64, error) {
 	content, err := scheduler.Get(ctx, "/metrics")
 	if err != nil {
@@ -180,7 +181,7 @@ func gauge(ctx context.Context, scheduler *controlplane.Process, name string) (f
 	return values[0].GetGauge().GetValue(), nil
 }
 
-// percentile returns a percentile of sorted durations, or 0 without durations.
+// percentile returns the p-th percentile of sorted durations, or 0 if there are no durations.
 func percentile(sorted []time.Duration, p int) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -194,7 +195,7 @@ type protocol struct {
 	start time.Time
 }
 
-// newProtocol returns a protocol that is written to the test's output, and to the file log if it is named.
+// newProtocol returns a protocol that writes to the test's output. If log isn't empty, it also writes to the file of this name.
 func newProtocol(t *testing.T, log string) *protocol {
 	t.Helper()
 	p := &protocol{to: t.Output(), start: time.Now()}

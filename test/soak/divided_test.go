@@ -21,11 +21,12 @@ import (
 const (
 	chipDriver = "chip.example.com"
 	linkDriver = "link.example.com"
-	// slots is the number of parts of a chip and of a link.
+	// slots is the number of slots of a chip, and of a link.
 	slots = 4
 )
 
-// publishDivided publishes on each node a chip that is allocated as a whole or in quarters, and a link that is shared.
+// publishDivided publishes two devices on each node: a chip that can be allocated as a whole or in quarters, and a link that
+// several claims can share.
 func publishDivided(t *testing.T, cp *env.Env, nodes []string) {
 	t.Helper()
 	for _, driver := range []string{chipDriver, linkDriver} {
@@ -71,7 +72,7 @@ func partOfChip(name, size string, n int64) resourceapi.Device {
 	}
 }
 
-// sizeOf requests a part of a chip.
+// sizeOf returns a part of a claim that requests a partition of a chip, of the given size.
 func sizeOf(size string) env.Part {
 	return env.Exactly("part", resourceapi.ExactDeviceRequest{
 		DeviceClassName: chipDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -79,7 +80,7 @@ func sizeOf(size string) env.Part {
 	})
 }
 
-// slotsOf requests a share of a link.
+// slotsOf returns a part of a claim that requests n slots of a link.
 func slotsOf(n int64) env.Part {
 	return env.Exactly("share", resourceapi.ExactDeviceRequest{
 		DeviceClassName: linkDriver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -87,7 +88,7 @@ func slotsOf(n int64) env.Part {
 	})
 }
 
-// slotsUsed returns the slots of a chip or a link that an allocated device uses.
+// slotsUsed returns how many slots of its chip or link an allocated device uses.
 func slotsUsed(result *resourceapi.DeviceRequestAllocationResult) ledger.Use {
 	use := ledger.Use{Of: result.Driver + "/" + result.Pool, Amount: 1, All: slots}
 	switch result.Driver {
@@ -104,7 +105,8 @@ func slotsUsed(result *resourceapi.DeviceRequestAllocationResult) ledger.Use {
 	return use
 }
 
-// TestSlotsAreCounted tests the counts: without them a chip that is allocated twice would go unnoticed.
+// TestSlotsAreCounted checks that the ledger reports a chip or link with too many allocated slots. Otherwise the soak tests
+// could not find that.
 func TestSlotsAreCounted(t *testing.T) {
 	for allocated, want := range map[string]ledger.Use{
 		"chip.example.com/whole": {Of: "chip.example.com/node", Amount: slots, All: slots}, "chip.example.com/quarter-1": {Of: "chip.example.com/node", Amount: 1, All: slots},

@@ -21,20 +21,20 @@ import (
 	"k8s.io/klog/v2/textlogger"
 )
 
-// A choice is a line in a scheduler's log about victims on a node for a preemptor.
+// A choice is a line in a scheduler's log: the scheduler has chosen victims on a node for a preemptor.
 type choice struct {
 	at              time.Time
 	preemptor, node string
 	victims         []string
 }
 
-// An ended is a line in a scheduler's log about the end of a pod's hold.
+// An ended is a line in a scheduler's log: the hold of devices for a pod has ended.
 type ended struct {
 	at       time.Time
 	pod, how string
 }
 
-// decisions are the log lines of schedulers about preemption.
+// decisions holds the lines about preemption in the logs of all schedulers.
 type decisions struct {
 	choices []choice
 	ends    []ended
@@ -42,14 +42,14 @@ type decisions struct {
 
 var (
 	podPattern = regexp.MustCompile(`pod [a-z0-9/-]+`)
-	// A line of klog: I1125 04:05:06.123456   4711 file.go:12] "Message" key="value" …
+	// The format of a line of klog is: I1125 04:05:06.123456 4711 file.go:12] "Message" key="value" …
 	stampPattern  = regexp.MustCompile(`^[IWE](\d{4} \d{2}:\d{2}:\d{2}\.\d{6}) `)
 	choicePattern = regexp.MustCompile(`"Devices are held for a pod for which others are evicted" pod="[^"/]*/([^"]*)" node="([^"]*)" .*victims=\[([^\]]*)\]`)
 	noWaitPattern = regexp.MustCompile(`"A pod stopped waiting for the devices that are held for it" pod="[^"/]*/([^"]*)" .*why="([^"]*)"`)
 	endPattern    = regexp.MustCompile(`"Devices are no longer held for a pod" pod="[^"/]*/([^"]*)" .*end="([^"]*)"`)
 )
 
-// readLogs reads the logs of schedulers. The logs lack the year, so the caller gives it.
+// readLogs reads the logs of schedulers. The times in logs have no year, so the caller passes the year.
 func readLogs(year int, paths ...string) (decisions, error) {
 	var d decisions
 	for _, path := range paths {
@@ -90,16 +90,16 @@ func (d *decisions) enter(year int, line string) {
 }
 
 const (
-	// slack is the maximal delay of an informer behind a log.
+	// slack is the maximum delay between a log line and the corresponding watch event.
 	slack = time.Second
-	// lag is the time that a scheduler on a busy machine may need to see that a pod is bound. A scheduler that is killed in this
-	// time does not log the end of a hold.
+	// lag is the maximum time that a scheduler on a busy machine needs to see that a pod is bound. If the scheduler is killed
+	// in this time, the log has no line about the end of the hold.
 	lag = 10 * time.Second
-	// unexplained marks an eviction without a visible reason.
+	// unexplained begins the explanation of an eviction without a valid reason.
 	unexplained = "unexplained"
 )
 
-// choiceOf returns the last choice with this victim before its eviction, or nil.
+// choiceOf returns the last choice before the eviction that contains the victim, or nil.
 func (d decisions) choiceOf(victim *life) (chosen *choice) {
 	for i := range d.choices {
 		c := &d.choices[i]
@@ -110,7 +110,7 @@ func (d decisions) choiceOf(victim *life) (chosen *choice) {
 	return chosen
 }
 
-// explain returns the reason and the result of an eviction.
+// explain returns why a pod was evicted, and what became of the preemptor.
 func explain(victim *life, lives map[string]*life, d decisions, kills []time.Time) string {
 	killedIn := func(from, to time.Time) bool {
 		return slices.ContainsFunc(kills, func(at time.Time) bool { return at.After(from) && at.Before(to) })
@@ -138,7 +138,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	if killedIn(chosen.at, until.Add(lag)) {
 		return "the scheduler was killed, and its preemptor bound elsewhere"
 	}
-	// The choice applies until the next choice for this preemptor, if any.
+	// A choice is valid until the next choice for the same preemptor, if there is one.
 	again := ""
 	for _, other := range d.choices {
 		if other.preemptor == preemptor.name && other.node != chosen.node && other.at.After(chosen.at) && other.at.Before(until) {
@@ -146,7 +146,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 		}
 	}
 	for _, end := range d.ends {
-		// The next choice itself ends the hold.
+		// If the hold moved because of the next choice, the move does not explain the eviction.
 		caused := again == "" || end.how != "moved" || end.at.Before(until)
 		if end.pod == preemptor.name && end.how != "bound" && caused && end.at.After(chosen.at) && end.at.Before(until.Add(slack)) {
 			return "its preemptor was bound elsewhere, what was held for it ended: " + end.how
@@ -158,7 +158,7 @@ func explain(victim *life, lives map[string]*life, d decisions, kills []time.Tim
 	return unexplained + ": its preemptor " + preemptor.name + " was bound elsewhere"
 }
 
-// explained counts evictions by explanation.
+// explained maps an explanation to the number of evictions.
 type explained map[string]int
 
 func explainAll(lives map[string]*life, d decisions, kills []time.Time) explained {
@@ -178,19 +178,19 @@ func (e explained) total() (total int) {
 	return total
 }
 
-// A spending holds the evictions for a pod, or for all pods that use one claim.
+// A spending adds up the evictions for one preemptor, or for all preemptors that use one claim.
 type spending struct {
-	// sets is the number of needed sets of victims. size is the size of the largest of them.
+	// sets is the number of sets of victims that were necessary. size is the number of victims in the largest set.
 	sets, size int
-	// last is the time of the last choice.
+	// last is the time of the last choice of victims.
 	last time.Time
-	// evicted are the names of the evicted victims.
+	// evicted holds the names of the victims that were evicted.
 	evicted []string
 }
 
-// tooMany returns a complaint for each pod with more evictions than one set of devices needs, which is the size of its largest
-// chosen set of victims. Pods that use one claim count as one. Another set may be needed in three cases: a pod of the claim was
-// bound (and perhaps evicted again), the pod with the hold was deleted, or a pod of a higher priority has broken the hold.
+// tooMany returns a complaint for each preemptor that caused too many evictions. The limit is the size of the largest set of
+// victims that was chosen for it. Preemptors that use one claim count as one. A second set is allowed if a pod of the claim was
+// bound (and perhaps evicted again), if the preemptor was deleted, or if a pod of a higher priority has ended the hold.
 func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	key := func(pod string) string {
 		if l := lives[pod]; l != nil && l.claim != "" {
@@ -228,7 +228,7 @@ func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	return complaints
 }
 
-// spendings returns the choices for each key. over contains the times after which a key needs another set.
+// spendings adds up the choices by key. over maps a key to times. After such a time, the key may need another set.
 func spendings(d decisions, key func(pod string) string, over map[string][]time.Time) map[string]*spending {
 	spent := map[string]*spending{}
 	choices := slices.Clone(d.choices)
@@ -246,7 +246,7 @@ func spendings(d decisions, key func(pod string) string, over map[string][]time.
 	return spent
 }
 
-// story returns the log lines about a pod.
+// story returns the lines about a pod in the logs.
 func story(pod string, paths ...string) (lines []string) {
 	for _, path := range paths {
 		content, err := os.ReadFile(path)
@@ -262,7 +262,7 @@ func story(pod string, paths ...string) (lines []string) {
 	return lines
 }
 
-// unexplained returns the explanations that must not occur.
+// unexplained returns the explanations that are mistakes.
 func (e explained) unexplained() []string {
 	var all []string
 	for _, why := range slices.Sorted(maps.Keys(e)) {
@@ -273,7 +273,8 @@ func (e explained) unexplained() []string {
 	return all
 }
 
-// TestDecisionsAreReadFromLogs makes the logger write the messages of plugin/preempt and plugin/profiles.go.
+// TestDecisionsAreReadFromLogs checks that readLogs can parse the messages of plugin/preempt and plugin/profiles.go, as klog
+// formats them.
 func TestDecisionsAreReadFromLogs(t *testing.T) {
 	var log bytes.Buffer
 	logger := textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(&log)))
@@ -298,7 +299,7 @@ func TestDecisionsAreReadFromLogs(t *testing.T) {
 	require.Equal(t, []string{"high", "bound"}, []string{d.ends[1].pod, d.ends[1].how})
 }
 
-// TestTooManyEvictionsAreFound has preemptors with two chosen sets of victims although one would suffice.
+// TestTooManyEvictionsAreFound checks that tooMany finds preemptors with two sets of victims if one set would have sufficed.
 func TestTooManyEvictionsAreFound(t *testing.T) {
 	now := time.Now()
 	choose := func(after time.Duration, preemptor string, victims ...string) choice {

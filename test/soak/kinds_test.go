@@ -19,36 +19,36 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// kindLabel on a claim names its kind.
+// kindLabel is a label of claims with the name of their kind.
 const kindLabel = "celset.dev/kind"
 
-// mesh is the topology of each node: 16 devices in 4 rows.
+// mesh is the topology of the devices on each node: 16 devices in 4 rows.
 var mesh = func() topology.Topology {
 	t, err := topology.NewMesh(topology.Family{Driver: "mesh.example.com", Prefix: "mesh"}, 4, 4)
 	if err != nil {
-		panic(err) // the sizes are constants
+		panic(err) // the sizes are constants, so there is no error
 	}
 	return t
 }()
 
-// A kind is a kind of pods with a claim each.
+// A kind is a kind of pods. Each pod has its own claim.
 type kind struct {
 	name, profile string
 	count         int
-	// expression is a CEL constraint. attribute must be the same in all devices.
+	// expression is the CEL constraint of the claim, or "". attribute, if not empty, must have the same value in all devices.
 	expression, attribute string
 	holds                 func(names []string) bool
-	// part, if set, replaces the request for devices of the mesh.
+	// part, if not nil, is the request of the claim. Otherwise the claim requests devices of the mesh.
 	part env.Part
 }
 
-// blockOf returns an expression for a block of devices.
+// blockOf returns an expression that is true if the devices form a block of rows x columns.
 func blockOf(rows, columns int) string {
 	const driver = "mesh.example.com"
 	return "(" + env.Span(driver, "row", rows) + ") && (" + env.Span(driver, "col", columns) + ")"
 }
 
-// kinds cover both profiles, with and without constraints.
+// kinds are the kinds of pods for both profiles, with and without constraints.
 var kinds = []*kind{
 	{
 		name: "grid", profile: env.CelsetProfile, count: 4, expression: blockOf(2, 2),
@@ -63,13 +63,13 @@ var kinds = []*kind{
 	{name: "row", profile: env.StockProfile, count: 3, attribute: "mesh.example.com/row", holds: inOneRow},
 }
 
-// block is for pods of a high priority. It takes half of a node.
+// block is the kind of pods of a high priority. Each needs half of a node's devices.
 var block = &kind{
 	name: "block", profile: env.CelsetProfile, count: 8, expression: blockOf(2, 4),
 	holds: func(names []string) bool { return wiring.IsBlock(mesh, names, 2, 4) },
 }
 
-// divided are the kinds for parts of a chip and shares of a link.
+// divided are the kinds of pods that need a part of a chip, or a share of a link.
 var divided = []*kind{
 	{name: "chip", profile: env.CelsetProfile, count: 1, holds: is("whole"), part: sizeOf("whole")},
 	{name: "quarter", profile: env.StockProfile, count: 1, holds: is("quarter-"), part: sizeOf("quarter")},
@@ -77,7 +77,7 @@ var divided = []*kind{
 	{name: "slot", profile: env.CelsetProfile, count: 1, holds: is("link"), part: slotsOf(1)},
 }
 
-// is accepts a device whose name has the prefix.
+// is returns a function that reports whether there is a single device and its name has the prefix.
 func is(prefix string) func(names []string) bool {
 	return func(names []string) bool { return strings.HasPrefix(names[0], prefix) }
 }
@@ -98,7 +98,7 @@ func inOneRow(names []string) bool {
 	})
 }
 
-// judge returns the mistake in the devices of a claim, or "".
+// judge returns the mistake in a claim's allocation, or "".
 func judge(claim *resourceapi.ResourceClaim) string {
 	k := kindNamed(claim.Labels[kindLabel])
 	if k == nil {
@@ -117,7 +117,7 @@ func judge(claim *resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// template returns the template of the kind's claims.
+// template returns the claim template of the kind.
 func (k *kind) template() *resourceapi.ResourceClaimTemplate {
 	return &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: k.name},
@@ -127,7 +127,7 @@ func (k *kind) template() *resourceapi.ResourceClaimTemplate {
 
 func (k *kind) labels() map[string]string { return map[string]string{kindLabel: k.name} }
 
-// claim returns a claim of the kind that several pods can use.
+// claim returns a claim of the kind for several pods.
 func (k *kind) claim(name string) *resourceapi.ResourceClaim {
 	parts := []env.Part{env.Request("devices", mesh.Drivers()[0], int64(k.count))}
 	switch {
@@ -145,7 +145,7 @@ func (k *kind) claim(name string) *resourceapi.ResourceClaim {
 
 func (k *kind) pod(name string) *corev1.Pod { return env.PodFrom(name, k.profile, k.name) }
 
-// TestSetsAreJudged tests the judge: a judge that accepts everything would find no mistakes.
+// TestSetsAreJudged checks that judge finds wrong allocations. Otherwise the soak tests could not find them.
 func TestSetsAreJudged(t *testing.T) {
 	for _, test := range []struct{ kind, devices, want string }{
 		{"grid", "mesh-0 mesh-1 mesh-4 mesh-5", ""},

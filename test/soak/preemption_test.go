@@ -29,18 +29,18 @@ import (
 
 const (
 	preemptionGate = "CelsetDevicePreemption"
-	// settleTimeout is the time for pods to be bound after the last pod was created.
+	// settleTimeout is the time within which all pods must be bound after the last pod was created.
 	settleTimeout = 3 * time.Minute
 )
 
-// A preemptionRun is the duration, the size, and the number of faults of a run.
+// A preemptionRun holds the duration of a run, the size of the cluster, and the number of faults.
 type preemptionRun struct {
 	duration, sampleEvery time.Duration
 	nodes, rate           int
-	// kills is the number of killed schedulers. stops is how often the API server is killed. pauses is how often the controller of
-	// claims is paused.
+	// kills is the number of schedulers to kill. stops is the number of times that the API server is killed. pauses is the
+	// number of times that the controller of claims is paused.
 	kills, stops, pauses int
-	// pause is the duration of each pause of the controller. stop is the time without an API server.
+	// pause is how long the controller is paused each time. stop is how long no API server runs.
 	pause, stop time.Duration
 	log         string
 }
@@ -66,7 +66,7 @@ func chosenPreemptionRun(t *testing.T) preemptionRun {
 	}
 }
 
-// numberIn returns the number in an environment variable, or usual if it is not set.
+// numberIn returns the number in an environment variable. If the variable is not set, it returns usual.
 func numberIn(t *testing.T, variable string, usual int) int {
 	t.Helper()
 	text := os.Getenv(variable)
@@ -78,7 +78,7 @@ func numberIn(t *testing.T, variable string, usual int) int {
 	return n
 }
 
-// successors are schedulers that replace each other. Each uses a crossing.
+// successors starts schedulers one after the other. Each connects through a crossing, a proxy that can stop writes.
 type successors struct {
 	t        *testing.T
 	cp       *env.Env
@@ -95,7 +95,7 @@ func (s *successors) start() {
 	require.NoError(s.t, err)
 	s.t.Cleanup(s.crossing.Close)
 	s.process = s.cp.StartScheduler(s.t, controlplane.SchedulerOptions{
-		// All schedulers run the same binary, even if the source changes meanwhile.
+		// Use the same binary for all schedulers, even if the source code changes during the run.
 		Binary: s.cp.Binary(controlplane.CelsetScheduler),
 		Name:   fmt.Sprintf("%s-%d", controlplane.CelsetScheduler, len(s.logs)+1), Config: schedulerConfig(s.t),
 		Kubeconfig: env.Kubeconfig(s.t, s.crossing.URL()), FeatureGates: map[string]bool{preemptionGate: true},
@@ -103,7 +103,8 @@ func (s *successors) start() {
 	s.logs = append(s.logs, s.process.LogFile())
 }
 
-// replace kills the scheduler, between two evictions if some happen in time, and starts the next one.
+// replace kills the scheduler and starts the next one. If evictions happen within patience, it kills the scheduler between two
+// evictions.
 func (s *successors) replace(random *rand.Rand, patience time.Duration) {
 	s.t.Helper()
 	require.NoError(s.t, s.process.Err())
@@ -118,10 +119,11 @@ func (s *successors) replace(random *rand.Rand, patience time.Duration) {
 	s.start()
 }
 
-// TestSoakPreemption runs pods of three priorities on a cluster that is too small for them. Schedulers are killed between two
-// evictions, the API server is killed, and claims are freed late. Pods share claims; devices are whole, partitions and shares;
-// evicted pods are recreated with the same claims. A device must never have two claims, and a pod must not evict more pods than
-// one set of devices needs. At the end no hold may be left, and each pod that could run by evicting others must run.
+// TestSoakPreemption runs pods of three priorities on a cluster that is too small for them. It kills schedulers between two
+// evictions, kills the API server, and delays the deallocation of claims. Some pods share claims. Pods use whole devices,
+// partitions and shares. Evicted pods are created again with the same claims. A device must never be in two claims. For a pod,
+// the scheduler must not evict more pods than one set of devices requires. At the end no devices may be held, and each pod that
+// could run by evicting other pods must run.
 func TestSoakPreemption(t *testing.T) {
 	if os.Getenv("CELSET_SOAK_PREEMPTION") == "" {
 		cases.OnlyNightly(t, "runs for a time, whatever happens in it")
@@ -178,7 +180,7 @@ func TestSoakPreemption(t *testing.T) {
 	require.NoError(t, s.process.Err())
 }
 
-// keepLedger reads the claims from etcd, whose history continues while the API server is down.
+// keepLedger starts a ledger that reads the claims from etcd. Its watch continues while the API server is down.
 func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	t.Helper()
 	return cp.KeepLedgerOf(t, namespace, true, func() *ledger.Ledger {
@@ -188,7 +190,8 @@ func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	}())
 }
 
-// holdsLeft returns the number of pods with a hold after all pods that could run are bound. It waits a while for holds to end.
+// holdsLeft returns the number of pods that still have held devices, when all pods that can run are bound. It waits for a while
+// until holds have ended.
 func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	t.Helper()
 	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -199,13 +202,13 @@ func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	return holds
 }
 
-// A trouble is a fault that happens several times in a run, at slightly random times.
+// A trouble is a fault that is repeated during a run, at roughly regular times.
 type trouble struct {
 	times int
 	run   func(context.Context) error
 }
 
-// keepKilling replaces pods, runs the troubles, and logs its observations.
+// keepKilling creates and deletes pods, applies the troubles, and logs measurements.
 func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger, r *ranked, s *successors) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -244,14 +247,14 @@ func keepKilling(t *testing.T, run preemptionRun, p *protocol, l *ledger.Ledger,
 	<-exchanged
 }
 
-// An appointment is a trouble with its time after the start.
+// An appointment is a trouble and the time, since the start, at which it is applied.
 type appointment struct {
 	name string
 	at   time.Duration
 	run  func(context.Context) error
 }
 
-// schedule spreads troubles over a run and sorts them by time.
+// schedule distributes the troubles over the duration of the run. The result is sorted by time.
 func schedule(run preemptionRun, random *rand.Rand, troubles map[string]trouble) []appointment {
 	var all []appointment
 	for _, name := range slices.Sorted(maps.Keys(troubles)) {
@@ -274,7 +277,7 @@ func pauseControllers(cp *env.Env, d time.Duration) error {
 	return controllers.Continue()
 }
 
-// logUnexplained logs the stories of unexplained evictions.
+// logUnexplained logs the log lines about each eviction that has no explanation.
 func (r *ranked) logUnexplained(t *testing.T, d decisions, logs []string) {
 	t.Helper()
 	r.mu.Lock()
@@ -291,7 +294,7 @@ func (r *ranked) logUnexplained(t *testing.T, d decisions, logs []string) {
 	}
 }
 
-// ranked logs the number of pods of each rank.
+// ranked logs how many pods of each rank exist, are bound and wait.
 func (p *protocol) ranked(r *ranked, e ledger.Entries) {
 	text := ""
 	for _, rank := range ranks {
@@ -319,7 +322,7 @@ func (p *protocol) ranked(r *ranked, e ledger.Entries) {
 		text, evicted, kills, e.InUse, e.Allocations, len(e.Violations))
 }
 
-// preemption logs a summary.
+// preemption logs a summary of evictions and waiting times.
 func (p *protocol) preemption(r *ranked, evictions explained, holds float64) {
 	for _, why := range slices.Sorted(maps.Keys(evictions)) {
 		p.printf("%5d evicted: %s", evictions[why], why)
@@ -333,7 +336,7 @@ func (p *protocol) preemption(r *ranked, evictions explained, holds float64) {
 	p.printf("holds left: %.0f", holds)
 }
 
-// longestWait formats the longest wait of a rank's unbound pods.
+// longestWait returns, as text, how long the oldest unbound pod of the rank has waited.
 func (r *ranked) longestWait(rank *rank) string {
 	waiting, longest := 0, time.Duration(0)
 	for _, l := range r.alive(rank) {
@@ -347,8 +350,8 @@ func (r *ranked) longestWait(rank *rank) string {
 	return fmt.Sprintf("%d wait still, for %v at most", waiting, longest.Round(time.Millisecond))
 }
 
-// latencies returns the sorted latencies of a rank's bound pods, separately for pods with and without a killed scheduler during
-// their wait.
+// latencies returns the sorted times from creation to binding of a rank's pods. killed are the times during which a scheduler
+// was killed, undisturbed all others.
 func (r *ranked) latencies(rank *rank) (undisturbed, killed []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

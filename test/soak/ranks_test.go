@@ -22,21 +22,21 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A rank is a priority with its pods.
+// A rank is a priority, and the pods that have this priority.
 type rank struct {
 	name     string
 	priority int32
-	// kinds are the kinds of its pods.
+	// kinds are the names of the kinds of pods of the rank.
 	kinds []string
-	// nodesPerPod is the number of nodes for each of its pods. If the sum of the inverses for this and higher ranks is below 1,
-	// there is always a node with only lower pods. Then each pod of the rank can run.
+	// nodesPerPod is the number of nodes divided by the number of the rank's pods. If the sum of 1/nodesPerPod for this and all
+	// higher ranks is below 1, some node always has only pods of lower ranks. Then each pod of the rank can run after evictions.
 	nodesPerPod float64
-	// often is the share of this rank in new pods, in percent.
+	// often is the percentage of new pods that have this rank.
 	often int
 }
 
-// ranks always leave a node without pods of the upper two ranks: 2/5 + 1/2 < 1. Pods of the lowest rank want more devices than
-// are left.
+// With these ranks, some node never has pods of the upper two ranks, because 2/5 + 1/2 < 1. Pods of the lowest rank need more
+// devices than are left.
 var ranks = []*rank{
 	{name: "high", priority: 3000, kinds: []string{"grid", "line", "plain", "block", "chip", "link"}, nodesPerPod: 2.5, often: 20},
 	{name: "middle", priority: 2000, kinds: []string{"grid", "line", "plain", "chip", "link", "quarter", "slot"}, nodesPerPod: 2, often: 30},
@@ -46,45 +46,47 @@ var ranks = []*rank{
 	},
 }
 
-// pods returns the target number of its pods.
+// pods returns the number of pods that the rank should have.
 func (r *rank) pods(nodes int) int { return int(float64(nodes) / r.nodesPerPod) }
 
 // couldRun reports whether a pod of the rank always fits on some node if all pods of lower ranks are evicted.
 func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 
 const (
-	// grace limits the time that pods take to end. The actual time is random.
+	// grace is the maximum time that a pod takes to end. The actual time is random.
 	grace = 3 * time.Second
-	// Of onTheirWay deletions, one may delete a pod without a node.
+	// One of onTheirWay deletions deletes a pod that is not bound yet, if there is one.
 	onTheirWay = 20
-	// A new pod is part of a team on one claim with probability 1/teamed. With 1/finalized, its object outlives the pod for a time.
+	// With probability 1/teamed, a new pod belongs to a team: several pods that use one claim. With probability 1/finalized,
+	// the object of a deleted pod stays for some time because of a finalizer.
 	teamed, finalized = 4, 10
 	// teamSize is the number of pods of a team.
 	teamSize = 3
-	// finalizer keeps the object of a deleted pod.
+	// finalizer is the finalizer that keeps the object of a deleted pod.
 	finalizer = "celset.dev/soak"
 )
 
-// A life is the history of a pod.
+// A life is the history of one pod.
 type life struct {
 	name    string
 	rank    *rank
 	kind    *kind
 	created time.Time
-	// claim is the name of a shared claim, or empty for a pod with its own claim.
+	// claim is the name of the claim that the pod shares. It is empty if the pod has its own claim.
 	claim string
-	// controlled is set for pods of a ReplicaSet.
+	// controlled is set if a ReplicaSet has created the pod.
 	controlled bool
-	// bound is the time of its binding.
+	// bound is the time at which the pod was bound.
 	bound time.Time
 	node  string
-	// deleted is the time at which the test deleted it. evicted is the time at which another program did. At most one is set.
+	// deleted is the time at which the test deleted the pod. evicted is the time at which a scheduler evicted it. At most one
+	// is set.
 	deleted, evicted time.Time
 }
 
 func (l *life) isOver() bool { return !l.deleted.IsZero() || !l.evicted.IsZero() }
 
-// pod returns the pod of this life.
+// pod returns the pod to create.
 func (l *life) pod(random *rand.Rand) *corev1.Pod {
 	pod := l.kind.pod(l.name)
 	if l.claim != "" {
@@ -98,8 +100,8 @@ func (l *life) pod(random *rand.Rand) *corev1.Pod {
 	return pod
 }
 
-// ranked keeps a number of pods of each rank. It replaces kubelets (it ends deleted pods) and controllers (it recreates evicted
-// pods).
+// ranked creates and deletes pods, so that each rank has its number of pods. It also acts as the kubelets, which end deleted
+// pods, and as controllers, which create evicted pods again.
 type ranked struct {
 	client    kubernetes.Interface
 	namespace string
@@ -110,13 +112,13 @@ type ranked struct {
 
 	mu    sync.Mutex
 	lives map[string]*life
-	again []*life // evicted and not recreated yet
-	// teams maps a shared claim to its pods.
+	again []*life // evicted, and not created again yet
+	// teams maps the name of a shared claim to the pods of the team.
 	teams map[string][]*life
 	kills []time.Time
-	// over is set at the end of the run, when the fates of pods no longer matter.
+	// over is set at the end of the run. Evictions are not recorded any more then.
 	over bool
-	// ending waits for pods that are ending.
+	// ending counts the goroutines that end pods.
 	ending sync.WaitGroup
 }
 
@@ -128,7 +130,7 @@ func newRanked(t *testing.T, cp *env.Env, nodes int) *ranked {
 	return &ranked{client: cp.Client(), namespace: namespace, random: rand.New(rand.NewPCG(21, 21)), nodes: nodes, lives: map[string]*life{}, teams: map[string][]*life{}}
 }
 
-// watch records the fates of pods until the context ends.
+// watch records when pods are bound, evicted and deleted, until the context ends.
 func (r *ranked) watch(ctx context.Context) error {
 	return watchPods(ctx, r.client, r.namespace, func(before, obj any) { r.notice(ctx, before, obj) })
 }
@@ -164,7 +166,7 @@ func (r *ranked) notice(ctx context.Context, before, obj any) {
 	})
 }
 
-// endPod ends a pod as a kubelet does, and removes its finalizer some time later.
+// endPod ends a deleted pod, as a kubelet does. It removes the pod's finalizer some time later.
 func (r *ranked) endPod(ctx context.Context, pod *corev1.Pod) {
 	pods := r.client.CoreV1().Pods(r.namespace)
 	err := insist(ctx, func() error {
@@ -184,7 +186,8 @@ func (r *ranked) endPod(ctx context.Context, pod *corev1.Pod) {
 	}
 }
 
-// run creates rate pods a second, recreates evicted pods, and deletes surplus pods, until the context ends.
+// run creates rate pods per second, creates evicted pods again, and deletes pods above the number of their rank, until the
+// context ends.
 func (r *ranked) run(ctx context.Context, rate int) {
 	ticker := time.NewTicker(time.Second / time.Duration(rate))
 	defer ticker.Stop()
@@ -221,7 +224,7 @@ func (r *ranked) exchange(ctx context.Context) error {
 	return nil
 }
 
-// addAgain recreates the evicted pods. Pods of a team use the team's claim again, which may still have its devices.
+// addAgain creates evicted pods again. Pods of a team use the same claim as before, which may still have its devices.
 func (r *ranked) addAgain(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.again
@@ -235,7 +238,7 @@ func (r *ranked) addAgain(ctx context.Context) error {
 	return nil
 }
 
-// fill creates all pods of a rank.
+// fill creates as many pods as the rank should have.
 func (r *ranked) fill(ctx context.Context, rank *rank) error {
 	for range rank.pods(r.nodes) {
 		if err := r.add(ctx, rank, kindNamed(rank.kinds[r.random.IntN(len(rank.kinds))])); err != nil {
@@ -245,7 +248,7 @@ func (r *ranked) fill(ctx context.Context, rank *rank) error {
 	return nil
 }
 
-// add creates a pod, or a team of pods.
+// add creates a pod of a kind, or a team of such pods.
 func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
 	if r.random.IntN(teamed) > 0 {
 		return r.create(ctx, rank, k, "")
@@ -259,7 +262,7 @@ func (r *ranked) add(ctx context.Context, rank *rank, k *kind) error {
 	return err
 }
 
-// create creates a pod. It uses its own claim unless a claim is named.
+// create creates a pod. If claim is not empty, the pod uses this claim. Otherwise it gets its own.
 func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) error {
 	r.made++
 	l := &life{name: fmt.Sprintf("%s-%s-%d", rank.name, k.name, r.made), rank: rank, kind: k, created: time.Now(), claim: claim}
@@ -276,8 +279,8 @@ func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) 
 	})
 }
 
-// removeSurplus deletes pods of a rank until there is space for another. Usually it deletes bound pods, like pods that end by
-// themselves.
+// removeSurplus deletes pods of a rank until another pod can be created. Usually it chooses a bound pod, as if the pod had
+// ended by itself.
 func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 	alive := r.alive(rank)
 	for len(alive) >= rank.pods(r.nodes) {
@@ -305,7 +308,7 @@ func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 	return nil
 }
 
-// alive returns the undeleted pods of a rank in the order of their creation.
+// alive returns the pods of a rank that have not been deleted, in the order of their creation.
 func (r *ranked) alive(rank *rank) []*life {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -319,7 +322,7 @@ func (r *ranked) alive(rank *rank) []*life {
 	return alive
 }
 
-// waiting returns the pods without a node that could run.
+// waiting returns the names of unbound pods that could run after evictions.
 func (r *ranked) waiting() []string {
 	var names []string
 	for _, rank := range ranks {
@@ -334,7 +337,7 @@ func (r *ranked) waiting() []string {
 	return names
 }
 
-// end stops recording pods, and waits for pods that are ending.
+// end stops the recording of evictions, and waits until deleted pods have ended.
 func (r *ranked) end() {
 	r.mu.Lock()
 	r.over = true
@@ -342,21 +345,21 @@ func (r *ranked) end() {
 	r.ending.Wait()
 }
 
-// summary explains all evictions so far.
+// summary returns the explanations of all evictions so far.
 func (r *ranked) summary(d decisions) explained {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return explainAll(r.lives, d, r.kills)
 }
 
-// tooMany returns complaints about excessive evictions so far.
+// tooMany returns a complaint for each pod that caused too many evictions.
 func (r *ranked) tooMany(d decisions) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return tooMany(r.lives, d)
 }
 
-// killed records that a scheduler was killed.
+// killed records the time at which a scheduler was killed.
 func (r *ranked) killed() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -23,14 +23,15 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// A run holds the parameters of a soak test. rate is the number of new pods a second.
+// A run holds the parameters of a soak test. rate is the number of pods that are created per second.
 type run struct {
 	duration, sampleEvery, window time.Duration
 	nodes, pods, rate             int
 	log                           string // path of the file, or empty
 }
 
-// chosenRun returns a full run of the duration in CELSET_SOAK, or a short run that tests the test.
+// chosenRun returns a full run of the duration in CELSET_SOAK. Without this variable, it returns a short run that only tests
+// the test.
 func chosenRun(t *testing.T) run {
 	t.Helper()
 	text := os.Getenv("CELSET_SOAK")
@@ -45,7 +46,7 @@ func chosenRun(t *testing.T) run {
 	}
 }
 
-// drainTimeout limits the deletion of all pods and their claims at the end.
+// drainTimeout is the limit for deleting all pods and their claims at the end of a run.
 const drainTimeout = 3 * time.Minute
 
 func TestSoak(t *testing.T) {
@@ -75,7 +76,7 @@ func TestSoak(t *testing.T) {
 	requireNoLeak(t, samples, last)
 }
 
-// keepGoing replaces pods, and logs its observations.
+// keepGoing creates and deletes pods for the duration of the run, and logs measurements.
 func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, scheduler *controlplane.Process) []sample {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), r.duration)
@@ -104,7 +105,7 @@ func keepGoing(t *testing.T, r run, p *protocol, l *ledger.Ledger, c *churn, sch
 	}
 }
 
-// drain deletes all pods and waits until no device is allocated.
+// drain deletes all pods, and waits until no device is allocated.
 func drain(t *testing.T, cp *env.Env, l *ledger.Ledger) {
 	t.Helper()
 	now := metav1.DeleteOptions{GracePeriodSeconds: ptr.To[int64](0)}
@@ -122,11 +123,11 @@ func drain(t *testing.T, cp *env.Env, l *ledger.Ledger) {
 	require.NoError(t, err, complaint)
 }
 
-// requireNoLeak compares the end of a long run with its start. After the cluster has filled up, the scheduler should not need
-// more.
+// requireNoLeak requires that the scheduler's memory and goroutines at the end of a long run are not much more than at the
+// start, after the cluster was full.
 func requireNoLeak(t *testing.T, samples []sample, last sample) {
 	t.Helper()
-	const fill = 6 // samples
+	const fill = 6 // number of samples until the cluster is full
 	if len(samples) < 2*fill {
 		return
 	}
@@ -147,14 +148,16 @@ func mean(samples []sample) sample {
 
 const namespace = "soak"
 
-// startCluster starts a control plane with nodes, devices and templates. Pods never run.
+// startCluster starts a control plane, and creates nodes, devices and claim templates. There are no kubelets, so pods never
+// run.
 func startCluster(t *testing.T, nodes int) *env.Env {
 	t.Helper()
 	cp, _ := startClusterWith(t, nodes, "--kube-api-qps=500", "--kube-api-burst=500")
 	return cp
 }
 
-// startClusterWith is like startCluster with flags for the controller manager. It also returns the names of the nodes.
+// startClusterWith is like startCluster, with additional flags of the controller manager. It also returns the names of the
+// nodes.
 func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env, []string) {
 	t.Helper()
 	cp := env.Start(t, controlplane.Options{
@@ -172,8 +175,8 @@ func startClusterWith(t *testing.T, nodes int, controllers ...string) (*env.Env,
 	return cp, names
 }
 
-// startScheduler starts celset-scheduler with the configuration in manifests, both profiles in one process. Its client is not
-// throttled, because the default of 50 requests a second suffices only for 10 pods a second.
+// startScheduler starts celset-scheduler with the configuration in manifests. One process has both profiles. The rate limit of
+// its client is raised, because the default of 50 requests per second suffices for only 10 pods per second.
 func startScheduler(t *testing.T, cp *env.Env, name string) *controlplane.Process {
 	t.Helper()
 	return cp.StartScheduler(t, controlplane.SchedulerOptions{Name: name, Config: schedulerConfig(t)})

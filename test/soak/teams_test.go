@@ -23,19 +23,19 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Pods that share a claim exist as teams and as replicas. When some of them are evicted, others that name the claim are created
-// before the claim is deallocated.
+// Several pods share a claim in two cases: the pods of a team, and the replicas of a ReplicaSet. When some of them are evicted,
+// new pods that use the claim are created before the claim is deallocated.
 
 const (
 	// replicasPrefix begins the names of ReplicaSets and of their pods.
 	replicasPrefix = "web-"
-	// nodesPerReplicaSet is the number of nodes for each ReplicaSet.
+	// nodesPerReplicaSet is the number of nodes divided by the number of ReplicaSets.
 	nodesPerReplicaSet = 5
-	// idleClaim is the time after which an unused claim is deleted.
+	// idleClaim is the time after which a claim that no pod uses is deleted.
 	idleClaim = 10 * time.Second
 )
 
-// createClaim creates a claim for several pods.
+// createClaim creates a claim for several pods, and returns its name.
 func (r *ranked) createClaim(ctx context.Context, rank *rank, k *kind) (name string, err error) {
 	r.made++
 	claim := k.claim(fmt.Sprintf("team-%s-%s-%d", rank.name, k.name, r.made))
@@ -46,7 +46,7 @@ func (r *ranked) createClaim(ctx context.Context, rank *rank, k *kind) (name str
 	return claim.Name, err
 }
 
-// dropClaims deletes the claims of teams whose pods have all ended some time ago.
+// dropClaims deletes the claims of teams whose pods have all ended at least idleClaim ago.
 func (r *ranked) dropClaims(ctx context.Context) error {
 	for _, claim := range r.idleClaims(time.Now()) {
 		err := insist(ctx, func() error {
@@ -59,7 +59,7 @@ func (r *ranked) dropClaims(ctx context.Context) error {
 	return nil
 }
 
-// idleClaims returns the claims that no pod uses any more, and forgets them.
+// idleClaims returns the names of the claims to delete, and removes them from teams.
 func (r *ranked) idleClaims(now time.Time) (idle []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *ranked) idleClaims(now time.Time) (idle []string) {
 	return idle
 }
 
-// createReplicaSets creates ReplicaSets of the lowest priority, each with two pods on one claim.
+// createReplicaSets creates ReplicaSets of the lowest priority. Each has two pods that use one claim.
 func (r *ranked) createReplicaSets(t *testing.T) {
 	t.Helper()
 	k := kindNamed("plain")
@@ -105,12 +105,12 @@ func (r *ranked) createReplicaSets(t *testing.T) {
 
 func lowest() *rank { return ranks[len(ranks)-1] }
 
-// replicaLife returns the life of a pod of a ReplicaSet.
+// replicaLife returns the life of a pod that a ReplicaSet has created.
 func replicaLife(pod *corev1.Pod) *life {
 	return &life{name: pod.Name, rank: lowest(), kind: kindNamed("plain"), created: pod.CreationTimestamp.Time, claim: pod.Labels["app"], controlled: true}
 }
 
-// dissolve deletes ReplicaSets, shared claims and finalizers, so that no pod is recreated or kept.
+// dissolve deletes the ReplicaSets and the shared claims, and removes finalizers, so that all pods can be deleted.
 func (r *ranked) dissolve(t *testing.T) {
 	t.Helper()
 	ctx, all := t.Context(), metav1.ListOptions{}
@@ -129,8 +129,8 @@ func (r *ranked) dissolve(t *testing.T) {
 	require.NoError(t, r.client.ResourceV1().ResourceClaims(r.namespace).DeleteCollection(ctx, metav1.DeleteOptions{}, all))
 }
 
-// insist repeats a request while the API server does not answer. An unanswered request may have succeeded, so "already exists"
-// and "not found" are not errors.
+// insist repeats a request until the API server answers. An attempt without a response may have succeeded, so "already exists"
+// and "not found" are no errors.
 func insist(ctx context.Context, request func() error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, env.Patience, true, func(context.Context) (bool, error) {
@@ -149,7 +149,7 @@ func insist(ctx context.Context, request func() error) error {
 	return err
 }
 
-// isFinal reports whether a repeated request would get the same error.
+// isFinal reports whether a repetition of the request would return the same error.
 func isFinal(err error) bool {
 	reason := apierrors.ReasonForError(err)
 	return reason != metav1.StatusReasonUnknown && !slices.Contains([]metav1.StatusReason{
@@ -157,7 +157,7 @@ func isFinal(err error) bool {
 	}, reason) && !isStarting(err)
 }
 
-// isStarting reports whether the API server refuses a request because it has not loaded its authorization rules yet.
+// isStarting reports whether an API server has rejected the request only because it has not loaded the RBAC rules yet.
 func isStarting(err error) bool {
 	return apierrors.IsForbidden(err) && strings.Contains(err.Error(), "not yet ready to handle request")
 }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package story has the two user stories of KEP-5254: four connected devices of a ring, and a 2x2 block of a mesh. A [Story] has
-// the manifest of a pod with this claim, the devices of a node, and a check of the result.
+// Package story contains the two user stories of KEP-5254: four connected devices of a ring, and a 2x2 block of a mesh. A
+// [Story] has the manifest of a pod with this claim, the devices of a node, and a check of the result.
 //
 //	ring := story.Ring()
 //	slices, err := ring.Topology.ResourceSlices("node-1")

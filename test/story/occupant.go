@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Occupant returns a pod of the default scheduler profile on a node, and its claim of the same name for exactly these devices.
-// The error comes from [topology.Topology.Select].
+// Occupant returns a pod that runs on the node in the profile of kube-scheduler, and its claim for exactly these devices. Pod
+// and claim have the given name. The error comes from [topology.Topology.Select].
 func (s *Story) Occupant(name, node string, devices ...string) (*resourceapi.ResourceClaim, *corev1.Pod, error) {
 	selected, err := s.Topology.Select(devices)
 	if err != nil {

@@ -44,7 +44,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// holdsForAny reports whether any four of the devices, including the chosen ones, are a set.
+// holdsForAny reports whether some four devices of names, which include all chosen devices, are a set that the pod may get.
 func (s *Story) holdsForAny(chosen, names []string) bool {
 	if len(chosen) == 4 {
 		return s.Holds(chosen)
@@ -69,8 +69,8 @@ func TestOccupant(t *testing.T) {
 	require.Panics(t, func() { must(topology.NewRing(topology.Family{Driver: "mla.example.com", Prefix: "mla"}, 1)) })
 }
 
-// TestNear allocates the example with a preference on a ring where some devices are taken. The result is the first set
-// with the most links.
+// TestNear allocates the example with a preference on a ring where some devices are in use. The claim must get the first of the
+// sets with the most links.
 func TestNear(t *testing.T) {
 	ring := Ring()
 	for name, test := range map[string]struct {
@@ -100,8 +100,8 @@ func TestNear(t *testing.T) {
 	}
 }
 
-// TestNeurons allocates the example for a trn1.32xlarge. The result is four neighbours in the torus and their two
-// network interfaces. If one device of a pair in every second column is taken, no such set is left.
+// TestNeurons allocates the example for a trn1.32xlarge. The claim must get four neighbouring devices of the torus and their
+// two network interfaces. If one device of each pair in every second column is in use, no such set is left.
 func TestNeurons(t *testing.T) {
 	m, err := machine.ByName("aws-trn1")
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestNeurons(t *testing.T) {
 	}
 }
 
-// allocate allocates the claim of an example on a node with these devices, some of them taken.
+// allocate allocates the claim of an example on a node with the devices of a topology. The devices in taken are in use.
 func allocate(t *testing.T, example, pod string, devices topology.Topology, taken []string) ([]string, allocator.Details) {
 	t.Helper()
 	const node = "node-1"

@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// allocated returns the devices of this driver in a claim, in the order of the allocation, without attributes. Only shares have
-// capacities. Other drivers prepare their own devices and configuration.
+// allocated returns the devices of this driver that a claim has, in the order of the allocation. Their attributes are not set.
+// Capacities are set only for shares. Devices and configuration of other drivers are ignored.
 func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Device, error) {
 	if claim.Status.Allocation == nil {
 		return nil, fmt.Errorf("is not allocated")
@@ -44,8 +44,8 @@ func (d *Driver) allocated(claim *resourceapi.ResourceClaim) ([]checkpoint.Devic
 	return devices, nil
 }
 
-// withPublished adds published attributes and capacities to devices. It fails for devices outside the topology, which may have
-// changed since their allocation.
+// withPublished sets the published attributes and capacities of devices. It returns an error if a device is not in the
+// topology. This can happen if the topology has changed since the allocation.
 func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device, error) {
 	known := *d.devices.Load()
 	result := make([]checkpoint.Device, len(devices))
@@ -64,7 +64,8 @@ func (d *Driver) withPublished(devices []checkpoint.Device) ([]checkpoint.Device
 	return result, nil
 }
 
-// sameDevice ignores attributes and capacities, because they may change after the preparation.
+// sameDevice reports whether a and b are the same device or share. It ignores attributes and capacities, because they may have
+// changed since the preparation.
 func sameDevice(a, b checkpoint.Device) bool {
 	return a.Request == b.Request && a.Pool == b.Pool && a.Name == b.Name && a.Admin == b.Admin && a.Share == b.Share
 }

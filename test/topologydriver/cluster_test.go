@@ -25,8 +25,8 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// startAPIServer starts a control plane with one node and with feature gates on. Tests run in parallel, because they mostly wait
-// for drivers to end.
+// startAPIServer starts a control plane with one node, and turns the feature gates on. The tests run in parallel, because they
+// mostly wait until drivers have ended.
 func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	t.Helper()
 	t.Parallel()
@@ -39,7 +39,8 @@ func startAPIServer(t *testing.T, gates ...string) kubernetes.Interface {
 	return cp.Client()
 }
 
-// published returns the devices of a driver in the order of its slices, if all slices are of one generation of the pool.
+// published returns the devices that a driver has published, in the order of its slices. The result is empty while the slices
+// are of different generations of the pool.
 func published(t *testing.T, client kubernetes.Interface, driver string) (devices []resourceapi.Device) {
 	t.Helper()
 	generation := int64(0)
@@ -58,7 +59,7 @@ func published(t *testing.T, client kubernetes.Interface, driver string) (device
 	return devices
 }
 
-// requirePublished waits until the drivers publish exactly the devices of a topology.
+// requirePublished waits until the drivers have published exactly the devices of a topology.
 func requirePublished(t *testing.T, client kubernetes.Interface, want topology.Topology) {
 	t.Helper()
 	slices, err := want.ResourceSlices(node)
@@ -87,7 +88,7 @@ func TestWithAPIServer(t *testing.T) {
 	t.Run("rolling update", func(t *testing.T) { testRollingUpdate(t, client) })
 }
 
-// TestMachinesWithAPIServer makes an API server validate and store the slices of each machine.
+// TestMachinesWithAPIServer checks that an API server accepts the ResourceSlices of each machine.
 func TestMachinesWithAPIServer(t *testing.T) {
 	minor.NeedsGate(t, features.DRAListTypeAttributes)
 	client := startAPIServer(t, string(features.DRAListTypeAttributes))
@@ -106,7 +107,7 @@ func TestMachinesWithAPIServer(t *testing.T) {
 	}
 }
 
-// testPublishing makes an API server validate and store the published slices.
+// testPublishing checks that an API server accepts the published ResourceSlices.
 func testPublishing(t *testing.T, client kubernetes.Interface) {
 	t.Run("another topology", func(t *testing.T) {
 		ring := func(devices int) topology.Topology {
@@ -168,7 +169,7 @@ func createClaim(t *testing.T, client kubernetes.Interface, claim *resourceapi.R
 	return created
 }
 
-// testKubelet acts as the kubelet, through the sockets, with claims of an API server.
+// testKubelet acts as the kubelet: it calls a driver through its sockets, with claims that an API server stores.
 func testKubelet(t *testing.T, client kubernetes.Interface) {
 	f := newFixture(t, ring(t, 8))
 	f.options.Client = client
@@ -196,7 +197,7 @@ func testKubelet(t *testing.T, client kubernetes.Interface) {
 	require.Contains(t, message, "default/first")
 	require.Contains(t, message, "default/second")
 
-	// A killed driver leaves its sockets behind, and a stopped driver removes them. The next driver takes over in both cases.
+	// A stopped driver removes its sockets, and a killed driver leaves them. In both cases the next driver must work.
 	drivers.Stop()
 	require.Error(t, drivers.Healthy(httpRequest(t)))
 	kubelet = newKubelet(t, f.start(t).all[0])

@@ -19,10 +19,11 @@ import (
 )
 
 // DoubleAllocationError means that two claims have the same device. It is a bug of a scheduler, or of two schedulers that don't
-// coordinate. The driver limits the damage: the second claim is never prepared while the first is.
+// coordinate. The driver limits the damage: it does not prepare the second claim as long as the first is prepared.
 type DoubleAllocationError struct {
 	Driver, Pool, Device string
-	// Claim is the refused claim, and Holder the claim that has the device. They are equal if one claim has a device twice.
+	// Claim is the claim that is refused. Holder is the claim that already has the device. They are equal if one claim has a
+	// device twice.
 	Claim, Holder       types.NamespacedName
 	ClaimUID, HolderUID types.UID
 	// Checkpoint is the path of the file that records the holder.
@@ -39,8 +40,8 @@ func (e *DoubleAllocationError) Error() string {
 		e.Device, e.Pool, e.Driver, e.Claim, e.ClaimUID, e.Holder, e.HolderUID, e.Checkpoint)
 }
 
-// refuseDouble fails if a device is prepared for another claim, and counts and logs it. Admin access and different shares of a
-// device never conflict.
+// refuseDouble returns an error if a wanted device is prepared for another claim, and counts and logs it. A device with admin
+// access, or another share of a device, is no double allocation.
 func (d *Driver) refuseDouble(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) error {
 	var errs []error
 	for _, double := range d.doubles(state, claim, wanted) {
@@ -53,7 +54,7 @@ func (d *Driver) refuseDouble(ctx context.Context, state checkpoint.State, claim
 	return errors.Join(errs...)
 }
 
-// doubles returns the devices of a claim that other claims have, or that it has twice.
+// doubles returns the wanted devices that other claims have, or that the claim has twice.
 func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) []*DoubleAllocationError {
 	holders := holdersOf(state)
 	var found []*DoubleAllocationError
@@ -74,13 +75,14 @@ func (d *Driver) doubles(state checkpoint.State, claim *resourceapi.ResourceClai
 	return found
 }
 
-// A holder is a claim that has a device.
+// A holder is a prepared claim that has a device.
 type holder struct {
 	types.NamespacedName
 	UID types.UID
 }
 
-// A heldDevice is a device, or a share of a device, for one claim. There is only one pool.
+// A heldDevice identifies a device, or a share of a device, of this driver. The pool is not part of it, because there is only
+// one.
 type heldDevice struct {
 	name  string
 	share types.UID
@@ -90,10 +92,10 @@ func held(device checkpoint.Device) heldDevice {
 	return heldDevice{name: device.Name, share: device.Share}
 }
 
-// holdersOf returns the claims that have devices or shares.
+// holdersOf returns, for each prepared device or share, the claim that has it.
 func holdersOf(state checkpoint.State) map[heldDevice]holder {
 	holders := map[heldDevice]holder{}
-	// Sorted, so that messages are deterministic even if a checkpoint has a device twice.
+	// Use a fixed order, so that messages are the same each time even if a checkpoint has a device in two claims.
 	for _, uid := range slices.SortedFunc(maps.Keys(state.Claims), cmp.Compare[types.UID]) {
 		claim := state.Claims[uid]
 		for _, device := range claim.Devices {

@@ -26,19 +26,19 @@ type Options struct {
 	Topology topology.Topology
 	// NodeName is the name of the Node object.
 	NodeName string
-	// PodUID is the UID of the driver's pod. With it, two pods may serve the node for a while, as in a rolling update. Empty: only
-	// one process runs at a time.
+	// PodUID is the UID of the driver's pod. If it is set, two pods may serve the node at the same time, as in a rolling
+	// update. If it is empty, only one process may run.
 	PodUID types.UID
 	Client kubernetes.Interface
-	// KubeletDir is the root directory of the kubelet. Sockets and checkpoints are in its folders plugins and plugins_registry. The
-	// path must be short, because Linux limits the paths of sockets.
+	// KubeletDir is the root directory of the kubelet. The driver's sockets and checkpoints are in its subdirectories plugins
+	// and plugins_registry. The path must be short, because Linux limits the length of socket paths.
 	KubeletDir string
 	// CDIDir is the container runtime's directory of CDI specs.
 	CDIDir  string
 	Metrics *Metrics
 }
 
-// constraintDriver is the driver name of CEL device constraints.
+// constraintDriver is the driver name in the configuration of CEL device constraints.
 const constraintDriver = "celset.dev"
 
 // A Driver serves the devices of one driver name on one node.
@@ -57,7 +57,8 @@ type Driver struct {
 
 var _ kubeletplugin.DRAPlugin = (*Driver)(nil)
 
-// Drivers are the drivers of a topology. Most topologies have one driver. GPUs with NICs have two, real machines any number.
+// Drivers are all drivers of a topology. Most topologies have one driver. GPUs with NICs have two. Real machines have any
+// number.
 type Drivers struct {
 	all      []*Driver
 	topology topology.Topology
@@ -93,13 +94,13 @@ func (d *Drivers) Run(ctx context.Context) error {
 	case err = <-d.failed:
 	case <-ctx.Done():
 	}
-	// Otherwise publishing might wait for an API server forever.
+	// Without this call, the goroutine that publishes could wait for an API server forever.
 	d.Stop()
 	<-publishing
 	return err
 }
 
-// fail ends Run with an error. Only the first error counts.
+// fail makes Run return the error. Later errors are ignored.
 func (d *Drivers) fail(err error) {
 	select {
 	case d.failed <- err:
@@ -107,14 +108,15 @@ func (d *Drivers) fail(err error) {
 	}
 }
 
-// Stop ends the service after the current calls. ResourceSlices stay: the kubelet deletes them if no driver comes back.
+// Stop ends the drivers after their current calls. It does not delete the ResourceSlices. The kubelet deletes them if the
+// driver does not come back.
 func (d *Drivers) Stop() {
 	for _, driver := range d.all {
 		driver.helper.Stop()
 	}
 }
 
-// Publish replaces the topology by another one of the same drivers, see [Driver.Publish].
+// Publish replaces the topology. The new one must have the same drivers. See [Driver.Publish].
 func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
 	var errs []error
 	for _, driver := range d.all {
@@ -123,13 +125,13 @@ func (d *Drivers) Publish(ctx context.Context, t topology.Topology) error {
 	return errors.Join(errs...)
 }
 
-// start creates and starts a driver.
+// start creates a driver and starts its server.
 func (o Options) start(ctx context.Context, name string, fail func(error)) (*Driver, error) {
 	d, err := o.newDriver(name, fail)
 	if err != nil {
 		return nil, err
 	}
-	// The helper outlives ctx: Stop ends it and waits for current calls.
+	// The helper must not end with ctx, because Stop ends it and waits for current calls.
 	d.helper, err = kubeletplugin.Start(context.WithoutCancel(ctx), d,
 		kubeletplugin.DriverName(name),
 		kubeletplugin.NodeName(o.NodeName),
@@ -142,7 +144,8 @@ func (o Options) start(ctx context.Context, name string, fail func(error)) (*Dri
 	return d, err
 }
 
-// newDriver creates a driver that does not serve yet, and its directories. It fails if an existing checkpoint can't be used.
+// newDriver creates a driver and its directories, but does not start its server. It returns an error if the checkpoint exists
+// and can't be used.
 func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	if name == constraintDriver {
 		return nil, errors.New("the name is reserved for CEL device constraints; choose another name")
@@ -172,14 +175,14 @@ func (o Options) newDriver(name string, fail func(error)) (*Driver, error) {
 	return d, err
 }
 
-// sockets are the sockets of a driver for the kubelet.
+// sockets holds the paths of the sockets on which the kubelet calls a driver.
 type sockets struct {
 	dataDir, registryDir string
-	// service and registration are paths.
+	// service is the socket for requests about claims. registration is the socket that the kubelet uses to find the driver.
 	service, registration string
 }
 
-// maxSocketPath is the maximal length of a socket path in a Linux address, which ends with a zero byte.
+// maxSocketPath is the maximum length of a socket path on Linux: 108 bytes, which include a zero byte at the end.
 const maxSocketPath = 107
 
 func newSockets(kubeletDir, driver string, pod types.UID) (sockets, error) {

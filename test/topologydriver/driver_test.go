@@ -111,7 +111,7 @@ func TestNoStart(t *testing.T) {
 	}
 }
 
-// TestNoStartOfOne checks that if one of two drivers can't start, the other is stopped.
+// TestNoStartOfOne checks that if one of two drivers can't start, the other one is stopped again.
 func TestNoStartOfOne(t *testing.T) {
 	wired, err := Wiring{Kind: topology.Couples, Devices: 2}.Topology()
 	require.NoError(t, err)
@@ -134,7 +134,7 @@ func TestPublishNothing(t *testing.T) {
 	require.ErrorContains(t, drivers.Publish(t.Context(), other), "2x2 mesh of mesh.example.com: has no devices of driver mla.example.com")
 }
 
-// TestErrorsInTheBackground checks that recoverable errors are counted and other errors end the driver.
+// TestErrorsInTheBackground checks that the driver counts recoverable errors, and that any other error ends the driver.
 func TestErrorsInTheBackground(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	for _, test := range []struct {
@@ -166,10 +166,10 @@ func TestErrorsInTheBackground(t *testing.T) {
 	`, "publishing_failures_total")
 }
 
-// recoverable marks an error as the helper does.
+// recoverable returns an error that the helper library marks as recoverable.
 func recoverable(err error) error { return fmt.Errorf("%w: %w", kubeletplugin.ErrRecoverable, err) }
 
-// TestRun checks that Run ends with its context, even without an API server, and that it returns the first error.
+// TestRun checks that Run returns when its context ends, even without an API server, and that it returns the first error.
 func TestRun(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	var err error
@@ -247,15 +247,15 @@ const (
 	driver = defaultDriver
 )
 
-// A fixture is a machine on which drivers come and go.
+// A fixture is a node with directories and an API client, on which drivers are started and stopped.
 type fixture struct {
 	options  Options
 	registry metrics.KubeRegistry
 }
 
-// newFixture returns a fixture with empty directories and a client that has only the node.
+// newFixture returns a fixture with empty directories, and a fake client whose only object is the node.
 func newFixture(t require.TestingT, wired topology.Topology) *fixture {
-	// Paths of sockets must be short; paths of t.TempDir are not.
+	// t.TempDir is unsuitable, because its path may be too long for a socket.
 	dir, err := os.MkdirTemp("", "celset-")
 	require.NoError(t, err)
 	if cleaned, ok := t.(interface{ Cleanup(func()) }); ok {
@@ -271,7 +271,7 @@ func newFixture(t require.TestingT, wired topology.Topology) *fixture {
 	return f
 }
 
-// start starts drivers that stop with the test, and publishes.
+// start starts the drivers and publishes their devices. The drivers stop at the end of the test.
 func (f *fixture) start(t *testing.T) *Drivers {
 	t.Helper()
 	drivers, err := Start(context.WithoutCancel(t.Context()), f.options)
@@ -281,7 +281,7 @@ func (f *fixture) start(t *testing.T) *Drivers {
 	return drivers
 }
 
-// driver returns a driver without sockets, for calls of its methods.
+// driver returns a driver without a server. Tests call its methods directly.
 func (f *fixture) driver(t require.TestingT) *Driver {
 	d, err := f.options.newDriver(f.options.Topology.Drivers()[0], func(error) {})
 	require.NoError(t, err)
@@ -294,7 +294,7 @@ func ring(t require.TestingT, devices int) topology.Topology {
 	return wired
 }
 
-// allocatedClaim returns a claim with devices of the node.
+// allocatedClaim returns a claim that is allocated with the devices.
 func allocatedClaim(name string, devices ...string) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("uid-" + name)},
@@ -313,7 +313,7 @@ func allocatedClaim(name string, devices ...string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// A kubelet calls a driver through its sockets.
+// A kubelet calls a driver through the sockets, as the real kubelet does.
 type kubelet struct {
 	driver       drapb.DRAPluginClient
 	health       healthapi.DRAResourceHealthClient
@@ -338,7 +338,7 @@ func newKubelet(t *testing.T, d *Driver) *kubelet {
 	return &kubelet{drapb.NewDRAPluginClient(service), healthapi.NewDRAResourceHealthClient(service), registration}
 }
 
-// register reports the kubelet's answer to the registration of the driver.
+// register tells the driver whether the kubelet has accepted its registration.
 func (k *kubelet) register(t *testing.T, accepted bool) {
 	t.Helper()
 	_, err := k.registration.NotifyRegistrationStatus(t.Context(), &registerapi.RegistrationStatus{PluginRegistered: accepted})
@@ -367,7 +367,7 @@ func (k *kubelet) unprepare(t *testing.T, claim *resourceapi.ResourceClaim) (mes
 	return result.Error
 }
 
-// backgroundOf returns the context of a test, if it has one.
+// backgroundOf returns the context of t if t has one, and context.Background otherwise.
 func backgroundOf(t require.TestingT) context.Context {
 	if with, ok := t.(interface{ Context() context.Context }); ok {
 		return with.Context()

@@ -17,10 +17,11 @@ import (
 	registerapi "k8s.io/kubelet/pkg/apis/pluginregistration/v1"
 )
 
-// healthInterval is the time between two reports of the devices' health.
+// healthInterval is the time between two reports about the health of devices.
 type healthInterval time.Duration
 
-// defaultHealthInterval is well below the 30 seconds after which a kubelet considers the health of a device unknown.
+// defaultHealthInterval must be well below 30 seconds. If the kubelet gets no report for this time, it considers the health
+// unknown.
 const defaultHealthInterval = healthInterval(10 * time.Second)
 
 // WatchHealthStatus reports all devices as healthy until its context ends, because simulated devices can't break. See
@@ -52,7 +53,7 @@ func (d *Driver) healthReport(now time.Time) kubeletplugin.DeviceHealthReport {
 	return report
 }
 
-// noteRegistration records the kubelet's answer to the registration.
+// noteRegistration records whether the kubelet has accepted the driver's registration.
 func (d *Driver) noteRegistration(ctx context.Context, request any, _ *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
 	if status, ok := request.(*registerapi.RegistrationStatus); ok {
 		d.registered.Store(status.PluginRegistered)
@@ -60,7 +61,7 @@ func (d *Driver) noteRegistration(ctx context.Context, request any, _ *grpc.Unar
 	return handler(ctx, request)
 }
 
-// Ready fails until the kubelet has registered all drivers.
+// Ready returns an error until the kubelet has registered all drivers.
 func (d *Drivers) Ready(*http.Request) error {
 	for _, driver := range d.all {
 		if !driver.registered.Load() {
@@ -70,10 +71,10 @@ func (d *Drivers) Ready(*http.Request) error {
 	return nil
 }
 
-// answerTimeout limits the health checks of the drivers.
+// answerTimeout limits a call that checks a driver.
 const answerTimeout = 5 * time.Second
 
-// Healthy calls all drivers as the kubelet does, through their sockets.
+// Healthy returns an error if a driver does not answer calls on its sockets.
 func (d *Drivers) Healthy(request *http.Request) error {
 	ctx, cancel := context.WithTimeout(request.Context(), answerTimeout)
 	defer cancel()
@@ -86,7 +87,8 @@ func (d *Drivers) Healthy(request *http.Request) error {
 	return errors.Join(errs...)
 }
 
-// ask asks the driver for its name and to prepare no claims, which requires a readable checkpoint.
+// ask calls the driver on both sockets: for its name, and to prepare an empty list of claims. The second call fails if the
+// checkpoint is not readable.
 func (d *Driver) ask(ctx context.Context) error {
 	err := call(d.sockets.registration, func(connection grpc.ClientConnInterface) error {
 		_, err := registerapi.NewRegistrationClient(connection).GetInfo(ctx, &registerapi.InfoRequest{})
@@ -101,7 +103,7 @@ func (d *Driver) ask(ctx context.Context) error {
 	})
 }
 
-// call connects to a socket for one call.
+// call connects to a socket, calls do, and closes the connection.
 func call(socket string, do func(grpc.ClientConnInterface) error) error {
 	connection, err := grpc.NewClient("unix://"+socket, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {

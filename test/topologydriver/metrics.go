@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/test/topologydriver/checkpoint"
 )
 
-// A Registry registers metrics. A [metrics.KubeRegistry] is one.
+// A Registry registers metrics. An example is [metrics.KubeRegistry].
 type Registry interface {
 	Register(metrics.Registerable) error
 }
@@ -24,7 +24,7 @@ type Metrics struct {
 	doubles, publishingFailures       *metrics.CounterVec
 }
 
-// The kubelet's operations and their results.
+// The operations that the kubelet requests, and their results, as label values.
 const (
 	operationPrepare   = "prepare"
 	operationUnprepare = "unprepare"
@@ -35,11 +35,11 @@ const (
 
 const subsystem = "celset_topology_driver"
 
-// durations are the buckets for writing two small files, on fast or slow disks.
+// durations are the histogram buckets, in seconds, for an operation that writes two small files to a fast or slow disk.
 var durations = []float64{1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10}
 
 // NewMetrics registers the metrics of the named drivers and initializes each to zero, so that rates and alerts see the first
-// increment. It fails if such metrics are already registered.
+// increment. It returns an error if the registry already has metrics of these names.
 func NewMetrics(registry Registry, drivers ...string) (*Metrics, error) {
 	m := &Metrics{
 		claims:  gauges("prepared_claims", "Number of prepared claims on the node."),
@@ -78,7 +78,7 @@ func counters(name, help string) *metrics.CounterVec {
 	}, []string{"driver"})
 }
 
-// begin creates all time series of a driver.
+// begin creates the time series of a driver with value zero.
 func (m *Metrics) begin(driver string) {
 	for _, gauge := range []*metrics.GaugeVec{m.claims, m.devices, m.publishedDevices} {
 		gauge.WithLabelValues(driver)

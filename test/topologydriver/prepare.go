@@ -36,8 +36,8 @@ func (d *Driver) store(state checkpoint.State) error {
 	return err
 }
 
-// PrepareResourceClaims is called by the kubelet before it starts containers, see [kubeletplugin.DRAPlugin]. A failing claim does
-// not affect others.
+// PrepareResourceClaims prepares claims before the kubelet starts their containers, see [kubeletplugin.DRAPlugin]. If one claim
+// fails, the others are still prepared.
 func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceapi.ResourceClaim) (map[types.UID]kubeletplugin.PrepareResult, error) {
 	state, err := d.load()
 	if err != nil {
@@ -56,7 +56,7 @@ func (d *Driver) PrepareResourceClaims(ctx context.Context, claims []*resourceap
 	return results, nil
 }
 
-// prepare returns the new state, or the unchanged state on an error.
+// prepare prepares one claim and returns the new state. On an error it returns the unchanged state.
 func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim) (checkpoint.State, []kubeletplugin.Device, error) {
 	wanted, err := d.allocated(claim)
 	if err != nil || len(wanted) == 0 {
@@ -72,7 +72,7 @@ func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *res
 			return state, nil, err
 		}
 		next := state.With(claim.UID, prepared)
-		// This comes before the CDI spec, so that every device of a container is recorded as in use.
+		// Store the state before the CDI spec exists. So each device that a container can use is recorded as in use.
 		if err := d.store(next); err != nil {
 			return state, nil, err
 		}
@@ -82,7 +82,8 @@ func (d *Driver) prepare(ctx context.Context, state checkpoint.State, claim *res
 	return state, devices, err
 }
 
-// admit converts an allocation to a claim for the checkpoint, unless another claim has the devices.
+// admit returns the checkpoint entry for a claim with the wanted devices. It returns an error if another claim has one of the
+// devices.
 func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resourceapi.ResourceClaim, wanted []checkpoint.Device) (checkpoint.Claim, error) {
 	if err := d.refuseDouble(ctx, state, claim, wanted); err != nil {
 		return checkpoint.Claim{}, err
@@ -91,7 +92,8 @@ func (d *Driver) admit(ctx context.Context, state checkpoint.State, claim *resou
 	return checkpoint.Claim{Namespace: claim.Namespace, Name: claim.Name, Devices: devices}, err
 }
 
-// expose writes the CDI spec of a prepared claim, even if it exists, because directories of specs don't survive reboots.
+// expose writes the CDI spec of a prepared claim. It writes an existing spec again, because a reboot empties the directory of
+// specs.
 func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.Device, error) {
 	told := make([]cdi.Device, len(claim.Devices))
 	for i, device := range claim.Devices {
@@ -116,8 +118,8 @@ func (d *Driver) expose(uid types.UID, claim checkpoint.Claim) ([]kubeletplugin.
 	return result, nil
 }
 
-// UnprepareResourceClaims is called by the kubelet after all containers that use the claims have ended, see
-// [kubeletplugin.DRAPlugin]. For an unprepared claim it succeeds and changes nothing.
+// UnprepareResourceClaims releases the devices of claims. The kubelet calls it after all containers that use the claims have
+// ended, see [kubeletplugin.DRAPlugin]. It is no error if a claim is not prepared.
 func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplugin.NamespacedObject) (map[types.UID]error, error) {
 	state, err := d.load()
 	if err != nil {
@@ -135,8 +137,8 @@ func (d *Driver) UnprepareResourceClaims(_ context.Context, claims []kubeletplug
 	return results, nil
 }
 
-// unprepare removes the CDI spec before it removes the claim from the state. It also removes the spec of an unknown claim, which
-// may be left from before the checkpoint was deleted.
+// unprepare first removes the claim's CDI spec, and then removes the claim from the state. It removes a spec even if the claim
+// is not in the state, because the checkpoint may have been deleted.
 func (d *Driver) unprepare(state checkpoint.State, uid types.UID) (checkpoint.State, error) {
 	if err := d.specs.Remove(uid); err != nil {
 		return state, err

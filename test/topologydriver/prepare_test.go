@@ -45,7 +45,7 @@ func unprepareOne(t require.TestingT, d *Driver, claim *resourceapi.ResourceClai
 	return results[claim.UID]
 }
 
-// environment returns the environment of a container with all CDI devices of a claim.
+// environment returns the environment variables of a container that uses all devices of the claim.
 func (f *fixture) environment(t require.TestingT, claim types.UID) []string {
 	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
 	require.NoError(t, err)
@@ -58,7 +58,7 @@ func (f *fixture) environment(t require.TestingT, claim types.UID) []string {
 	return environment
 }
 
-// measured compares the values of the named metrics.
+// measured requires that the named metrics have the wanted values.
 func (f *fixture) measured(t *testing.T, want string, names ...string) {
 	t.Helper()
 	for i, name := range names {
@@ -106,7 +106,7 @@ func TestPrepare(t *testing.T) {
 	})
 }
 
-// TestWhatIsNotOurs checks that the driver ignores devices and configuration for others.
+// TestWhatIsNotOurs checks that the driver ignores devices and configuration of other drivers.
 func TestWhatIsNotOurs(t *testing.T) {
 	opaque := func(driver string) resourceapi.DeviceAllocationConfiguration {
 		return resourceapi.DeviceAllocationConfiguration{
@@ -175,7 +175,7 @@ func TestDoubleAllocation(t *testing.T) {
 	_, err := prepareOne(t, f.driver(t), allocatedClaim("a", "mla-0", "mla-1", "mla-2"))
 	require.NoError(t, err)
 
-	// Three claims in one call: only the second is refused.
+	// A single call with three claims. The driver must refuse only the second.
 	claims := []*resourceapi.ResourceClaim{allocatedClaim("b", "mla-3"), allocatedClaim("c", "mla-4", "mla-2", "mla-1"), allocatedClaim("d", "mla-4")}
 	results, err := f.driver(t).PrepareResourceClaims(t.Context(), claims)
 	require.NoError(t, err)
@@ -208,8 +208,8 @@ func TestDoubleAllocation(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDeviceInTwoRequests has a device in several requests with admin access of one claim. The runtime refuses specs with two
-// devices of one name.
+// TestDeviceInTwoRequests prepares a claim that has a device in several requests with admin access. The spec must contain the
+// device only once, because container runtimes reject a spec with two devices of one name.
 func TestDeviceInTwoRequests(t *testing.T) {
 	claim := allocatedClaim("a", "mla-0", "mla-0")
 	results := claim.Status.Allocation.Devices.Results
@@ -224,7 +224,8 @@ func TestDeviceInTwoRequests(t *testing.T) {
 	require.Len(t, f.environment(t, claim.UID), 1)
 }
 
-// TestCorruptCheckpoint checks that a driver with an unreadable checkpoint prepares nothing and does not start.
+// TestCorruptCheckpoint checks that a driver with an unreadable checkpoint prepares no claims, and that no driver starts with
+// it.
 func TestCorruptCheckpoint(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	d := f.driver(t)
@@ -243,14 +244,15 @@ func TestCorruptCheckpoint(t *testing.T) {
 	require.ErrorAs(t, err, &corrupt)
 	require.ErrorContains(t, err, "driver mla.example.com: checkpoint "+d.checkpoint.Path())
 
-	// The message's advice works, and the kubelet can unprepare its claims.
+	// The error message advises to remove the file. Afterwards the driver must work, and the kubelet must be able to unprepare
+	// claims.
 	require.NoError(t, os.Remove(d.checkpoint.Path()))
 	require.NoError(t, unprepareOne(t, f.driver(t), allocatedClaim("a")))
 	require.NoFileExists(t, d.specs.Path("uid-a"))
 }
 
-// TestFailingWrites checks that a claim whose files can't be written is reported, and can be prepared and unprepared once they
-// can.
+// TestFailingWrites makes writes of the checkpoint and of CDI specs fail. The driver must return errors. When writes succeed
+// again, the claims can be prepared and unprepared.
 func TestFailingWrites(t *testing.T) {
 	f := newFixture(t, ring(t, 8))
 	d := f.driver(t)
@@ -294,7 +296,7 @@ func claimOf(name string, results ...resourceapi.DeviceRequestAllocationResult) 
 	return claim
 }
 
-// parsed returns the parsed variables of a container with all devices of a claim.
+// parsed returns the parsed environment variables of a container that uses all devices of a claim, by device.
 func (f *fixture) parsed(t *testing.T, driver string, claim types.UID) map[string]cdi.Parsed {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(f.options.CDIDir, driver+"-device_"+string(claim)+".json"))
@@ -312,7 +314,7 @@ func (f *fixture) parsed(t *testing.T, driver string, claim types.UID) map[strin
 	return result
 }
 
-// TestPrepareMachines checks that containers see all attributes and capacities of a machine's devices.
+// TestPrepareMachines checks that containers get all attributes and capacities of the devices of each machine.
 func TestPrepareMachines(t *testing.T) {
 	for _, m := range machine.All() {
 		f := newFixture(t, m.Topology(node))
@@ -344,7 +346,7 @@ func cpuShare(share types.UID, cpus string) resourceapi.DeviceRequestAllocationR
 	}
 }
 
-// TestShares checks that sharing a device is not a double allocation, but allocating one share twice is.
+// TestShares checks that several claims can have different shares of a device, but not the same share.
 func TestShares(t *testing.T) {
 	f := newFixture(t, machineNamed(t, "cpu-numa"))
 	d := f.driver(t)

@@ -26,20 +26,20 @@ const (
 	modelClaims  = 4
 )
 
-// A model is a driver with its expected state, derived without reading its files.
+// A model is a driver, and the state that it must have. The expected state does not come from the driver's files.
 type model struct {
 	f *fixture
 	d *Driver
-	// allocated are the claims as correct or faulty schedulers allocated them.
+	// allocated holds the current allocation of each claim. Some claims have the same device, as if a scheduler were faulty.
 	allocated map[types.UID]*resourceapi.ResourceClaim
-	// prepared are the claims that the driver has prepared, with their allocation at that time.
+	// prepared holds the claims that the driver has prepared, with the allocation at the time of the preparation.
 	prepared map[types.UID]*resourceapi.ResourceClaim
-	// lost are prepared claims whose spec was lost.
+	// lost holds the prepared claims whose CDI spec was deleted.
 	lost map[types.UID]bool
 }
 
-// TestRandomSequences makes random kubelet calls with schedulers that allocate a device to several claims. Meanwhile drivers are
-// killed and replaced, and specs are lost.
+// TestRandomSequences makes random calls of the kubelet. Some claims have the same device. Between calls, drivers are killed
+// and replaced, and CDI specs are deleted. The driver must always have the state of the model.
 func TestRandomSequences(t *testing.T) {
 	cases.CheckN(t, cases.Of(30, 300), func(t *rapid.T) {
 		f := newFixture(t, ring(t, modelDevices))
@@ -65,7 +65,8 @@ func drawClaim(t *rapid.T) string {
 	return fmt.Sprint("claim-", rapid.IntRange(0, modelClaims-1).Draw(t, "claim"))
 }
 
-// allocate gives a claim other devices, even if it is prepared, because the kubelet may have been away.
+// allocate changes the allocation of a claim. It may also change a prepared claim, because a kubelet that was down may have
+// missed an earlier deallocation.
 func (m *model) allocate(t *rapid.T) {
 	numbers := rapid.SliceOfNDistinct(rapid.IntRange(0, modelDevices-1), 1, 3, rapid.ID[int]).Draw(t, "devices")
 	var names []string
@@ -80,7 +81,7 @@ func (m *model) allocate(t *rapid.T) {
 	m.allocated[claim.UID] = claim
 }
 
-// prepare prepares an allocated claim and checks the result.
+// prepare makes the driver prepare an allocated claim, and checks the result.
 func (m *model) prepare(t *rapid.T) {
 	claim, ok := m.allocated[types.UID("uid-"+drawClaim(t))]
 	if !ok {
@@ -107,7 +108,7 @@ func (m *model) unprepare(t *rapid.T) {
 	delete(m.lost, claim.UID)
 }
 
-// reboot removes the specs and the process; the checkpoint stays.
+// reboot deletes the CDI specs and starts a new driver. The checkpoint stays.
 func (m *model) reboot(t *rapid.T) {
 	require.NoError(t, os.RemoveAll(m.f.options.CDIDir))
 	for uid := range m.prepared {
@@ -116,13 +117,13 @@ func (m *model) reboot(t *rapid.T) {
 	m.d = m.f.driver(t)
 }
 
-// killedPreparing simulates a driver killed between writing the checkpoint and writing the spec.
+// killedPreparing creates the state after a driver was killed between writing the checkpoint and writing the CDI spec.
 func (m *model) killedPreparing(t *rapid.T) {
 	m.prepare(t)
 	m.loseSpecOf(t, drawClaim(t))
 }
 
-// killedRemoving simulates a driver killed after removing the spec and before updating the checkpoint.
+// killedRemoving creates the state after a driver was killed between removing the CDI spec and writing the checkpoint.
 func (m *model) killedRemoving(t *rapid.T) { m.loseSpecOf(t, drawClaim(t)) }
 
 func (m *model) loseSpecOf(t *rapid.T, name string) {
@@ -134,7 +135,7 @@ func (m *model) loseSpecOf(t *rapid.T, name string) {
 	m.d = m.f.driver(t)
 }
 
-// conflicts reports whether a claim has a device of another claim.
+// conflicts reports whether a device of the claim is prepared for another claim.
 func (m *model) conflicts(claim *resourceapi.ResourceClaim) bool {
 	taken := map[string]bool{}
 	for _, other := range m.prepared {
@@ -155,7 +156,7 @@ func devicesOfClaim(claim *resourceapi.ResourceClaim) string {
 	return text
 }
 
-// check checks the files: they contain exactly the prepared claims, and no device is in two claims.
+// check checks the checkpoint and the CDI specs: they contain exactly the prepared claims, and no device is in two claims.
 func (m *model) check(t *rapid.T) {
 	state, err := m.f.driver(t).load()
 	require.NoError(t, err)

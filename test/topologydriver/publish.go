@@ -29,7 +29,7 @@ func devicesOf(t topology.Topology, driver string) map[string]topology.Device {
 	return result
 }
 
-// resources returns a driver's slices for a node: one pool with the node's name.
+// resources returns the ResourceSlices of a driver for a node. They form one pool with the node's name.
 func resources(t topology.Topology, driver, node string) (resourceslice.DriverResources, error) {
 	all, err := t.ResourceSlices(node)
 	if err != nil {
@@ -45,7 +45,7 @@ func resources(t topology.Topology, driver, node string) (resourceslice.DriverRe
 }
 
 // Publish replaces the devices of the node by this driver's devices in another topology. It waits until an API server is
-// available, but not until the devices are stored; Stop ends the wait. Prepared claims keep their devices.
+// available; Stop ends the wait. It does not wait until the devices are stored. Prepared claims keep their devices.
 func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
 	published, err := resources(t, d.name, d.node)
 	if err != nil {
@@ -60,8 +60,8 @@ func (d *Driver) Publish(ctx context.Context, t topology.Topology) error {
 	return d.helper.PublishResources(ctx, published)
 }
 
-// HandleError handles background errors, see [kubeletplugin.DRAPlugin]. An error that can't be retried ends the driver, so that
-// it is noticed.
+// HandleError handles errors of the helper library's goroutines, see [kubeletplugin.DRAPlugin]. An error that can't be retried
+// ends the driver, so that the pod restarts and users notice the error.
 func (d *Driver) HandleError(ctx context.Context, err error, msg string) {
 	runtime.HandleErrorWithContext(ctx, err, msg, "driver", d.name)
 	publishing := errors.Is(err, kubeletplugin.ErrRecoverable)
@@ -81,7 +81,7 @@ func attributesOf(device topology.Device) map[resourceapi.QualifiedName]resource
 	return published.DeepCopy().Attributes
 }
 
-// capacityOf returns the whole capacity of a device, or nil.
+// capacityOf returns the total capacity of a device, or nil if it has no capacity.
 func capacityOf(device topology.Device) map[resourceapi.QualifiedName]resource.Quantity {
 	if len(device.Capacity) == 0 {
 		return nil

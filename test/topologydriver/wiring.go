@@ -11,18 +11,20 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// A Wiring describes the topology to generate. Zero values of all fields but Kind and the sizes mean the kind's defaults.
+// A Wiring describes the topology to generate. The zero value of a field means the default of the kind, except for Kind and the
+// sizes.
 type Wiring struct {
 	Kind topology.Kind
-	// Devices is the number of devices of rings, bridge pairs and couples. Hybrid cube meshes always have eight.
+	// Devices is the number of devices in a ring, in bridge pairs, or in GPUs with NICs (the kind couples). Hybrid cube meshes
+	// always have eight.
 	Devices int
-	// Rows and Columns are the shape of meshes and toruses.
+	// Rows and Columns are the sizes of a mesh or a torus.
 	Rows, Columns int
-	// Driver is the name of the driver; in couples, of the GPUs' driver.
+	// Driver is the name of the driver. For the kind couples, it is the driver of the GPUs.
 	Driver string
-	// NICDriver is the name of the driver of the NICs in couples.
+	// NICDriver is the name of the NICs' driver for the kind couples.
 	NICDriver string
-	// Prefix begins the names of devices other than NICs. The default is the first label of the driver's name.
+	// Prefix begins the names of all devices except NICs. The default is the first label of the driver's name.
 	Prefix string
 	// PeerList makes the devices of a hybrid cube mesh also publish their peers as a list, which requires a cluster with
 	// DRAListTypeAttributes.
@@ -36,8 +38,8 @@ func Kinds() []topology.Kind {
 	}
 }
 
-// defaultDrivers maps a kind to its default driver, which is defaultDriver for all other kinds. The drivers match the device
-// classes and examples in manifests/examples.
+// defaultDrivers maps a kind to its default driver, if that is not defaultDriver. The device classes and examples in
+// manifests/examples use these drivers.
 var defaultDrivers = map[topology.Kind]string{
 	topology.Mesh:    "mesh.example.com",
 	topology.Couples: "gpu.example.com",
@@ -81,7 +83,8 @@ func (w Wiring) couples(gpus topology.Family) (topology.Topology, error) {
 	return topology.NewCouples(gpus, family(cmp.Or(w.NICDriver, defaultNICDriver)), w.Devices/2)
 }
 
-// family derives the names of devices from their driver: mla.example.com has mla-0, mla-1, ...
+// family returns the driver's name, and a prefix for its devices from the name. For example, the devices of mla.example.com are
+// mla-0, mla-1 and so on.
 func family(driver string) topology.Family {
 	prefix, _, _ := strings.Cut(driver, ".")
 	return topology.Family{Driver: driver, Prefix: prefix}

@@ -18,7 +18,7 @@ import (
 
 const root = "../.."
 
-// updates is one entry of the configuration of the dependency bot.
+// updates is an entry of dependabot's configuration.
 type updates struct {
 	Ecosystem   string   `json:"package-ecosystem"`
 	Directory   string   `json:"directory"`
@@ -30,14 +30,14 @@ type updates struct {
 	Ignore []ignored `json:"ignore"`
 }
 
-// ignored names the updates of a module that the bot does not propose: all of them if it has neither types nor versions.
+// ignored describes updates of a module that dependabot must not propose. Without types and versions, these are all updates.
 type ignored struct {
 	Name     string   `json:"dependency-name"`
 	Types    []string `json:"update-types"`
 	Versions []string `json:"versions"`
 }
 
-// updatesByFolder returns the configuration for each folder with a go.mod, by the folder's path.
+// updatesByFolder maps each folder with a go.mod to its entry in dependabot's configuration.
 func updatesByFolder(t *testing.T) map[string]updates {
 	t.Helper()
 	var config struct {
@@ -61,7 +61,7 @@ func updatesByFolder(t *testing.T) map[string]updates {
 	return of
 }
 
-// matches reports whether a pattern of the bot matches the path of a module.
+// matches reports whether the path of a module matches a pattern in dependabot's configuration.
 func matches(pattern, module string) bool {
 	before, after, hasStar := strings.Cut(pattern, "*")
 	if !hasStar {
@@ -70,7 +70,7 @@ func matches(pattern, module string) bool {
 	return len(module) >= len(before)+len(after) && strings.HasPrefix(module, before) && strings.HasSuffix(module, after)
 }
 
-// groupsOf returns the names of the groups in the bot's configuration that contain a module.
+// groupsOf returns the names of the groups in dependabot's configuration that contain the module.
 func (u *updates) groupsOf(module string) (names []string) {
 	matchesOne := func(patterns []string) bool {
 		return slices.ContainsFunc(patterns, func(pattern string) bool { return matches(pattern, module) })
@@ -83,7 +83,7 @@ func (u *updates) groupsOf(module string) (names []string) {
 	return names
 }
 
-// ignores returns the updates of a module that the bot does not propose, nil if it proposes all.
+// ignores returns the updates of a module that dependabot must not propose. It returns nil if dependabot may propose all.
 func (u *updates) ignores(module string) *ignored {
 	for i := range u.Ignore {
 		if matches(u.Ignore[i].Name, module) {
@@ -103,10 +103,11 @@ func readModule(t *testing.T, folder string) *modfile.File {
 	return module
 }
 
-// onlyPatches are the update types that the bot leaves to people.
+// onlyPatches lists the update types that maintainers do by hand. Dependabot then proposes only patch versions.
 var onlyPatches = []string{"version-update:semver-major", "version-update:semver-minor"}
 
-// TestEveryModuleIsUpdated checks that the bot covers all modules. Others would become outdated unnoticed.
+// TestEveryModuleIsUpdated checks that dependabot's configuration has an entry for each go.mod. Otherwise the modules there
+// would become outdated without notice.
 func TestEveryModuleIsUpdated(t *testing.T) {
 	want := []string{"/"}
 	files, err := filepath.Glob(filepath.Join(root, "hack", "tools", "*", "go.mod"))
@@ -122,7 +123,8 @@ func TestEveryModuleIsUpdated(t *testing.T) {
 	require.ElementsMatch(t, want, configured)
 }
 
-// TestKubernetesIsUpdatedTogether checks that Kubernetes' modules are updated together. A new minor version needs manual work.
+// TestKubernetesIsUpdatedTogether checks that dependabot updates all modules of Kubernetes together, and only to patch
+// versions. A new minor version needs manual work.
 func TestKubernetesIsUpdatedTogether(t *testing.T) {
 	seen := 0
 	for folder, update := range updatesByFolder(t) {
@@ -147,7 +149,8 @@ func TestKubernetesIsUpdatedTogether(t *testing.T) {
 	require.Equal(t, 4, seen)
 }
 
-// TestHeldModules checks held versions: Kubernetes decides CEL's, and Go 1.26 can't build a newer kustomize.
+// TestHeldModules checks that dependabot does not update two modules: the version of CEL must be the one that Kubernetes uses,
+// and Go 1.26 can't build a newer kustomize.
 func TestHeldModules(t *testing.T) {
 	update := updatesByFolder(t)["/"]
 	cel := update.ignores("github.com/google/cel-go")
@@ -165,7 +168,8 @@ func TestHeldModules(t *testing.T) {
 	}
 }
 
-// TestOlderVersionsOfKubernetes checks that the bot updates what go.mod requires. Replacements are updated manually.
+// TestOlderVersionsOfKubernetes checks that dependabot updates only the versions in require directives. Versions in replace
+// directives are updated by hand.
 func TestOlderVersionsOfKubernetes(t *testing.T) {
 	require.Empty(t, readModule(t, "").Replace, "go.mod: the go command ignores replacements in a module that others require")
 	folders, err := filepath.Glob(filepath.Join(root, "hack", "tools", "kubernetes-*"))

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// minorOfKubernetes returns the minor version of Kubernetes in celset's notation: "v0.37".
+// minorOfKubernetes returns the minor version of Kubernetes in the form of celset's versions, such as "v0.37".
 func minorOfKubernetes(t *testing.T) string {
 	t.Helper()
 	for _, required := range readModule(t, "").Require {
@@ -27,10 +27,10 @@ func minorOfKubernetes(t *testing.T) string {
 	return ""
 }
 
-// ofCelset matches versions of celset in pages: of releases, tags, the chart and modules.
+// ofCelset matches a version of celset on a page: in URLs of releases, and of tags, the chart and Go modules.
 var ofCelset = regexp.MustCompile(`(?:celset/celset/releases/download/|refs/tags/|git checkout |VERSION=|celset version |celset/celset/[\w/-]+@)(v\d[\w.-]*)|charts/celset --version (\d[\w.-]*)`)
 
-// TestOneVersionScheme checks that all released parts have Kubernetes' minor version.
+// TestOneVersionScheme checks that the versions of all released parts contain the minor version of Kubernetes.
 func TestOneVersionScheme(t *testing.T) {
 	minor := minorOfKubernetes(t)
 	var chart struct {

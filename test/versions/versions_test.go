@@ -27,20 +27,20 @@ import (
 
 var update = flag.Bool("update", false, "write down what the API server has")
 
-// facts are the properties of an API server, each list sorted.
+// facts describes the API of an API server. Each list is sorted.
 type facts struct {
-	// Kinds that are served by default, as "group/version/Kind".
+	// Kinds are the kinds that the API server serves by default, as "group/version/Kind".
 	Kinds []string `json:"kinds"`
-	// Fields of resource.k8s.io/v1, as "Type.field".
+	// Fields are the fields in resource.k8s.io/v1, as "Type.field".
 	Fields []string `json:"fields"`
-	// Functions that compile in selectors.
+	// Functions are the CEL functions and syntax that the API server compiles in selectors.
 	Functions []string `json:"functions"`
 }
 
-// groups are the API groups that celset uses and DRA extends.
+// groups are the API groups of the kinds that celset uses and that DRA adds.
 var groups = []string{"resource.k8s.io", "scheduling.k8s.io"}
 
-// selectors each call one function, or use one piece of syntax.
+// selectors maps a function, or a piece of syntax, to a selector that uses it.
 var selectors = map[string]string{
 	"`device.allowMultipleAllocations`": `device.allowMultipleAllocations == true`,
 	"`includes`, for lists and scalars": `device.attributes["a.example.com"].x.includes("y")`,
@@ -66,7 +66,7 @@ var selectors = map[string]string{
 	"`==` of numbers of two types":      `1 == 1.0 || 1 < 2.0`,
 }
 
-// TestServed compares the API server with the recorded facts.
+// TestServed compares the API of the API server with the facts in testdata.
 func TestServed(t *testing.T) {
 	cp := env.APIServer(t)
 	served := facts{Kinds: kindsOf(t, cp.Client()), Fields: fieldsOf(t, cp.Client()), Functions: functionsOf(t, cp.Client())}
@@ -134,7 +134,8 @@ func fieldsOf(t *testing.T, client kubernetes.Interface) (fields []string) {
 	return fields
 }
 
-// functionsOf makes the API server compile a DeviceClass with each selector.
+// functionsOf returns the functions in selectors that the API server can compile. For each selector, it creates a DeviceClass
+// by a dry run.
 func functionsOf(t *testing.T, client kubernetes.Interface) (functions []string) {
 	t.Helper()
 	for name, expression := range selectors {

@@ -21,8 +21,8 @@ import (
 	"github.com/celset/celset/admission/guard"
 )
 
-// follow passes all claims and slices to a guard until the context ends. It returns true when both have been listed, and false if
-// the context ends before.
+// follow passes all claims and slices to a guard until the context ends. It returns true once both kinds have been listed. It
+// returns false if the context ends before.
 func follow(ctx context.Context, client kubernetes.Interface, g *guard.Guard) bool {
 	claims := newStore(g.See, func(c *resourceapi.ResourceClaim) { g.Gone(c.UID) }, g.ReplaceClaims)
 	slices := newStore(g.SeeSlice, func(s *resourceapi.ResourceSlice) { g.GoneSlice(s.Name) },
@@ -39,7 +39,8 @@ func follow(ctx context.Context, client kubernetes.Interface, g *guard.Guard) bo
 	return true
 }
 
-// reflect starts to list and watch. It reads the first list from etcd, because caches of API servers may be stale.
+// reflect starts to list and watch one kind of object. The first list comes from etcd, because caches of API servers may be
+// stale.
 func reflect[L runtime.Object](ctx context.Context, name string, kind runtime.Object, store cache.ReflectorStore,
 	list func(context.Context, metav1.ListOptions) (L, error), watchAll func(context.Context, metav1.ListOptions) (watch.Interface, error),
 ) {
@@ -56,13 +57,13 @@ func reflect[L runtime.Object](ctx context.Context, name string, kind runtime.Ob
 	go reflector.RunWithContext(ctx)
 }
 
-// listWatcher uses plain list requests instead of streamed lists.
+// listWatcher lists with plain list requests, because streamed lists come from the API server's cache.
 type listWatcher struct{ *cache.ListWatch }
 
-// IsWatchListSemanticsUnSupported tells reflectors not to stream lists.
+// IsWatchListSemanticsUnSupported makes reflectors use plain list requests.
 func (listWatcher) IsWatchListSemanticsUnSupported() bool { return true }
 
-// store passes the objects of a reflector on to functions. listed is closed after the first list.
+// store passes the objects of a reflector to functions. It closes listed after the first list.
 type store[T any] struct {
 	see     func(T)
 	gone    func(T)
@@ -112,7 +113,7 @@ func (s *store[T]) Replace(objects []any, version string) error {
 // Resync implements cache.ReflectorStore.
 func (s *store[T]) Resync() error { return nil }
 
-// live reads from the API server, which reads from etcd.
+// live reads from etcd by way of the API server.
 type live struct{ client kubernetes.Interface }
 
 // Claim implements guard.Live.

@@ -21,10 +21,10 @@ import (
 	"github.com/celset/celset/admission/guard"
 )
 
-// readTime is the maximum time for reads in an answer. It is less than the API server's timeout for the answer.
+// readTime is the maximum time for reads while a request is judged. It is less than the API server's timeout for the answer.
 const readTime = 3 * time.Second
 
-// inactive is the result if this replica may not judge.
+// inactive is the metrics' label for requests that are refused because this replica does not lead.
 const inactive = "inactive"
 
 // judge is the admission handler of a replica.
@@ -60,7 +60,8 @@ func (j *judge) Handle(ctx context.Context, request admission.Request) admission
 	return admission.Response{AdmissionResponse: admissionv1.AdmissionResponse{Result: status(refusal)}}
 }
 
-// judge passes the write to the Guard while this replica leads. It discards an admission if the lease expired meanwhile.
+// judge asks the Guard about a write while this replica leads. If the lease expired meanwhile, it refuses a write that was
+// admitted.
 func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	ctx, cancel := context.WithTimeout(ctx, readTime)
 	defer cancel()
@@ -77,8 +78,8 @@ func (s *Server) judge(ctx context.Context, w *guard.Write) *guard.Refusal {
 	return refusal
 }
 
-// status returns the response for the author of the write. It is never a conflict, because schedulers repeat the same write after
-// a conflict.
+// status returns the response to the author of the write. The response is never a conflict, because schedulers repeat a write
+// after a conflict.
 func status(refusal *guard.Refusal) *metav1.Status {
 	code, reason := int32(http.StatusServiceUnavailable), metav1.StatusReasonServiceUnavailable
 	switch refusal.Reason {

@@ -12,18 +12,19 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of one election. It also computes how long its holder may judge, because client-go's election reports the
-// loss of the lease with a delay.
+// lease is the lock of one election. It also computes how long its holder may judge, because client-go reports the loss of a
+// lease late.
 type lease struct {
 	resourcelock.Interface
 	now func() time.Time
-	// valid is the time that the holder may judge after it sent a renewal. handed is set only if the former holder released the
-	// lease less than grace ago.
+	// valid is how long the holder may judge after it sent a renewal. handed is set if the former holder released the lease at
+	// most grace ago.
 	valid, grace time.Duration
 
 	mu sync.Mutex
-	// renewed is the time at which the last renewal was sent. held is true after the lease was acquired. former is the record that
-	// was read last. handed is true if the former holder released the lease recently. given is true after [lease.giveAway].
+	// renewed is the time when the last renewal was sent. held means that the lease was acquired. former is the record that was
+	// read last. handed means that the former holder released the lease less than grace ago. given means that [lease.giveAway]
+	// was called.
 	renewed time.Time
 	held    bool
 	former  *resourcelock.LeaderElectionRecord
@@ -31,7 +32,8 @@ type lease struct {
 	given   bool
 }
 
-// errKept is the error of releasing a lease while writes are not settled, because the next leader would not wait for them.
+// errKept is the error of releasing a lease while admitted writes are unsettled. The next leader would not wait for these
+// writes.
 var errKept = errors.New("some admitted allocations are not stored yet, so the guard keeps its lease until the lease expires")
 
 // Get implements resourcelock.Interface.
@@ -71,7 +73,7 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return err
 }
 
-// renew records that the lease was acquired or renewed by a request sent at asked. former is the previous record.
+// renew records that a request sent at the time asked acquired or renewed the lease. former is the record before the request.
 func (l *lease) renew(asked time.Time, former *resourcelock.LeaderElectionRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,15 +84,15 @@ func (l *lease) renew(asked time.Time, former *resourcelock.LeaderElectionRecord
 	l.renewed = asked
 }
 
-// wasHandedOver reports whether the former holder released the lease recently.
+// wasHandedOver reports whether the former holder released the lease less than grace before this replica acquired it.
 func (l *lease) wasHandedOver() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.handed
 }
 
-// isValid reports whether the holder may judge. The monotonic clock stops while the machine sleeps, and the wall clock can be
-// set. So the lease must be valid by both clocks.
+// isValid reports whether the holder may judge. It checks both clocks: the monotonic clock stops while the machine sleeps, and
+// the wall clock can be set.
 func (l *lease) isValid() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -98,7 +100,7 @@ func (l *lease) isValid() bool {
 	return l.held && !l.given && now.Sub(l.renewed) < l.valid && now.Round(0).Sub(l.renewed.Round(0)) < l.valid
 }
 
-// giveAway allows the election to release the lease. From then on, isValid returns false.
+// giveAway allows the election to release the lease. After this call, isValid returns false.
 func (l *lease) giveAway() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,12 +14,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lock is a stored lease.
+// lock is a lease that is stored in memory.
 type lock struct {
 	resourcelock.Interface
 	record *resourcelock.LeaderElectionRecord
 	err    error
-	// takes simulates the duration of a request.
+	// takes is called for each request. It simulates the duration of the request.
 	takes func()
 }
 
@@ -39,7 +39,7 @@ func (l *lock) Update(_ context.Context, record resourcelock.LeaderElectionRecor
 	return l.err
 }
 
-// newLease returns a lease whose renewals take a second.
+// newLease returns a lease whose renewals take one second.
 func newLease() (l *lease, stored *lock, now *time.Time) {
 	now = &time.Time{}
 	*now = time.Unix(1000, 0)
@@ -49,7 +49,7 @@ func newLease() (l *lease, stored *lock, now *time.Time) {
 
 var me = resourcelock.LeaderElectionRecord{HolderIdentity: "me"}
 
-// TestLeaseIsValidFromTheQuestion tests that the validity counts from the request for a renewal, not from the answer.
+// TestLeaseIsValidFromTheQuestion tests that the validity counts from sending the renewal, not from receiving the answer.
 func TestLeaseIsValidFromTheQuestion(t *testing.T) {
 	l, stored, now := newLease()
 	require.False(t, l.isValid())
@@ -69,7 +69,7 @@ func TestLeaseIsValidFromTheQuestion(t *testing.T) {
 	require.False(t, l.isValid())
 }
 
-// TestLeaseEndsByEitherClock tests a machine that slept: its monotonic clock stopped, but its wall clock did not.
+// TestLeaseEndsByEitherClock tests a lease on a machine that slept: the monotonic clock stopped, but the wall clock did not.
 func TestLeaseEndsByEitherClock(t *testing.T) {
 	began := time.Now() // with both clocks
 	now := began

@@ -14,18 +14,18 @@ import (
 
 const subsystem = "celset_guard"
 
-// admitted is the result of a judgement without a refusal.
+// admitted is the metrics' label for writes that the Guard admitted.
 const admitted = "admitted"
 
-// Metrics are the metrics of a process. All methods may be called on nil, and then do nothing.
+// Metrics are the metrics of a process. All methods may be called on a nil Metrics, and then do nothing.
 type Metrics struct {
 	judgements *metrics.HistogramVec
-	// The gauges describe the Guard of this process when looked was last called.
+	// The gauges have the values of this process' Guard when looked was last called.
 	active, claims, unsettled, twice *metrics.Gauge
 }
 
-// NewMetrics registers the metrics and initializes each to zero, so that rates and alerts notice the first count. It returns an
-// error if the metrics are already registered.
+// NewMetrics registers the metrics and sets each counter to zero, so that rates and alerts notice the first count. It returns
+// an error if the metrics are already registered.
 func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 	m := &Metrics{
 		judgements: metrics.NewHistogramVec(&metrics.HistogramOpts{
@@ -38,7 +38,7 @@ func NewMetrics(registry metrics.Registerer) (*Metrics, error) {
 		twice:     gauge("devices_allocated_twice", "Number of devices that are allocated as a whole to several claims, because one of the writes bypassed the guard."),
 	}
 	for _, one := range []metrics.Registerable{m.judgements, m.active, m.claims, m.unsettled, m.twice} {
-		// Only Kubernetes' own registries create metrics on registration. This registry does not.
+		// Create the metric, because this registry does not do so on registration, unlike Kubernetes' own registries.
 		one.Create(nil)
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -54,7 +54,7 @@ func gauge(name, help string) *metrics.Gauge {
 	return metrics.NewGauge(&metrics.GaugeOpts{Subsystem: subsystem, Name: name, Help: help, StabilityLevel: metrics.ALPHA})
 }
 
-// looked updates the gauges from a Guard. g is nil if this replica does not judge.
+// looked sets the gauges to the values of a Guard. g is nil if this replica does not judge.
 func (m *Metrics) looked(g *guard.Guard) {
 	if m == nil {
 		return

@@ -15,15 +15,15 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// selectPod makes the Service of the guard select only the pod of this replica.
+// selectPod labels this replica's pod until the context ends, so that the Service of the guard selects only this pod.
 func (s *Server) selectPod(ctx context.Context) {
 	if err := s.label(ctx); err != nil && ctx.Err() == nil {
 		klog.FromContext(ctx).Error(err, "Labelling the pod of the guard's leader")
 	}
 }
 
-// label sets the label of this replica's pod and removes it from other pods. The leader calls label repeatedly, because a former
-// leader may still set its own label.
+// label sets the label on this replica's pod and removes it from other pods. The leader repeats the call, because a former
+// leader may still label its own pod.
 func (s *Server) label(ctx context.Context) error {
 	pods := s.options.Client.CoreV1().Pods(s.options.Namespace)
 	labelled, err := pods.List(ctx, metav1.ListOptions{LabelSelector: wellknown.LabelGuard})

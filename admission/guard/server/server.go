@@ -28,7 +28,8 @@ const Path = "/guard-allocations"
 // Election configures the leader election. Only the leader judges.
 type Election struct {
 	// LeaseDuration is the time that other replicas wait for a renewal. RenewDeadline is the time that a replica judges after a
-	// renewal. RetryPeriod is the time between attempts. Each must be longer than the next.
+	// renewal. RetryPeriod is the time between two attempts to acquire or renew the lease. LeaseDuration must exceed
+	// RenewDeadline, and RenewDeadline must exceed RetryPeriod.
 	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
@@ -37,7 +38,7 @@ func DefaultElection() Election {
 	return Election{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 }
 
-// Validate returns an error if the durations have the wrong order.
+// Validate returns an error if a duration is not longer than the next one.
 func (e Election) Validate() error {
 	if e.RetryPeriod <= 0 || e.RenewDeadline <= e.RetryPeriod || e.LeaseDuration <= e.RenewDeadline {
 		return fmt.Errorf("lease of the guard: the duration %s must be longer than the time for a renewal %s, which must be longer than the time between two attempts %s",
@@ -53,10 +54,11 @@ type Options struct {
 	Client kubernetes.Interface
 	// Namespace is the namespace of the lease and of the pods.
 	Namespace string
-	// Pod is the name of the pod of this replica, or empty if it runs outside of a pod. The leader labels it with celset.dev/guard.
+	// Pod is the name of this replica's pod, or empty if the replica runs outside of a pod. The leader labels its pod
+	// celset.dev/guard.
 	Pod      string
 	Election Election
-	// Grace is passed to guard.Options.
+	// Grace is the field Grace of guard.Options.
 	Grace time.Duration
 	// Metrics may be nil.
 	Metrics *Metrics
@@ -64,8 +66,8 @@ type Options struct {
 	Now func() time.Time
 }
 
-// drainTime is the maximum time that a stopping replica waits for its admitted writes to settle. Writes of schedulers are seen
-// within milliseconds.
+// drainTime is the maximum time that a stopping replica waits until its admitted writes are settled. The watch shows the writes
+// of schedulers within milliseconds.
 const drainTime = 5 * time.Second
 
 // Server handles the requests of a webhook, and runs as part of a manager.
@@ -73,9 +75,9 @@ type Server struct {
 	options  Options
 	identity string
 	judging  http.Handler
-	// term is the current term as leader, or nil if this replica may not judge.
+	// term is the current term of this replica as leader. It is nil while the replica may not judge.
 	term atomic.Pointer[term]
-	// closing is read-locked during judgements. After it was write-locked, nothing is admitted any more.
+	// closing is read-locked during a judgement. After close has write-locked it, the server admits nothing any more.
 	closing sync.RWMutex
 	closed  bool
 }
@@ -107,7 +109,7 @@ func (s *Server) NeedLeaderElection() bool { return false }
 // ServeHTTP judges a request, or refuses it if this replica does not lead.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.judging.ServeHTTP(w, r) }
 
-// Start takes part in the election until the context ends. When it returns, nothing is admitted any more.
+// Start takes part in the election until the context ends. After Start has returned, the server admits nothing any more.
 func (s *Server) Start(ctx context.Context) error {
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -124,7 +126,8 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// close stops judging and waits a short time until all admitted writes are settled. Only then does it release the lease.
+// close stops judging and waits up to drainTime until all admitted writes are settled. It releases the lease only if they are
+// settled.
 func (s *Server) close(ctx context.Context) {
 	s.closing.Lock()
 	s.closed = true

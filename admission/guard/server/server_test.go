@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// quick is an election for tests that don't wait. Its lease is so long that a busy machine can't lose it.
+// quick is an election with short waits for tests. Its lease is so long that it can't expire on a busy machine.
 var quick = Election{LeaseDuration: 2 * patience, RenewDeadline: patience, RetryPeriod: 10 * time.Millisecond}
 
 const patience = 2 * time.Minute
@@ -78,7 +78,7 @@ func ask(t *testing.T, s http.Handler, former, claim *resourceapi.ResourceClaim,
 	return answer.Response
 }
 
-// newServer returns a server for a cluster with a claim that has device 0.
+// newServer returns a server for a cluster. A claim of the cluster has device 0.
 func newServer(t *testing.T, edit ...func(*Options)) (*Server, *fake.Clientset) {
 	t.Helper()
 	client := fake.NewClientset(aClaim("owner", "1", "0"), aClaim("new", "2"))
@@ -113,7 +113,7 @@ func isActive(s *Server) func() bool {
 }
 
 func TestAnswers(t *testing.T) {
-	// The clock is fixed, so that the grace of admitted writes does not end on a slow machine.
+	// The clock stands still, so that the grace of admitted writes does not end on a slow machine.
 	began := time.Now()
 	s, _ := newServer(t, func(o *Options) { o.Now = func() time.Time { return began } })
 	answer := ask(t, s, aClaim("new", "2"), aClaim("new", "2", "1"))
@@ -147,7 +147,7 @@ func TestAnswers(t *testing.T) {
 	require.Equal(t, int32(http.StatusBadRequest), broken.Result.Code)
 }
 
-// TestFollows tests that the server sees claims that are stored, changed and deleted later.
+// TestFollows tests that the server sees claims that are stored, changed and deleted after its start.
 func TestFollows(t *testing.T) {
 	s, client := newServer(t)
 	run(t, s)
@@ -166,7 +166,7 @@ func TestFollows(t *testing.T) {
 	require.Error(t, newStore(func(string) {}, func(string) {}, func([]string, string) {}).Replace([]any{1}, "1"))
 }
 
-// TestListsFromEtcd tests that the first list is read from etcd, and that everything is listed before the server judges.
+// TestListsFromEtcd tests that the first lists are read from etcd, and that the server judges only after all lists.
 func TestListsFromEtcd(t *testing.T) {
 	s, client := newServer(t)
 	var versions []string
@@ -183,7 +183,8 @@ func TestListsFromEtcd(t *testing.T) {
 func TestHandsOver(t *testing.T) {
 	for name, settled := range map[string]bool{"settled": true, "not settled": false} {
 		t.Run(name, func(t *testing.T) {
-			// The grace is longer than the test. The lease was just released, so that the server does not wait at the start.
+			// Grace is longer than the test, so the test fails if the server waits. It need not wait, because the lease was
+			// just released.
 			s, client := newServer(t, func(o *Options) { o.Grace = time.Hour })
 			_, err := client.CoordinationV1().Leases(system).Create(t.Context(), &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: wellknown.LeaseGuard},

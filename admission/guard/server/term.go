@@ -20,13 +20,13 @@ import (
 )
 
 const (
-	// settlePeriod is the time between two checks for writes that can't be stored any more. settleMost is the maximum number of
-	// claims read per check.
+	// settlePeriod is the time between two searches for admitted writes that can't be stored any more. settleMost is the
+	// maximum number of claims that one search reads.
 	settlePeriod = 5 * time.Second
 	settleMost   = 100
 )
 
-// term is the state of a replica while it holds the lease.
+// term is the period between acquiring and losing the lease. The replica judges during its term.
 type term struct {
 	lease *lease
 	guard *guard.Guard
@@ -42,7 +42,7 @@ func (s *Server) campaign(ctx context.Context) error {
 		},
 		now: s.options.Now, valid: e.RenewDeadline, grace: s.options.Grace,
 	}
-	// leading is locked while this replica leads.
+	// leading is locked while lead runs.
 	var leading sync.Mutex
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: l, LeaseDuration: e.LeaseDuration, RenewDeadline: e.RenewDeadline, RetryPeriod: e.RetryPeriod, ReleaseOnCancel: true, Name: wellknown.LeaseGuard,
@@ -61,13 +61,13 @@ func (s *Server) campaign(ctx context.Context) error {
 		return fmt.Errorf("elect a guard of allocations: %w", err)
 	}
 	elector.Run(ctx)
-	// The election does not wait for OnStartedLeading, whose context has ended now.
+	// Wait for lead. The election does not wait for OnStartedLeading, although its context has ended.
 	leading.Lock()
 	defer leading.Unlock()
 	return nil
 }
 
-// lead waits until everything that other replicas admitted is settled. Then it judges until the context ends.
+// lead waits until all writes that other replicas admitted are settled. Then it judges until the context ends.
 func (s *Server) lead(ctx context.Context, l *lease) {
 	logger := klog.FromContext(ctx)
 	if s.options.Pod != "" {

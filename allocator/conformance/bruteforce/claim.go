@@ -16,25 +16,26 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A claim has requests and constraints. A request is a list of alternatives, usually one.
+// A claim holds the requests and constraints of a ResourceClaim. A request is a list of alternatives, usually with one entry.
 type claim struct {
 	requests    [][]*request
 	constraints []constraint
 }
 
-// A request is a request of a claim, or an alternative.
+// A request is a request of a claim without alternatives, or one alternative.
 type request struct {
 	name string
-	// list is the name of the request that contains the alternative, or "".
+	// list is the name of the prioritized list that contains the alternative, or "".
 	list        string
 	class       string
 	adminAccess bool
 	// capacity is the requested capacity of each device.
 	capacity map[resourceapi.QualifiedName]resource.Quantity
 	all      bool
-	// count is the number of devices wanted.
+	// count is the number of devices that the request asks for.
 	count int
-	// selected are the devices that pass the selectors, in order. usable reports for each of them whether the request may get it.
+	// selected lists the devices that pass the selectors, in order. usable has an entry for each of them, which is true if the
+	// request may get the device.
 	selected []*device
 	usable   []bool
 }
@@ -104,7 +105,7 @@ func (s *solver) prepareRequest(name string, api *resourceapi.ExactDeviceRequest
 		if err != nil {
 			return nil, err
 		}
-		// A request for all devices omits devices that are too small.
+		// A request for all devices does not include devices with too little capacity.
 		if selected && s.isLargeEnough(r, d) {
 			r.selected = append(r.selected, d)
 			r.usable = append(r.usable, s.mayUse(api, d))
@@ -151,7 +152,7 @@ func (s *solver) selects(api *resourceapi.ExactDeviceRequest, d *device) (bool, 
 
 var selectors = dracel.NewCache(1000, dracel.Features{EnableConsumableCapacity: true, EnableListTypeAttributes: true})
 
-// mayUse reports whether the device's own properties allow its use.
+// mayUse reports whether the request may get the device, by the device's taints and the features that it needs.
 func (s *solver) mayUse(api *resourceapi.ExactDeviceRequest, d *device) bool {
 	skips := len(d.slice.Spec.SkipNodeOperations) > 0
 	if skips && !(s.Features.OptionalNodeOperations && slices.Contains(s.Node.Status.DeclaredFeatures, "DRAOptionalNodeOperations")) {

@@ -17,13 +17,13 @@ import (
 // A constraint is a condition on the devices of the requests that it covers.
 type constraint struct {
 	requests []string // empty means all
-	// Exactly one of these fields is set.
+	// Exactly one of these three fields is set.
 	match, distinct string
 	program         celgo.Program
-	// variables are the variables of the program. values caches the devices as the program sees them.
+	// variables holds the variables of the constraint's definition. values caches each device in the form that the program reads.
 	variables []variable
 	values    map[*device]any
-	// aboutNode is set if a failing program only excludes the node.
+	// aboutNode is true if a failure of the program excludes only this node.
 	aboutNode bool
 }
 
@@ -31,8 +31,8 @@ func (c constraint) covers(r *request) bool {
 	return len(c.requests) == 0 || slices.Contains(c.requests, r.name) || r.list != "" && slices.Contains(c.requests, r.list)
 }
 
-// satisfies reports whether a complete assignment satisfies the constraints of its claim. Constraints that compare attributes
-// come first, because comparing can't fail.
+// satisfies reports whether a complete assignment satisfies the constraints of its claim. It checks constraints that compare
+// attributes first, because their check can't fail.
 func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 	for _, constraint := range c.constraints {
 		if constraint.program == nil && !constraint.compares(constraint.covered(assignment), s.Features.ListTypeAttributes) {
@@ -41,7 +41,7 @@ func (s *solver) satisfies(c *claim, assignment []choice) (bool, error) {
 	}
 	for _, constraint := range c.constraints {
 		covered := constraint.covered(assignment)
-		// Constraints are not evaluated on an empty set.
+		// A CEL constraint is not evaluated for an empty set.
 		if constraint.program == nil || len(covered) == 0 {
 			continue
 		}
@@ -67,8 +67,8 @@ func (c constraint) covered(assignment []choice) []*device {
 	return devices
 }
 
-// compares reports whether devices match or are distinct. All devices must have the attribute. To match, all must share a common
-// value. To be distinct, no two may share a value. Only lists have more than one value.
+// compares reports whether the devices satisfy a match or distinct constraint. All devices must have the attribute. For match,
+// all devices must have a common value. For distinct, no two devices may have a common value. Only lists have several values.
 func (c constraint) compares(devices []*device, lists bool) bool {
 	var common sets.Set[string]
 	for i, a := range devices {
@@ -90,8 +90,8 @@ func (c constraint) compares(devices []*device, lists bool) bool {
 	return c.match == "" || len(devices) == 0 || common.Len() > 0
 }
 
-// attribute returns the type and value of an attribute as one string, or one string for each element of a list. A name without a
-// domain belongs to the driver's domain.
+// attribute returns the values of a device's attribute: one string for a scalar, or one string for each element of a list. The
+// string contains type and value. A name without a domain belongs to the driver's domain.
 func attribute(d *device, name string, lists bool) sets.Set[string] {
 	for short, value := range d.Attributes {
 		full := string(short)
@@ -105,7 +105,7 @@ func attribute(d *device, name string, lists bool) sets.Set[string] {
 	return nil
 }
 
-// elements relies on the API's names of types: the list of "string" is "strings".
+// elements returns the values of an attribute. It relies on names of types in the API: the list type of "string" is "strings".
 func elements(value resourceapi.DeviceAttribute, lists bool) sets.Set[string] {
 	text, err := json.Marshal(value)
 	if err != nil || !lists {
@@ -149,7 +149,7 @@ func (s *solver) prepareConstraint(claim *resourceapi.ResourceClaim, api *resour
 	return result, result.define(def)
 }
 
-// A definition is the definition of a constraint in a configuration.
+// A definition is a CEL constraint as defined in the configuration of a claim or class.
 type definition struct {
 	Name, Expression string
 	Variables        []struct{ Name, Expression string }
@@ -170,7 +170,7 @@ func (c *constraint) define(def definition) (err error) {
 	return err
 }
 
-// definition returns the definition with a name in the claim or in any class. Problems never define a name twice.
+// definition returns the constraint that is defined by the name in the claim or in any class. Problems define each name once.
 func (s *solver) definition(claim *resourceapi.ResourceClaim, name string) (definition, error) {
 	var configurations []resourceapi.DeviceConfiguration
 	for _, config := range claim.Spec.Devices.Config {
@@ -205,7 +205,7 @@ func definitionsIn(configurations []resourceapi.DeviceConfiguration) ([]definiti
 	return definitions, nil
 }
 
-// defaults returns the default constraints of a class for a request or alternative that gets several devices.
+// defaults returns the default constraints of a class for a request. They apply only if the request gets several devices.
 func (s *solver) defaults(r *request, class string) ([]constraint, error) {
 	if r.adminAccess || !r.all && r.count < 2 {
 		return nil, nil

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// newEnvironment returns Kubernetes' CEL environment with the variables of expressions. CEL only gets the type "list" for
-// devices. Variables of a definition can read device and variables.
+// newEnvironment returns Kubernetes' CEL environment with the variable devices of expressions, whose type is an untyped list.
+// It also declares device and variables, which the variables of a definition can read.
 var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),
@@ -36,7 +36,7 @@ var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	return set.StoredExpressionsEnv(), nil
 })
 
-// programs caches compiled expressions, because compiling takes far longer than evaluating.
+// programs caches compiled expressions by their text, because compiling takes far longer than evaluating.
 var programs sync.Map
 
 func compile(expression string) (celgo.Program, error) {
@@ -59,13 +59,13 @@ func compile(expression string) (celgo.Program, error) {
 	return program, nil
 }
 
-// A variable is a variable of a definition.
+// A variable is a compiled variable of a definition.
 type variable struct {
 	name    string
 	program celgo.Program
 }
 
-// evaluate returns the constraint's verdict on the devices. A result that is not a bool is an error.
+// evaluate evaluates the constraint for the devices. A result that is not a bool is an error.
 func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	values := make([]any, len(devices))
 	for i, d := range devices {
@@ -85,8 +85,8 @@ func (s *solver) evaluate(c constraint, devices []*device) (bool, error) {
 	return verdict, nil
 }
 
-// valueFor returns a device as a map for CEL. The key "variables" holds the variables of the constraint. If a variable fails, it
-// is omitted, so that an expression that reads it fails, too.
+// valueFor returns a device as a map for CEL. The key "variables" holds the values of the constraint's variables. A variable
+// that fails has no value, so that an expression that reads the variable fails, too.
 func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	if d.value == nil {
 		d.value = s.value(d)
@@ -102,8 +102,8 @@ func (s *solver) valueFor(c constraint, d *device) map[string]any {
 	return result
 }
 
-// value returns a device as a map. The additional key name distinguishes devices with the same content. Expressions can't read it.
-// The domains that only other devices have are empty.
+// value returns a device as a map. The additional key "name" makes devices with the same content different. Expressions can't
+// read it. A domain of attributes that only other devices have maps to an empty map.
 func (s *solver) value(d *device) map[string]any {
 	attributes, capacity := make(map[string]any), make(map[string]any)
 	for _, slice := range s.Slices {
@@ -139,7 +139,7 @@ func split(driver string, name resourceapi.QualifiedName) (domain, id string) {
 	return driver, string(name)
 }
 
-// scalar converts the types that expressions in problems compare. Versions stay texts.
+// scalar returns the value of an attribute of a type that expressions in problems compare. A version is returned as text.
 func scalar(attribute resourceapi.DeviceAttribute) any {
 	switch {
 	case attribute.IntValue != nil:

@@ -15,31 +15,31 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A pool is a pool as the node sees it.
+// A pool is a pool of devices as one node sees it.
 type pool struct {
 	driver, name string
-	// incomplete and invalid pools have no devices.
+	// A pool that is incomplete or invalid has no devices.
 	incomplete, invalid bool
 	devices             []*device
-	// published are all devices, and sets all counter sets, for any node.
+	// published lists the devices for all nodes, and sets the counter sets for all nodes.
 	published []*device
 	sets      []resourceapi.CounterSet
 }
 
-// A device is a device that the node may use.
+// A device is a device that the node can use.
 type device struct {
 	*resourceapi.Device
 	id    structured.DeviceID
 	slice *resourceapi.ResourceSlice
 	pool  *pool
-	// shared devices can be allocated more than once.
+	// shared is true if the device can be allocated more than once.
 	shared bool
-	// value is the device in expressions. It is nil until an expression reads it.
+	// value is the device as a map for CEL. It is nil until the first expression reads the device.
 	value map[string]any
 }
 
-// visiblePools returns the pools that have something for the node, in the search's order of devices: pools with binding
-// conditions last, then by driver and name.
+// visiblePools returns the pools that have a slice for the node. Pools with binding conditions come last. Otherwise pools are
+// sorted by driver and name, as in the search.
 func visiblePools(p *Problem) []*pool {
 	var pools []*pool
 	for _, key := range poolKeys(p) {
@@ -66,8 +66,8 @@ func poolKeys(p *Problem) [][2]string {
 	return slices.SortedFunc(slices.Values(keys.UnsortedList()), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
 }
 
-// visiblePool returns a pool as the node sees it. A pool without slices for the node does not exist for it. Neither does a pool
-// whose generation on the node is incomplete while other nodes have a newer one.
+// visiblePool returns a pool as the node sees it. It returns false if no slice of the pool is for the node. It also returns
+// false if the generation for the node is incomplete and the pool has a newer generation on other nodes.
 func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	result := &pool{driver: driver, name: name}
 	all := slicesOf(p, driver, name)
@@ -102,7 +102,7 @@ func visiblePool(p *Problem, driver, name string) (*pool, bool) {
 	return result, true
 }
 
-// slicesOf returns the slices of a pool, slices of single nodes first.
+// slicesOf returns the slices of a pool. Slices with a node name come first.
 func slicesOf(p *Problem, driver, name string) []*resourceapi.ResourceSlice {
 	var local, shared []*resourceapi.ResourceSlice
 	for _, slice := range p.Slices {
@@ -117,7 +117,7 @@ func slicesOf(p *Problem, driver, name string) []*resourceapi.ResourceSlice {
 	return append(local, shared...)
 }
 
-// latest keeps the slices of the highest generation.
+// latest returns the slices of the highest generation.
 func latest(all []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
 	var result []*resourceapi.ResourceSlice
 	for _, slice := range all {
@@ -131,7 +131,7 @@ func latest(all []*resourceapi.ResourceSlice) []*resourceapi.ResourceSlice {
 	return result
 }
 
-// forNode reports whether a slice has something for the node. Slices that need a disabled feature have nothing.
+// forNode reports whether the node can use the slice or some of its devices. It can't if the slice needs a disabled feature.
 func forNode(p *Problem, slice *resourceapi.ResourceSlice) bool {
 	spec := &slice.Spec
 	if !p.Features.PartitionableDevices && (spec.PerDeviceNodeSelection != nil || len(spec.SharedCounters) > 0) {
@@ -160,8 +160,8 @@ func holdsCounters(p *Problem, slice *resourceapi.ResourceSlice) bool {
 	return p.Features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
 }
 
-// contradictory reports whether two devices for the node have the same name, or whether counters (for any node) are defined twice
-// or used without a definition.
+// contradictory reports whether two devices for the node have the same name, or whether any node's counters are defined twice
+// or consumed without a definition.
 func contradictory(p *Problem, here, published []*resourceapi.ResourceSlice) bool {
 	names := sets.New[string]()
 	for _, d := range devicesOf(p, here) {
@@ -198,7 +198,7 @@ func contradictoryCounters(p *Problem, published []*resourceapi.ResourceSlice) b
 	return false
 }
 
-// devicesOf returns the devices of slices: slices by name, devices in published order.
+// devicesOf returns the devices of the slices. Slices are sorted by name, and the devices of a slice keep their order.
 func devicesOf(p *Problem, from []*resourceapi.ResourceSlice) []*device {
 	sorted := slices.SortedFunc(slices.Values(from), func(a, b *resourceapi.ResourceSlice) int { return cmp.Compare(a.Name, b.Name) })
 	var devices []*device

@@ -11,7 +11,7 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// A Problem is the input of an allocation on a node.
+// A Problem holds the inputs of an allocation on a node.
 type Problem struct {
 	Features structured.Features
 	Node     *v1.Node
@@ -19,34 +19,34 @@ type Problem struct {
 	Classes  []*resourceapi.DeviceClass
 	Claims   []*resourceapi.ResourceClaim
 	State    structured.AllocatedState
-	// Eager evaluates an expression as soon as its devices are determined, not only when the whole claim is served. This changes no
-	// solution, but evaluates more sets, which may cause errors.
+	// Eager evaluates an expression as soon as its set is complete, instead of after all requests of the claim have devices.
+	// The solution stays the same, but more sets are evaluated, which may cause errors.
 	Eager bool
 }
 
 // A Solution is the result of Solve.
 type Solution struct {
-	// Found reports whether a valid assignment exists.
+	// Found is true if a valid assignment exists.
 	Found bool
-	// Claims are the devices of each claim, in the order of its requests.
+	// Claims lists the devices of each claim, in the order of its requests.
 	Claims [][]Pick
-	// InvalidPools reports whether the node has contradictory pools.
+	// InvalidPools is true if the node has an invalid pool.
 	InvalidPools bool
-	// Evaluations counts the evaluations of CEL constraints.
+	// Evaluations is the number of evaluations of CEL constraints.
 	Evaluations int
 }
 
-// A Pick is a device for a request.
+// A Pick is a device that was allocated to a request.
 type Pick struct {
 	Request, Driver, Pool, Device string
 	AdminAccess                   bool
 }
 
-// EvaluationError is the error of a CEL constraint.
+// EvaluationError is the error if the evaluation of a CEL constraint fails.
 type EvaluationError struct {
-	// Evaluation is the number of the failed evaluation, starting with 1.
+	// Evaluation is the number of the failed evaluation, counted from 1.
 	Evaluation int
-	// AboutNode is set if, by the definition, a failure only excludes the node.
+	// AboutNode is true if the constraint's definition declares that a failure excludes only the node.
 	AboutNode bool
 	Err       error
 }
@@ -57,7 +57,7 @@ func (e *EvaluationError) Error() string {
 
 func (e *EvaluationError) Unwrap() error { return e.Err }
 
-// A solver is the state of one Solve call.
+// A solver holds the state of one Solve call.
 type solver struct {
 	Problem
 	pools    []*pool
@@ -67,7 +67,7 @@ type solver struct {
 	solution Solution
 }
 
-// A choice is a device for a request of the current claim.
+// A choice is a device chosen for a request of the current claim.
 type choice struct {
 	request *request
 	device  *device

@@ -19,7 +19,7 @@ import (
 
 const driver = "gpu.example.com"
 
-// gpus returns a slice with one device for each value of the attribute "index".
+// gpus returns a slice with one device for each given value of the attribute "index".
 func gpus(pool string, indexes ...int64) *resourceapi.ResourceSlice {
 	slice := &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: pool},
@@ -49,7 +49,7 @@ func all(name string) resourceapi.DeviceRequest {
 		DeviceClassName: "gpu", AllocationMode: resourceapi.DeviceAllocationModeAll}}
 }
 
-// celClaim returns a claim with a CEL constraint over the named requests, or over all if none is named.
+// celClaim returns a claim with a CEL constraint that covers the named requests, or all requests if covered is empty.
 func celClaim(expression string, covered []string, requests ...resourceapi.DeviceRequest) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "claim"}}
 	claim.Spec.Devices = resourceapi.DeviceClaim{
@@ -204,7 +204,7 @@ func TestSolveErrors(t *testing.T) {
 	}
 }
 
-// TestSolveEager has an expression that fails on sets that can't satisfy the claim.
+// TestSolveEager checks the field Eager with an expression that fails for sets that violate another constraint of the claim.
 func TestSolveEager(t *testing.T) {
 	fails := "1 / " + index("devices[0]") + " == 1"
 	notEqual := resourceapi.DeviceConstraint{DistinctAttribute: ptr.To(resourceapi.FullyQualifiedName(driver + "/index"))}
@@ -218,7 +218,7 @@ func TestSolveEager(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		claim *resourceapi.ResourceClaim
-		// lazy and eager report whether these searches return an error.
+		// lazy and eager are true if a search without and with Eager returns an error.
 		lazy, eager bool
 	}{
 		"the claim can be met":            {celClaim(fails, nil, exactly("r", 1)), true, true},
@@ -245,8 +245,7 @@ func TestSolveEager(t *testing.T) {
 	}
 }
 
-// firstAvailable returns a request whose alternatives want the given counts, or all devices for -1. An alternative for two
-// devices is called "n2".
+// firstAvailable returns a request with one alternative for each count. -1 means all devices. Names are "n2" and so on.
 func firstAvailable(name string, counts ...int64) resourceapi.DeviceRequest {
 	request := resourceapi.DeviceRequest{Name: name}
 	for _, count := range counts {

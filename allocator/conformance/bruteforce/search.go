@@ -12,9 +12,9 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// Solve tries all assignments until one is valid. The error is an [*EvaluationError] if a CEL constraint failed on an assignment.
-// Other errors mean that Solve does not support the problem, or that a request for all devices meets an incomplete or invalid
-// pool, which excludes the node.
+// Solve tries all assignments until one is valid. The error is an [*EvaluationError] if a CEL constraint fails for an
+// assignment. Other errors mean that Solve does not support the problem, or that a request for all devices meets an incomplete
+// or invalid pool, which excludes the node.
 func Solve(p Problem) (Solution, error) {
 	s := &solver{Problem: p}
 	s.pools = visiblePools(&s.Problem)
@@ -34,7 +34,7 @@ func Solve(p Problem) (Solution, error) {
 	return s.solution, err
 }
 
-// tryClaim serves the claims from the given index on. Earlier claims are already served.
+// tryClaim assigns devices to the claims from the given index on. The earlier claims already have their devices.
 func (s *solver) tryClaim(index int) (bool, error) {
 	if index == len(s.claims) {
 		s.record()
@@ -57,7 +57,7 @@ func (s *solver) tryClaim(index int) (bool, error) {
 	return found, err
 }
 
-// record stores the first valid assignment.
+// record stores the current assignments as the solution.
 func (s *solver) record() {
 	s.solution.Claims = make([][]Pick, 0, len(s.chosen))
 	for _, assignment := range s.chosen {
@@ -72,12 +72,12 @@ func (s *solver) record() {
 	}
 }
 
-// assignments visits all assignments of the wanted number of devices to every request of the claim, or to one of its
-// alternatives. The order is lexical: requests and alternatives as listed, and for one request the devices in ascending order. A
-// device is used once, or by several requests if it is shared. assignments stops when visit returns false or an error. visit may
-// keep the assignment.
+// assignments calls visit for each complete assignment: every request of the claim, or one of its alternatives, gets the number
+// of devices that it wants. The order is lexicographic: requests and alternatives as listed, and the devices of a request in
+// ascending order. A device is used once, or by several requests if it is shared. assignments stops when visit returns false or
+// an error. visit may keep the assignment.
 //
-// Before visit, it calls begun with each assignment to the requests so far (a [stage]).
+// Before visit, assignments calls begun for each partial assignment (a [stage]).
 func (c *claim) assignments(begun func(stage) error, visit func([]choice) (bool, error)) error {
 	_, err := c.extend(nil, 0, begun, visit)
 	return err
@@ -111,8 +111,8 @@ func (c *claim) extend(chosen []choice, index int, begun func(stage) error, visi
 	return true, nil
 }
 
-// subsets visits the sets of devices that the request could get if there were no other requests. A request for all devices has one
-// set at most, and only if it selects devices and all of them are usable.
+// subsets calls visit for each set of devices that the request could get if no other request existed. A request for all devices
+// has at most one set. It has no set if it selects no device or if a selected device is not usable.
 func (r *request) subsets(visit func([]*device) (bool, error)) (goOn bool, err error) {
 	if r.all && (r.count == 0 || slices.Contains(r.usable, false)) {
 		return true, nil
@@ -136,14 +136,14 @@ func (r *request) combinations(chosen []*device, from int, visit func([]*device)
 	return true, nil
 }
 
-// available reports whether the devices of an assignment are available beside earlier claims and former allocations.
+// available reports whether neither earlier claims nor earlier allocations prevent the assignment.
 func (s *solver) available(assignment []choice) bool {
 	together := slices.Concat(slices.Concat(s.chosen...), assignment)
 	return s.free(assignment) && s.haveCapacity(together) && s.haveCounters(together)
 }
 
-// free reports whether no former allocation and no earlier claim of this solution uses the devices. Former allocations include
-// shares of devices that are no longer shared. Requests with admin access ignore other users.
+// free reports whether no earlier allocation and no earlier claim of this solution uses the devices. Earlier allocations
+// include shares of devices that are no longer shared. Requests with admin access ignore other users of a device.
 func (s *solver) free(assignment []choice) bool {
 	taken := sets.New(s.State.AllocatedDevices.UnsortedList()...)
 	for _, earlier := range s.chosen {
@@ -161,7 +161,7 @@ func (s *solver) free(assignment []choice) bool {
 	return true
 }
 
-// wanted returns a request's consumption of a capacity: the requested amount, or the whole capacity.
+// wanted returns the amount of a capacity that a request consumes: the requested amount, or the whole capacity.
 func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.DeviceCapacity) resource.Quantity {
 	if amount, found := r.capacity[name]; found {
 		return amount
@@ -169,7 +169,7 @@ func (r *request) wanted(name resourceapi.QualifiedName, capacity resourceapi.De
 	return capacity.Value
 }
 
-// isLargeEnough reports whether an unused device has the requested capacities.
+// isLargeEnough reports whether the device has the requested capacities when it is unused.
 func (s *solver) isLargeEnough(r *request, d *device) bool {
 	if !s.Features.ConsumableCapacity {
 		return true
@@ -182,7 +182,7 @@ func (s *solver) isLargeEnough(r *request, d *device) bool {
 	return s.fits(d, []*request{r}, nil)
 }
 
-// fits reports whether a device has enough capacity for all requests beside the consumed capacity.
+// fits reports whether a device has enough capacity for all the given requests in addition to the consumed capacity.
 func (s *solver) fits(d *device, requests []*request, consumed structured.ConsumedCapacity) bool {
 	for name, capacity := range d.Capacity {
 		var total resource.Quantity
@@ -199,7 +199,7 @@ func (s *solver) fits(d *device, requests []*request, consumed structured.Consum
 	return true
 }
 
-// haveCapacity reports whether the shared devices have enough capacity for all of their requests.
+// haveCapacity reports whether each shared device among the choices has enough capacity for all its requests.
 func (s *solver) haveCapacity(choices []choice) bool {
 	if !s.Features.ConsumableCapacity {
 		return true
@@ -220,9 +220,9 @@ func (s *solver) haveCapacity(choices []choice) bool {
 	return true
 }
 
-// haveCounters reports whether each pool has enough counters for the devices, including former allocations. Devices without
-// counters and admin access don't count, and a shared device counts once. If an allocated device is no longer published, its
-// consumption is unknown, so nothing is available.
+// haveCounters reports whether each pool has enough counters for the chosen devices and the earlier allocations. Devices
+// without counters and admin access don't count. A shared device counts once. If an allocated device is no longer published,
+// its consumption is unknown, so no counter is available.
 func (s *solver) haveCounters(choices []choice) bool {
 	consuming := make(map[*pool][]*device)
 	for _, c := range choices {
@@ -279,7 +279,7 @@ func consumption(devices []*device, set, counter string) resource.Quantity {
 	return total
 }
 
-// wasShared reports whether a former allocation has a share of the device.
+// wasShared reports whether an earlier allocation has a share of the device.
 func (s *solver) wasShared(d *device) bool {
 	if _, found := s.State.AggregatedCapacity[d.id]; found {
 		return true
@@ -292,20 +292,20 @@ func (s *solver) wasShared(d *device) bool {
 	return false
 }
 
-// A stage is an assignment to the first requests of a claim.
+// A stage is a partial assignment: devices for the first requests of a claim.
 type stage struct {
 	chosen []choice
-	// served counts the requests, including the current one. last is the current request or alternative.
+	// served is the number of requests in the stage, including the current one. last is the current request or its alternative.
 	served int
 	last   *request
-	// complete is set if the current request already has its devices.
+	// complete is true if the current request has got its devices.
 	complete bool
 }
 
-// evaluatePartial evaluates expressions on assignments to the first requests of a claim, only for their errors.
+// evaluatePartial returns a function that evaluates expressions for partial assignments. It returns only errors.
 //
-// A search that serves one request after the other evaluates a set before it finds that a later request can't be served. If the
-// expression fails then, the search returns this error.
+// A search that handles one request after the other evaluates a set before it finds that a later request can't be met. If the
+// expression fails for this set, the search returns the error.
 func (s *solver) evaluatePartial(c *claim) func(stage) error {
 	return func(at stage) error {
 		if !s.Eager || !s.isReached(at) {
@@ -328,8 +328,8 @@ func (s *solver) evaluatePartial(c *claim) func(stage) error {
 	}
 }
 
-// isReached reports whether the search evaluates constraints on the assignment. For the last device of a request for all devices,
-// the search checks capacity only after the constraints.
+// isReached reports whether the allocator's search evaluates constraints for the stage. For the last device of a request for
+// all devices, the search checks the capacity only after the constraints.
 func (s *solver) isReached(at stage) bool {
 	roomFor := at.chosen
 	if at.complete && at.last.all {
@@ -339,8 +339,8 @@ func (s *solver) isReached(at stage) bool {
 	return s.free(at.chosen) && s.haveCounters(slices.Concat(earlier, at.chosen)) && s.haveCapacity(slices.Concat(earlier, roomFor))
 }
 
-// isDecidedAt reports whether the devices of the constraint are first determined at this stage. Either its last covered request
-// has just got its devices, or that request starts an alternative that adds none.
+// isDecidedAt reports whether the constraint's set becomes complete at this stage. Either the last covered request has just got
+// its devices, or the search has just begun an alternative of this request that adds no devices.
 func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	isAbout := func(alternatives []*request) bool { return slices.ContainsFunc(alternatives, constraint.covers) }
 	if !isAbout(c.requests[at.served-1]) || slices.ContainsFunc(c.requests[at.served:], isAbout) {
@@ -349,8 +349,8 @@ func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	return at.complete == (constraint.covers(at.last) && at.last.count > 0)
 }
 
-// passesEarlierConstraints reports whether the constraints that compare attributes accept the assignment before the constraint at index is
-// evaluated. For the last device, only constraints listed before it have been checked.
+// passesEarlierConstraints reports whether the search reaches the evaluation of the constraint at index. All constraints that
+// compare attributes must accept the assignment. For the last device, only constraints before index have been checked.
 func (s *solver) passesEarlierConstraints(c *claim, index int, at stage) bool {
 	for i, constraint := range c.constraints {
 		seen := at.chosen

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The attributes of the drivers, in their own domain.
+// These are attributes of devices. Unless a comment says otherwise, they belong to the domain of the driver.
 const (
 	attributeIndex   = "index"   // int, the position of the device in its pool
 	attributeRow     = "row"     // int
@@ -21,8 +21,7 @@ const (
 	attributeLinks   = "links"   // a list of any type or a scalar, in the shared domain
 )
 
-// attributes draws attributes of every type, with qualified and unqualified names. Expressions of CEL constraints rely on index,
-// row, col and group.
+// attributes draws attributes of all types, with qualified and unqualified names. CEL constraints read index, row, col, group.
 func (p *poolDraw) attributes() map[resourceapi.QualifiedName]resourceapi.DeviceAttribute {
 	index := int64(p.names - 1)
 	if p.rarely() {
@@ -58,7 +57,7 @@ func (p *poolDraw) attributeName(id string) resourceapi.QualifiedName {
 	return resourceapi.QualifiedName(id)
 }
 
-// drawsLists reports whether to draw lists. While the feature is off, a list makes the selectors of its device fail.
+// drawsLists draws whether a device gets list attributes. If the feature is off, a list makes all selectors fail.
 func (p *poolDraw) drawsLists() bool {
 	if !p.Features.ListTypeAttributes && (!p.Faults || !p.isAbout(listTheme) && !p.oneIn2To(3)) {
 		return false
@@ -66,7 +65,7 @@ func (p *poolDraw) drawsLists() bool {
 	return p.mostly(listTheme)
 }
 
-// links draws a short list from a small set of values, so that devices share some.
+// links draws a short list of few different values, so that some devices have common values.
 func (p *poolDraw) links() resourceapi.DeviceAttribute {
 	texts := func() []string {
 		return pick(p.generator, []string{"a", "b"}, []string{"b", "c"}, []string{"a"}, []string{"c", "d"}, []string{"a", "b", "c"})
@@ -87,7 +86,7 @@ func (p *poolDraw) links() resourceapi.DeviceAttribute {
 	}
 }
 
-// model draws a string, or a driver's mistake: another type, a list, or an unknown type. The last two make all selectors fail.
+// model draws a string or, as a mistake, another type, a list, or an unknown type. The last two make all selectors fail.
 func (p *poolDraw) model() resourceapi.DeviceAttribute {
 	switch {
 	case p.oneIn2To(5):

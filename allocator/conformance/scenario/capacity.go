@@ -11,14 +11,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The capacities of devices, in the domain of their driver.
+// These are capacities of devices, in the domain of the driver.
 const (
 	memory    resourceapi.QualifiedName = "memory"
 	cores     resourceapi.QualifiedName = "cores"     // may be fractions
 	bandwidth resourceapi.QualifiedName = "bandwidth" // requested, but no device has it
 )
 
-// capacity draws the capacities of a device. Selectors rely on memory.
+// capacity draws the capacities of a device. Every device has memory, because selectors read it.
 func (p *poolDraw) capacity() map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {
 	result := map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
 		memory: {Value: resource.MustParse(pick(p.generator, "10Gi", "20Gi", "40Gi"))},
@@ -72,7 +72,7 @@ func (p *poolDraw) memoryPolicy() *resourceapi.CapacityRequestPolicy {
 	return policy
 }
 
-// coresPolicy draws a policy in fractions, whose meaning depends on the feature for fractions.
+// coresPolicy draws a policy with fractions. Its meaning depends on the feature for fractional ranges.
 func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{Default: quantity(pick(p.generator, "1", "1500m"))}
 	valid := &resourceapi.CapacityRequestPolicyRange{Min: quantity("500m"), Step: quantity("250m")}
@@ -86,7 +86,7 @@ func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 	case 2:
 		valid.Min, valid.Step = quantity("1"), quantity("500m")
 	case 3:
-		// These values need more precision than milli units.
+		// These values need a finer unit than milli.
 		valid.Min = quantity("500500u")
 	}
 	if p.maybe() {
@@ -97,7 +97,7 @@ func (p *poolDraw) coresPolicy() *resourceapi.CapacityRequestPolicy {
 
 func quantity(text string) *resource.Quantity { return ptr.To(resource.MustParse(text)) }
 
-// allowsMultipleAllocations draws the device's field of this name.
+// allowsMultipleAllocations draws the field allowMultipleAllocations of a device.
 func (p *poolDraw) allowsMultipleAllocations() *bool {
 	switch {
 	case p.mostly(capacityTheme, fractionTheme), p.isAbout(counterTheme) && p.maybe():
@@ -109,7 +109,7 @@ func (p *poolDraw) allowsMultipleAllocations() *bool {
 	}
 }
 
-// capacityRequest draws the capacity that a request wants, which is an error if the feature is off.
+// capacityRequest draws the requested capacity of a request. If the feature is off, a requested capacity is an error.
 func (g *generator) capacityRequest() *resourceapi.CapacityRequirements {
 	if !g.Features.ConsumableCapacity {
 		if !g.fault() && !(g.Faults && g.isAbout(capacityTheme, fractionTheme) && g.rarely()) {
@@ -137,7 +137,7 @@ func (g *generator) capacityRequest() *resourceapi.CapacityRequirements {
 	return result
 }
 
-// absurdCapacity requests amounts that overflow or are not positive.
+// absurdCapacity adds a requested amount that overflows or is not positive.
 func (g *generator) absurdCapacity(requests map[resourceapi.QualifiedName]resource.Quantity) {
 	switch g.fairly(3) {
 	case 0:
@@ -153,13 +153,13 @@ func (g *generator) absurdCapacity(requests map[resourceapi.QualifiedName]resour
 	}
 }
 
-// isShared decides whether a device has allocated shares. The driver may have changed the field allowMultipleAllocations after
-// the allocation of the shares.
+// isShared draws whether shares of a device are in use. Shares may be in use although the device does not allow them, because
+// its driver may have changed allowMultipleAllocations after the allocation.
 func (g *generator) isShared(device *resourceapi.Device) bool {
 	return ptr.Deref(device.AllowMultipleAllocations, false) != g.oneIn2To(6)
 }
 
-// shares draws up to two shares of a device, with or without capacity.
+// shares adds up to two shares in use of a device, with or without capacity.
 func (g *generator) shares(d Device, device *resourceapi.Device) {
 	for i := range pick(g, 0, 1, 2, 0) {
 		share := Share{Device: d, ShareID: fmt.Sprintf("share-%s-%d", d.Device, i+1)}

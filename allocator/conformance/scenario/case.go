@@ -1,22 +1,22 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenario generates inputs for allocators: nodes, resource slices, device classes, claims, and former allocations.
+// Package scenario generates inputs for allocators: nodes, resource slices, device classes, claims, and earlier allocations.
 //
 //	rapid.Check(t, func(t *rapid.T) {
 //		c := scenario.Cases(scenario.Alpha).Draw(t, "case")
 //		...
 //	})
 //
-// A [Case] is the complete input of an allocator. It can be stored as YAML and loaded again. [Cases] draws random cases within a
-// [Profile], which describes the supported features of the allocators under test. Names and values come from small sets, so that
-// claims and devices match: about half of the claims can be allocated. Each case has a theme that occurs often in it; everything
-// else occurs rarely.
+// A [Case] is the complete input of an allocator. It can be stored as YAML and loaded again. [Cases] draws random cases within
+// a [Profile], which describes the features that the tested allocators support. Names and values come from small sets, so that
+// claims and devices match. About half of the claims can be allocated. Each case has a theme: a feature that occurs often in
+// the case, while all other features occur rarely.
 //
-// [Gates] lists the optional features, and [Traits] other interesting properties. Tests count them, because otherwise a
-// degenerated generator would go unnoticed.
+// [Gates] lists the optional features, and [Traits] lists other interesting properties. Tests count them, because otherwise
+// they would not show that a generator no longer draws some feature.
 //
-// The smallest draw is always the plainest, so that shrinking keeps only what a failure needs.
+// The smallest draw of each generator is the plainest value. So shrinking removes everything that a failure does not need.
 package scenario
 
 import (
@@ -42,24 +42,24 @@ import (
 
 // A Case is the input of one allocation.
 type Case struct {
-	// Description describes a stored case.
+	// Description describes a stored case for readers.
 	Description string `json:"description,omitempty"`
-	// Outcome is the required outcome of a stored case: found, none, on-node or fatal.
+	// Outcome is the expected outcome of a stored case: found, none, on-node or fatal.
 	Outcome string `json:"outcome,omitempty"`
-	// Features are the enabled optional features.
+	// Features holds the optional features that are on.
 	Features structured.Features `json:"features"`
-	// Node is the node to allocate for. Slices may be for other nodes.
+	// Node is the node to allocate on. Slices may also contain slices for other nodes.
 	Node    *v1.Node                     `json:"node"`
 	Slices  []*resourceapi.ResourceSlice `json:"slices,omitempty"`
 	Classes []*resourceapi.DeviceClass   `json:"classes,omitempty"`
 	Claims  []*resourceapi.ResourceClaim `json:"claims,omitempty"`
-	// Allocated are the devices in use, which may no longer exist.
+	// Allocated lists the devices in use. Some of them may not be published any more.
 	Allocated []Device `json:"allocated,omitempty"`
-	// Shares are the shares in use of devices that can be allocated more than once.
+	// Shares lists the shares in use of devices that can be allocated more than once.
 	Shares []Share `json:"shares,omitempty"`
 }
 
-// A Device names a device.
+// A Device identifies a device.
 type Device struct {
 	Driver string `json:"driver"`
 	Pool   string `json:"pool"`
@@ -68,15 +68,15 @@ type Device struct {
 
 func (d Device) id() structured.DeviceID { return structured.MakeDeviceID(d.Driver, d.Pool, d.Device) }
 
-// A Share is one share of a device that can be allocated more than once.
+// A Share is one allocated share of a device that can be allocated more than once.
 type Share struct {
 	Device  `json:",inline"`
 	ShareID string `json:"shareID"`
-	// Consumed may be nil.
+	// Consumed maps capacities to the consumed amounts. It is nil for a share without capacity.
 	Consumed map[resourceapi.QualifiedName]resource.Quantity `json:"consumed,omitempty"`
 }
 
-// State returns the case's allocated state in the type of allocators. Missing parts are nil.
+// State returns the case's allocated devices and shares in the type that allocators use. Fields without content are nil.
 func (c *Case) State() structured.AllocatedState {
 	var state structured.AllocatedState
 	if len(c.Allocated) > 0 {
@@ -98,7 +98,7 @@ func (c *Case) State() structured.AllocatedState {
 	return state
 }
 
-// ClassLister gives access to the classes of a case.
+// ClassLister is a lister for the classes of a case.
 type ClassLister []*resourceapi.DeviceClass
 
 var _ structured.DeviceClassLister = ClassLister{}
@@ -150,7 +150,7 @@ func cloneAll[T interface{ DeepCopy() T }](from []T) []T {
 	return result
 }
 
-// Devices calls visit for each device of each slice, of all nodes and generations.
+// Devices calls visit for each device of each slice, including slices for other nodes and of other generations.
 func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
 	for _, slice := range c.Slices {
 		for i := range slice.Spec.Devices {
@@ -159,13 +159,13 @@ func (c *Case) Devices(visit func(*resourceapi.ResourceSlice, *resourceapi.Devic
 	}
 }
 
-// fileHeader begins stored cases.
+// fileHeader is the beginning of the file of a stored case.
 const fileHeader = `# Copyright The celset Authors.
 # SPDX-License-Identifier: Apache-2.0
 
 `
 
-// String returns the case as YAML. It omits empty fields that would always be encoded.
+// String returns the case as YAML. It omits empty fields that the encoder would write.
 func (c *Case) String() string {
 	encoded, err := json.Marshal(c)
 	if err != nil {
@@ -185,7 +185,7 @@ func (c *Case) String() string {
 	return string(text)
 }
 
-// prune removes disabled features and empty status.
+// prune removes features that are off, and empty status, from an encoded case.
 func prune(fields map[string]any) {
 	if features, ok := fields["features"].(map[string]any); ok {
 		maps.DeleteFunc(features, func(_ string, on any) bool { return on == false })
@@ -210,7 +210,7 @@ func deleteEmpty(fields map[string]any, name string) {
 	}
 }
 
-// GoString makes test frameworks print YAML instead of pointers.
+// GoString makes test frameworks print the case as YAML instead of pointers.
 func (c *Case) GoString() string { return "\n" + c.String() }
 
 // Parse parses a case from YAML. It refuses unknown fields.
@@ -238,7 +238,7 @@ func Load(path string) (*Case, error) {
 	return c, nil
 }
 
-// Store writes the case into a YAML file, and creates its folder if needed. It does not rewrite a file with the same content.
+// Store writes the case to a YAML file, and creates the folder if needed. It does not rewrite a file with the same content.
 func (c *Case) Store(path string) error {
 	text := []byte(fileHeader + c.String())
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, text) {

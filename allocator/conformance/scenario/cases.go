@@ -9,10 +9,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Cases draws cases within a profile.
+// Cases returns a generator of cases within a profile.
 //
-// It omits input that the API forbids and that makes upstream panic: a class selector without cel, a request of no kind, a range
-// of a request policy with a step but without a minimum, a step of zero, and a negative count.
+// It draws no input that the API forbids and upstream panics on: a class selector without cel, a request that is neither
+// exactly nor firstAvailable, a range of a request policy with a step but without a minimum, a step of zero, and a negative
+// count.
 func Cases(profile Profile) *rapid.Generator[*Case] {
 	return rapid.Custom(func(t *rapid.T) *Case {
 		g := &generator{T: t, Profile: profile, Case: &Case{}, sliceNames: sets.New[string](), sets: 1}
@@ -30,7 +31,7 @@ func Cases(profile Profile) *rapid.Generator[*Case] {
 	})
 }
 
-// allocated draws the devices in use.
+// allocated draws the devices and shares in use.
 func (g *generator) allocated() {
 	if g.maybe() && !g.isAbout(counterTheme, groupTheme) {
 		return

@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// celConstraints adds one or two CEL constraints to a claim, at any position among the other constraints. A profile with failing
-// expressions allows one per case.
+// celConstraints adds one or two CEL constraints to a claim, at random positions among the other constraints. A profile with
+// failing expressions allows only one CEL constraint in a case.
 func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	count := pick(g, 1, 1, 0, 1, 2)
 	if g.FailingExpression {
@@ -43,7 +43,7 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 		name := fmt.Sprintf("c%d", g.definitions)
 		g.define(devices, covered, name)
 		if g.rarely() && !g.FailingExpression {
-			// No constraint refers to the definition, but it applies by default.
+			// The definition is a default constraint of a class. It applies without a constraint that refers to it.
 			continue
 		}
 		constraint := resourceapi.DeviceConstraint{
@@ -57,11 +57,11 @@ func (g *generator) celConstraints(devices *resourceapi.DeviceClaim) {
 	}
 }
 
-// define adds the definition of a constraint to the claim, or to the class of a covered request. In a class it may be a default.
+// define adds the definition of a constraint to the claim, or to the class of a covered request. There it may be a default.
 func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, name string) {
 	definition := g.definition(name, wantedBy(devices, covered))
 	if g.sometimes() {
-		// A failing expression should be the only expression.
+		// A default constraint may apply to several requests. A failing expression should be evaluated for one constraint only.
 		if !g.FailingExpression && g.maybe() {
 			definition.Enforcement = v1alpha1.EnforcementAlways
 		}
@@ -72,7 +72,7 @@ func (g *generator) define(devices *resourceapi.DeviceClaim, covered []string, n
 	devices.Config = append(devices.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: parametersOf(definition)})
 }
 
-// classOf returns the class of a request or of its first alternative.
+// classOf returns the class of the request or alternative with this name. A list has the class of its first alternative.
 func (g *generator) classOf(devices *resourceapi.DeviceClaim, name string) *resourceapi.DeviceClass {
 	for _, a := range byName(devices.Requests, name) {
 		if i := slices.IndexFunc(g.Classes, func(c *resourceapi.DeviceClass) bool { return c.Name == a.class }); i >= 0 {
@@ -94,8 +94,8 @@ func hasAlternatives(devices *resourceapi.DeviceClaim) bool {
 	return slices.ContainsFunc(devices.Requests, func(r resourceapi.DeviceRequest) bool { return len(r.FirstAvailable) > 0 })
 }
 
-// wantedBy returns the number of devices that the requests want. A request for all devices counts as two devices. A request with
-// alternatives counts as its last alternative.
+// wantedBy returns the number of devices that the named requests want. A request for all devices counts as two devices. A
+// request with alternatives counts as its last alternative.
 func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	wanted := 0
 	for _, name := range names {
@@ -111,7 +111,7 @@ func wantedBy(devices *resourceapi.DeviceClaim, names []string) int {
 	return wanted
 }
 
-// definition draws a definition for a set of about wanted devices.
+// definition draws the definition of a constraint for sets of about wanted devices.
 func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConstraint {
 	definition := &v1alpha1.CELDeviceConstraint{
 		TypeMeta: metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -126,12 +126,12 @@ func (g *generator) definition(name string, wanted int) *v1alpha1.CELDeviceConst
 	return definition
 }
 
-// nameParts replaces attributes in the expression by variables, except in has().
+// nameParts replaces attributes in the expression by variables of the definition, except in has().
 func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 	add := func(name, expression string) {
 		definition.Variables = append(definition.Variables, v1alpha1.Variable{Name: name, Expression: expression})
 	}
-	// A variable may be a map, and other variables may read it.
+	// A variable may have a map as its value, and another variable may read this variable.
 	own := "device.attributes[device.driver]"
 	if g.maybe() {
 		add("own", own)
@@ -152,7 +152,7 @@ func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 			continue
 		}
 		add(id, own+"."+id)
-		// Failing parts may move into a variable.
+		// The part of the expression that may fail can move into a variable.
 		if replace("6 / d.variables."+id, "d.variables.share") {
 			add("share", "6 / variables."+id)
 		}
@@ -163,7 +163,7 @@ func (g *generator) nameParts(definition *v1alpha1.CELDeviceConstraint) {
 	definition.Expression = text
 }
 
-// parametersOf encodes fields sorted by name, as if they were read from YAML.
+// parametersOf encodes a definition as the parameters of a configuration, with fields sorted by name as if read from YAML.
 func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceConfiguration {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(definition)
 	if err != nil {
@@ -176,7 +176,7 @@ func parametersOf(definition *v1alpha1.CELDeviceConstraint) resourceapi.DeviceCo
 	return opaque(v1alpha1.DriverName, string(text))
 }
 
-// Definition decodes the CEL constraint that a configuration defines, or returns nil if it defines no constraint.
+// Definition returns the CEL constraint that a configuration defines, or nil if it defines no constraint.
 func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDeviceConstraint {
 	if configuration.Opaque == nil || configuration.Opaque.Driver != v1alpha1.DriverName {
 		return nil
@@ -188,7 +188,7 @@ func Definition(configuration resourceapi.DeviceConfiguration) *v1alpha1.CELDevi
 	return definition
 }
 
-// Definitions returns all definitions of a case.
+// Definitions returns all definitions of constraints in the classes and claims of a case.
 func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
 	edit("{Classes.Spec,Claims.Spec.Devices}.Config.DeviceConfiguration", func(configuration *resourceapi.DeviceConfiguration) bool {
 		if definition := Definition(*configuration); definition != nil {
@@ -199,7 +199,7 @@ func (c *Case) Definitions() (all []*v1alpha1.CELDeviceConstraint) {
 	return all
 }
 
-// of returns an expression for an attribute of a device of any driver.
+// of returns the CEL expression for the attribute id of a device, in the domain of the device's driver.
 func of(device, id string) string { return device + ".attributes[" + device + ".driver]." + id }
 
 //go:embed expressions.txt
@@ -207,13 +207,13 @@ var expressions string
 
 var grammar = sync.OnceValue(func() randomexpr.Grammar { return randomexpr.Parse(expressions) })
 
-// expression draws an expression over devices for a set of about wanted devices.
+// expression draws an expression for sets of about wanted devices.
 func (g *generator) expression(wanted int) string {
 	if g.FailingExpression {
 		return grammar().Write(g.T, "failingExpression", nil)
 	}
 	scope := map[string][]string{}
-	// Requests may want 2^62 devices. From a long range, only the least hundred numbers and the greatest are drawn.
+	// Requests may want 2^62 devices. Draw only the first hundred numbers and the last number of a long range.
 	add := func(kind string, from, to int) {
 		for n := from; n <= to && n-from < 100; n++ {
 			scope[kind] = append(scope[kind], fmt.Sprint(n))

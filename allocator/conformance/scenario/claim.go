@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// claims draws one to three claims, rarely none.
+// claims draws one to three claims, and rarely no claim.
 func (g *generator) claims() {
 	if g.oneIn2To(7) {
 		return
@@ -44,7 +44,7 @@ func (g *generator) claim(index int) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// addRequest adds a request unless the case would become too expensive. In cases with too few devices requests are often equal.
+// addRequest adds a request unless an exhaustive search would take too long. If devices are scarce, requests are often equal.
 func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 	request := g.request(name)
 	if last := len(devices.Requests) - 1; last >= 0 && g.often(scarceTheme) {
@@ -58,7 +58,7 @@ func (g *generator) addRequest(devices *resourceapi.DeviceClaim, name string) {
 	}
 }
 
-// classes draws one to three classes. The first class selects every device.
+// classes draws one to three classes. The first class has no selectors.
 func (g *generator) classes() {
 	for i := range g.between(1, 3) {
 		class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("class-%d", i+1)}}
@@ -84,7 +84,7 @@ func (g *generator) className() string {
 	}
 }
 
-// configuration draws parameters for a driver, which allocators ignore.
+// configuration draws opaque parameters for a driver. Allocators ignore them.
 func (g *generator) configuration() resourceapi.DeviceConfiguration {
 	return opaque(pick(g, drivers...), fmt.Sprintf(`{"value":%d}`, g.between(0, 9)))
 }
@@ -96,7 +96,7 @@ func opaque(driver, parameters string) resourceapi.DeviceConfiguration {
 	}}
 }
 
-// claimConfiguration draws configuration for all or some requests of a claim, or for a missing one.
+// claimConfiguration draws configurations for all requests of a claim, for some of them, or for a request that does not exist.
 func (g *generator) claimConfiguration(requests []resourceapi.DeviceRequest) []resourceapi.DeviceClaimConfiguration {
 	var config []resourceapi.DeviceClaimConfiguration
 	for range pick(g, 0, 0, 1, 2) {
@@ -124,7 +124,7 @@ func (g *generator) request(name string) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: exactly}
 }
 
-// exactly draws the common fields of requests and alternatives, except the amount.
+// exactly draws the fields that requests and alternatives have in common, without the number of devices.
 func (g *generator) exactly() *resourceapi.ExactDeviceRequest {
 	return &resourceapi.ExactDeviceRequest{
 		DeviceClassName:   g.className(),
@@ -136,7 +136,7 @@ func (g *generator) exactly() *resourceapi.ExactDeviceRequest {
 	}
 }
 
-// amount draws the number of wanted devices.
+// amount draws the allocation mode and the number of devices.
 func (g *generator) amount(exactly *resourceapi.ExactDeviceRequest) {
 	switch {
 	case g.rarely():
@@ -148,7 +148,7 @@ func (g *generator) amount(exactly *resourceapi.ExactDeviceRequest) {
 	}
 }
 
-// count draws a number of devices.
+// count draws a number of devices for the allocation mode ExactCount.
 func (g *generator) count() int64 {
 	count := pick(g, 1, 1, 2, 1, 1, 2, 1, 3, 1, 2, 1, 4)
 	switch {
@@ -167,16 +167,16 @@ func (g *generator) count() int64 {
 	return int64(count)
 }
 
-// tooMany draws a number of devices that exceeds the limit of a claim, alone or with few others.
+// tooMany draws a number of devices that exceeds the limit of a claim, either alone or together with a few more devices.
 func (g *generator) tooMany() int64 {
 	if g.crowded {
-		// Smaller numbers could be satisfied by the crowd and would need a search.
+		// With more than 32 devices on the node, 31 or 32 would not be too many and the search would take long.
 		return pick[int64](g, 33, 1<<62)
 	}
 	return pick[int64](g, 33, 32, 31, 1<<62)
 }
 
-// adminAccess returns non-nil only if the feature is on, or as a fault.
+// adminAccess draws the field adminAccess. If the feature is off, the field is set only as a fault.
 func (g *generator) adminAccess() *bool {
 	switch {
 	case !g.Features.AdminAccess && !(g.Faults && g.oneIn2To(6)):
@@ -190,7 +190,7 @@ func (g *generator) adminAccess() *bool {
 	}
 }
 
-// addFault adds values of future versions.
+// addFault adds values that only a future version of the API defines.
 func (g *generator) addFault(exactly *resourceapi.ExactDeviceRequest) {
 	switch {
 	case g.fault():
@@ -200,7 +200,7 @@ func (g *generator) addFault(exactly *resourceapi.ExactDeviceRequest) {
 	}
 }
 
-// setsFor returns the maximal number of ways to satisfy a request.
+// setsFor returns the maximum number of ways to choose devices for a request.
 func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
 	devices := g.devices
 	if g.crowded {
@@ -216,8 +216,8 @@ func (g *generator) setsFor(request *resourceapi.DeviceRequest) float64 {
 	return total
 }
 
-// binomial returns the number of sets that a search may try, including partial sets. So a request for more than half of the
-// devices is not cheaper than a request for half of them.
+// binomial returns an estimate of the number of sets that a search tries, including partial sets. So a request for more than
+// half of the devices does not count as cheaper than a request for half of them.
 func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) float64 {
 	if mode != resourceapi.DeviceAllocationModeExactCount || count > resourceapi.AllocationResultsMaxSize {
 		return 1
@@ -229,7 +229,7 @@ func binomial(devices int, mode resourceapi.DeviceAllocationMode, count int64) f
 	return result
 }
 
-// hasAlternatives decides whether a request is a prioritized list, which is an error if the feature is off.
+// hasAlternatives draws whether a request is a prioritized list. If the feature is off, a prioritized list is an error.
 func (g *generator) hasAlternatives() bool {
 	if !g.Features.PrioritizedList {
 		return g.Faults && g.isAbout(alternativesTheme) && g.oneIn2To(3) || g.fault()
@@ -237,8 +237,8 @@ func (g *generator) hasAlternatives() bool {
 	return g.mostly(alternativesTheme)
 }
 
-// alternatives draws one to three alternatives. They may want more devices than a claim may get, but the last one only as a
-// fault.
+// alternatives draws one to three alternatives. An alternative may want more devices than a claim can get. The last alternative
+// wants so many only as a fault.
 func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
 	count := pick(g, 2, 1, 3, 2)
 	before, most := g.wanted, g.wanted
@@ -265,8 +265,7 @@ func (g *generator) alternatives() []resourceapi.DeviceSubRequest {
 	return result
 }
 
-// references draws names for a constraint or configuration to refer to: of requests, of prioritized lists, or of some
-// alternatives.
+// references draws the names in a constraint or configuration: of requests, of prioritized lists, or of alternatives.
 func (g *generator) references(requests []resourceapi.DeviceRequest) []string {
 	var names []string
 	for i := range requests {
@@ -287,14 +286,14 @@ func alternativeNames(request *resourceapi.DeviceRequest) []string {
 	return names
 }
 
-// asked is the demand of a request or an alternative.
+// asked describes the devices that a request or an alternative asks for.
 type asked struct {
 	class string
 	all   bool
 	count int64
 }
 
-// byName returns the demands for a name: of a request, of all its alternatives, or of one alternative.
+// byName returns the alternatives that a name refers to: a request, all alternatives of a request, or one alternative.
 func byName(requests []resourceapi.DeviceRequest, name string) (result []asked) {
 	for i := range requests {
 		request := &requests[i]
@@ -334,7 +333,7 @@ func (g *generator) selector() string {
 	return grammar().Write(g.T, rule, map[string][]string{"driver": {g.driver()}})
 }
 
-// attributeConstraints draws constraints that compare attributes.
+// attributeConstraints draws matchAttribute and distinctAttribute constraints.
 func (g *generator) attributeConstraints(requests []resourceapi.DeviceRequest) []resourceapi.DeviceConstraint {
 	coverable := g.references(requests)
 	if len(coverable) == 0 {
@@ -366,7 +365,7 @@ func (g *generator) attributeConstraint() resourceapi.DeviceConstraint {
 	return resourceapi.DeviceConstraint{MatchAttribute: g.attributeOf(attributeHealthy, attributeRow, attributeModel, attributeGroup, attributeVersion)}
 }
 
-// attributeOf draws the name of an attribute: of a driver, the shared one, or rarely a missing one.
+// attributeOf draws the name of an attribute: in a driver's domain, in the shared domain, or rarely one that no device has.
 func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	name := g.driver() + "/" + pick(g, ids...)
 	switch {
@@ -379,7 +378,7 @@ func (g *generator) attributeOf(ids ...string) *resourceapi.FullyQualifiedName {
 	case g.oneIn2To(6):
 		name = gpuDriver + "/missing"
 	case g.fault():
-		// An unqualified name matches only attributes with the same unqualified name.
+		// A name without a domain matches only attributes that are published without a domain.
 		name = pick(g, ids...)
 	}
 	return ptr.To(resourceapi.FullyQualifiedName(name))
@@ -392,8 +391,8 @@ func isReference(constraint resourceapi.DeviceConstraint) bool {
 
 const derivedKind = "derived.example.com/kind"
 
-// derivedAttributes draws the derived attributes of a request. One of them may replace a published attribute. If the feature is
-// off they are an error.
+// derivedAttributes draws the derived attributes of a request. A derived attribute may have the name of a published attribute.
+// If the feature is off, derived attributes are an error.
 func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
 	if g.Simple {
 		return nil
@@ -415,7 +414,7 @@ func (g *generator) derivedAttributes() []resourceapi.DeviceDerivedAttribute {
 	return result
 }
 
-// derivation draws an expression of any type of attribute.
+// derivation draws an expression for a derived attribute, of any type that an attribute can have.
 func (g *generator) derivation() string {
 	if g.Faults && g.oneIn2To(4) {
 		return grammar().Write(g.T, "faultyDerivation", nil)

@@ -14,7 +14,7 @@ const (
 	slotCounter       = "slots"
 )
 
-// counterSets draws the shared counters of the pool: none, one set or two.
+// counterSets draws the shared counters of the pool: no counter set, one, or two.
 func (p *poolDraw) counterSets() []resourceapi.CounterSet {
 	if !p.mostly(counterTheme, groupTheme) || !p.Features.PartitionableDevices && !p.oneIn2To(3) {
 		return nil
@@ -35,8 +35,8 @@ func counter(value string) resourceapi.Counter {
 	return resourceapi.Counter{Value: resource.MustParse(value)}
 }
 
-// counterSlices draws the slices with the counter sets, together or in separate slices, and without devices as the API demands.
-// They are for the nodes of the pool or for others. A rare duplicate set makes the pool invalid.
+// counterSlices draws the slices with the counter sets of the pool, in one slice or in several. These slices have no devices,
+// as the API demands. They may be for other nodes. In rare cases a counter set occurs twice, which makes the pool invalid.
 func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 	if len(p.sets) == 0 {
 		return nil
@@ -52,7 +52,7 @@ func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 		if p.oneIn2To(5) {
 			slice.Spec.SharedCounters = append(part[:1:1], part...)
 		}
-		// A slice without devices can't select nodes per device.
+		// A slice without devices can't select nodes for each device.
 		switch here := p.place(); {
 		case p.oneIn2To(3):
 			p.placeElsewhere().applyToSlice(slice)
@@ -66,7 +66,7 @@ func (p *poolDraw) counterSlices() []*resourceapi.ResourceSlice {
 	return result
 }
 
-// consumption draws a device's consumption of its pool's counter sets.
+// consumption draws the counters that a device consumes.
 func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
 	if p.oneIn2To(10) {
 		return []resourceapi.DeviceCounterConsumption{{
@@ -102,7 +102,7 @@ func (p *poolDraw) consumption() []resourceapi.DeviceCounterConsumption {
 	return result
 }
 
-// compatibilityGroups draws the groups of a device for one counter set. If the feature is off the slice is ignored.
+// compatibilityGroups draws the groups of a device for one counter set. If the feature is off, allocators ignore such slices.
 func (p *poolDraw) compatibilityGroups() []string {
 	if p.Simple || !p.mostly(groupTheme) || !p.Features.CompatibilityGroups && !p.maybe() {
 		return nil

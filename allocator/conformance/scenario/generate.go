@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A generator is the state while one case is drawn.
+// A generator holds the state while a case is drawn.
 type generator struct {
 	*rapid.T
 	Profile
@@ -17,15 +17,15 @@ type generator struct {
 
 	theme      theme
 	sliceNames sets.Set[string]
-	// devices counts the devices of the latest generations.
+	// devices is the number of devices in the latest generations of all pools.
 	devices int
-	// crowded is set if there are many more devices than claims may want.
+	// crowded is true if one slice has far more devices than claims may want.
 	crowded bool
-	// requests and wanted count the requests and wanted devices of the claims so far.
+	// requests is the number of requests drawn so far. wanted is the number of devices that they want.
 	requests, wanted int
-	// sets is the number of ways to choose devices for the claims so far.
+	// sets is the number of ways to choose devices for the claims drawn so far.
 	sets float64
-	// definitions counts the CEL constraints defined so far.
+	// definitions is the number of CEL constraints defined so far.
 	definitions int
 }
 
@@ -36,13 +36,13 @@ const (
 	sharedDomain = "example.com"
 )
 
-// drivers have pools with the same names.
+// Both drivers use the same names for pools.
 var (
 	drivers   = []string{gpuDriver, nicDriver}
 	poolNames = []string{"pool-a", "pool-b"}
 )
 
-// driver draws a driver, preferring drivers with devices.
+// driver draws a driver, mostly one that has devices.
 func (g *generator) driver() string {
 	if g.rarely() || len(g.Slices) == 0 {
 		return nicDriver
@@ -50,60 +50,59 @@ func (g *generator) driver() string {
 	return pick(g, g.Slices...).Spec.Driver
 }
 
-// A Profile determines the kinds of cases.
+// A Profile determines which features, faults and sizes the cases may have.
 type Profile struct {
-	// Faults allows input that makes allocators return an error: missing classes, selectors that fail or don't compile, needed
-	// features that are off, amounts that can't be represented, values of future versions. Without Faults, such input never occurs.
+	// Faults permits input that makes allocators return an error: missing classes, selectors that fail or don't compile, required
+	// features that are off, amounts that can't be represented, and values of future versions. Otherwise none occurs.
 	Faults bool
-	// FailingSelectors makes selectors common that fail at run time on some devices.
+	// FailingSelectors draws many selectors that fail at run time for some devices.
 	FailingSelectors bool
-	// Alpha allows features that only upstream's experimental variant supports.
+	// Alpha permits features that only upstream's experimental variant supports.
 	Alpha bool
-	// Simple omits features that the brute force search does not support: derived attributes, compatibility groups and request
+	// Simple omits features that package bruteforce does not support: derived attributes, compatibility groups and request
 	// policies.
 	Simple bool
-	// CELConstraints adds references to CEL device constraints and their definitions.
+	// CELConstraints adds CEL device constraints and references to them.
 	CELConstraints bool
 	// FailingExpression gives each case exactly one CEL constraint, which fails at run time for some sets.
 	FailingExpression bool
-	// Scarce makes all cases want about as many devices as exist.
+	// Scarce makes all claims of a case together want about as many devices as exist.
 	Scarce bool
 
-	// MaxDevices limits the devices of the latest generation of all pools. It excludes crowds: rare slices with many devices. Claims
-	// want few devices of a crowd.
+	// MaxDevices limits the devices in the latest generation of all pools. A rare slice with very many devices, a crowd, does
+	// not count. Claims want few devices of a crowd.
 	MaxDevices int
-	// MaxRequests limits the requests of all claims of a case.
+	// MaxRequests limits the number of requests of all claims in a case.
 	MaxRequests int
-	// MaxWanted limits the devices wanted by all requests with an exact count, counting the largest alternative. It ignores absurd
-	// counts.
+	// MaxWanted limits the number of devices that all requests with an exact count want. A prioritized list counts as its
+	// largest alternative. Counts that no node can satisfy are not limited.
 	MaxWanted int
-	// MaxSets limits the ways to choose devices for all requests if nothing were in use and everything matched.
+	// MaxSets limits the ways to choose devices for all requests, as if no device were in use and every device matched.
 	MaxSets float64
 }
 
-// The limits keep an exhaustive search short: in the first profiles for a search that prunes by attribute constraints, in the
-// others for one that never prunes.
+// The limits keep an exhaustive search short. The first three profiles are for a search that prunes by attribute constraints.
+// The others are for a search that never prunes.
 var (
-	// Beta allows everything that upstream's incubating variant supports.
+	// Beta permits everything that upstream's incubating variant supports.
 	Beta = Profile{Faults: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
-	// Alpha allows everything that upstream's experimental variant supports.
+	// Alpha permits everything that upstream's experimental variant supports.
 	Alpha = Profile{Faults: true, Alpha: true, MaxDevices: 10, MaxRequests: 5, MaxWanted: 7, MaxSets: 20_000}
-	// Hopeless has too few devices in most cases, and selectors that fail on some devices.
+	// Hopeless has too few devices in most cases, and selectors that fail for some devices.
 	Hopeless = Profile{Faults: true, Alpha: true, FailingSelectors: true, Scarce: true, MaxDevices: 9, MaxRequests: 4, MaxWanted: 11, MaxSets: 100_000}
-	// Sound omits everything that leads to an error.
+	// Sound permits no input that leads to an error.
 	Sound = Profile{Alpha: true, Simple: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
 	// CEL is Sound with CEL constraints.
 	CEL = Profile{Alpha: true, Simple: true, CELConstraints: true, MaxDevices: 8, MaxRequests: 4, MaxWanted: 6, MaxSets: 4_000}
-	// FailingCEL has CEL constraints whose expressions fail at run time.
+	// FailingCEL is like CEL, with expressions that fail at run time for some sets.
 	FailingCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true,
 		MaxDevices: 6, MaxRequests: 3, MaxWanted: 4, MaxSets: 1_000}
-	// HopelessCEL is FailingCEL with too few devices for most cases.
+	// HopelessCEL is like FailingCEL, with too few devices in most cases.
 	HopelessCEL = Profile{Alpha: true, Simple: true, CELConstraints: true, FailingExpression: true, Scarce: true,
 		MaxDevices: 6, MaxRequests: 4, MaxWanted: 7, MaxSets: 4_000}
 )
 
-// features draws the enabled features: most of them. A feature of the case's theme that allocators can ignore is on in half of
-// the cases.
+// features draws the features that are on: most of them. A feature of the theme that can be ignored is on in half of the cases.
 func (g *generator) features() {
 	on := func(about ...theme) bool {
 		if g.Faults && g.isAbout(about...) {
@@ -128,8 +127,8 @@ func (g *generator) features() {
 	}
 }
 
-// A theme is a feature that occurs often in a case. Everything else occurs rarely. If everything were frequent, hardly any claim
-// could be allocated. If nothing were frequent, features would never interact.
+// A theme is a feature that occurs often in a case, while all others occur rarely. If all features were frequent, hardly any
+// claim could be allocated. If no feature were frequent, features would never interact.
 type theme int
 
 const (
@@ -165,7 +164,7 @@ func (g *generator) isAbout(themes ...theme) bool {
 	return false
 }
 
-// mostly is true in three of four draws if the case has one of the themes, and rarely otherwise.
+// mostly returns true in three of four draws if the case has one of the themes, and in one of 16 otherwise.
 func (g *generator) mostly(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return !g.sometimes()
@@ -173,7 +172,7 @@ func (g *generator) mostly(themes ...theme) bool {
 	return g.rarely()
 }
 
-// often is true in half of the draws if the case has one of the themes, and otherwise in one of 32 draws.
+// often returns true in half of the draws if the case has one of the themes, and in one of 32 otherwise.
 func (g *generator) often(themes ...theme) bool {
 	if g.isAbout(themes...) {
 		return g.maybe()
@@ -181,12 +180,12 @@ func (g *generator) often(themes ...theme) bool {
 	return g.oneIn2To(5)
 }
 
-// rapid's generators of numbers prefer small ones, so odds are built from fair coins. All of them shrink to "no".
+// rapid's generators prefer small numbers, so the following functions combine fair coins. All of them shrink to false.
 
-// maybe is true in one of two draws.
+// maybe returns true in one of two draws.
 func (g *generator) maybe() bool { return rapid.Bool().Draw(g.T, "") }
 
-// oneIn2To is true in one of 2^bits draws.
+// oneIn2To returns true in one of 2^bits draws.
 func (g *generator) oneIn2To(bits int) bool {
 	for range bits {
 		if !g.maybe() {
@@ -196,7 +195,7 @@ func (g *generator) oneIn2To(bits int) bool {
 	return true
 }
 
-// fairly draws a number below 2^bits with uniform probability.
+// fairly draws a number below 2^bits. All numbers have the same probability.
 func (g *generator) fairly(bits int) int {
 	result := 0
 	for range bits {
@@ -208,13 +207,13 @@ func (g *generator) fairly(bits int) int {
 	return result
 }
 
-// sometimes is true in one of 4 draws.
+// sometimes returns true in one of 4 draws.
 func (g *generator) sometimes() bool { return g.oneIn2To(2) }
 
-// rarely is true in one of 16 draws.
+// rarely returns true in one of 16 draws.
 func (g *generator) rarely() bool { return g.oneIn2To(4) }
 
-// fault is true in one of 256 draws, and only if the profile allows faults.
+// fault returns true in one of 256 draws if the profile permits faults. Otherwise it returns false.
 func (g *generator) fault() bool { return g.Faults && g.oneIn2To(8) }
 
 // between draws a number from low to high, inclusive.
@@ -222,12 +221,12 @@ func (g *generator) between(low, high int) int {
 	return rapid.IntRange(low, max(low, high)).Draw(g.T, "")
 }
 
-// pick draws one of the items. The first items are slightly more likely, and shrinking ends with the first.
+// pick draws one of the items. The first items are slightly more likely. Shrinking ends with the first item.
 func pick[T any](g *generator, items ...T) T {
 	return rapid.SampledFrom(items).Draw(g.T, "")
 }
 
-// some draws a subset of the items in their order. It is not empty unless there are no items.
+// some draws a subset of the items, in their order. The subset is empty only if there are no items.
 func some[T any](g *generator, items []T) []T {
 	var result []T
 	for _, item := range items {

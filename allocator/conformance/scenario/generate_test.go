@@ -25,7 +25,7 @@ var profiles = map[string]Profile{
 	"Beta": Beta, "Alpha": Alpha, "Hopeless": Hopeless, "Sound": Sound, "CEL": CEL, "FailingCEL": FailingCEL, "HopelessCEL": HopelessCEL,
 }
 
-// checkCases checks a property of the cases of all profiles.
+// checkCases checks that cases of all profiles have a property.
 func checkCases(t *testing.T, property func(*rapid.T, Profile, *Case)) {
 	for name, profile := range profiles {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestSelectorsCompile(t *testing.T) {
 	})
 }
 
-// TestPlainest checks the result of shrinking: a single failing case should be readable.
+// TestPlainest checks the smallest case. Shrinking ends with this case, so it should be readable.
 func TestPlainest(t *testing.T) {
 	rapid.MakeFuzz(func(t *rapid.T) {
 		c := Cases(CEL).Draw(t, "case")
@@ -97,7 +97,7 @@ func TestPlainest(t *testing.T) {
 	})(t, make([]byte, 1<<16))
 }
 
-// TestStripRemoves checks that a stripped trait is gone, and that the case changes only if the trait reports a removal.
+// TestStripRemoves checks that Strip removes a trait, and that Strip returns true if and only if it changed the case.
 func TestStripRemoves(t *testing.T) {
 	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
 		for _, trait := range Traits {
@@ -125,7 +125,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	checkCases(t, func(t *rapid.T, _ Profile, c *Case) {
 		parsed, err := Parse([]byte(c.String()))
 		require.NoError(t, err)
-		// Allocators don't distinguish nil from empty.
+		// Semantic.DeepEqual treats nil and empty alike, as allocators do.
 		if !equality.Semantic.DeepEqual(c, parsed) {
 			require.Fail(t, "difference after a round trip (-drawn +parsed)", cmp.Diff(c, parsed))
 		}

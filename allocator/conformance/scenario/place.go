@@ -15,7 +15,7 @@ const (
 	otherNode = "node-2"
 	zoneLabel = "topology.kubernetes.io/zone"
 	rackLabel = "example.com/rack"
-	// skipsNodeOperations is the feature that nodes declare if they can skip node operations.
+	// skipsNodeOperations is the feature that a node declares if it supports skipping node operations.
 	skipsNodeOperations = "DRAOptionalNodeOperations"
 )
 
@@ -29,12 +29,12 @@ func (g *generator) node() {
 	}
 }
 
-// A placement selects the nodes of a slice or a device.
+// A placement determines which nodes can use a slice or a device.
 type placement struct {
 	nodeName *string
 	allNodes *bool
 	selector *v1.NodeSelector
-	// perDevice is for slices only.
+	// perDevice is nil for a device. A slice with perDevice leaves the placement to its devices.
 	perDevice *bool
 }
 
@@ -64,7 +64,7 @@ func (g *generator) placeElsewhere() placement {
 	}
 }
 
-// nodeSelector draws one term that matches a zone, or a rack in it.
+// nodeSelector draws a selector with one term that matches a zone, or a rack in the zone.
 func (g *generator) nodeSelector(zone string) *v1.NodeSelector {
 	if g.fault() {
 		return g.faultyNodeSelector()
@@ -91,7 +91,7 @@ func (g *generator) nodeSelector(zone string) *v1.NodeSelector {
 	return &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
 }
 
-// faultyNodeSelector returns a selector without terms, with more terms than results support, or with an unknown operator.
+// faultyNodeSelector draws a selector without terms, with more terms than results support, or with an unknown operator.
 func (g *generator) faultyNodeSelector() *v1.NodeSelector {
 	term := func(operator v1.NodeSelectorOperator, values ...string) v1.NodeSelectorTerm {
 		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{Key: zoneLabel, Operator: operator, Values: values}}}

@@ -17,7 +17,7 @@ const latestGeneration = 2
 func (g *generator) pools() {
 	count := pick(g, 2, 1, 3, 2)
 	for i := range count {
-		// The third pool has the name of the first but another driver.
+		// The third pool has the same name as the first pool, but another driver.
 		driver, name := drivers[0], poolNames[i%2]
 		if i == 2 || i == 1 && g.maybe() {
 			driver = drivers[1]
@@ -30,7 +30,7 @@ func (g *generator) pools() {
 	}
 }
 
-// pool draws the slices of one pool, of the latest generation and sometimes of older or incomplete generations.
+// pool draws the slices of one pool: the latest generation, and sometimes an older or an incomplete newer generation.
 func (g *generator) pool(driver, name string) {
 	p := &poolDraw{
 		generator: g, driver: driver, name: name,
@@ -55,24 +55,24 @@ func (g *generator) pool(driver, name string) {
 	p.otherGenerations()
 }
 
-// A poolDraw is the state while one pool is drawn.
+// A poolDraw holds the state while a pool is drawn.
 type poolDraw struct {
 	*generator
 	driver, name string
 	place        func() placement
-	// names counts the assigned device names.
+	// names is the number of device names assigned so far.
 	names              int
 	skipNodeOperations bool
 	bindingConditions  bool
-	// sets are the shared counters of the pool.
+	// sets holds the shared counter sets of the pool.
 	sets []resourceapi.CounterSet
 }
 
-// poolPlacement draws the placement of a pool's slices. Most pools are for the node as a whole, some are spread over nodes, and
-// some have nothing for the node.
+// poolPlacement returns a function that draws the placement of each slice of a pool. The node can use all slices of most pools.
+// Some pools are spread over several nodes, and some have no slice for the node.
 func (g *generator) poolPlacement() func() placement {
 	if g.Scarce || len(g.Slices) == 0 && !g.sometimes() && !g.isAbout(counterTheme, groupTheme) {
-		// A case without devices is not worth trying.
+		// Give the node devices, because a case without devices is useless.
 		here := g.placeHere()
 		return func() placement { return here }
 	}
@@ -102,8 +102,8 @@ func (g *generator) poolPlacement() func() placement {
 	}
 }
 
-// placementKind usually returns a placement for the node as a whole. Cases about counters prefer pools whose counters are also
-// consumed on other nodes.
+// placementKind draws the kind of a pool's placement. Usually the node can use the whole pool. Cases about counters prefer
+// pools whose counters are also consumed on other nodes.
 func (g *generator) placementKind() int {
 	if g.isAbout(counterTheme, groupTheme) && g.maybe() {
 		return pick(g, 10, 12)
@@ -111,7 +111,7 @@ func (g *generator) placementKind() int {
 	return g.fairly(4)
 }
 
-// otherGenerations adds slices of an older generation, which must be ignored, or of a newer one that is still incomplete.
+// otherGenerations adds a slice of an older generation, which must be ignored, or of a newer generation that is incomplete.
 func (p *poolDraw) otherGenerations() {
 	if p.rarely() {
 		old := p.slice(latestGeneration - 1)
@@ -147,7 +147,7 @@ func (p *poolDraw) slice(generation int64) *resourceapi.ResourceSlice {
 	return slice
 }
 
-// emptySlice draws a random name, so that names determine only the order.
+// emptySlice draws a slice without devices. Its name is random, because names determine the order of slices.
 func (p *poolDraw) emptySlice(generation int64) *resourceapi.ResourceSlice {
 	name := fmt.Sprintf("slice-%02d", p.between(0, 99))
 	for i := 0; p.sliceNames.Has(name); i++ {
@@ -185,7 +185,7 @@ func (p *poolDraw) device(slice *resourceapi.ResourceSlice) resourceapi.Device {
 	return device
 }
 
-// deviceName returns a name that is unique in the pool. Rare duplicates make the pool invalid.
+// deviceName draws a device name that is unique in the pool, or rarely a duplicate, which makes the pool invalid.
 func (p *poolDraw) deviceName() string {
 	if p.names == 0 || !p.oneIn2To(8) {
 		p.names++
@@ -200,10 +200,10 @@ func (p *poolDraw) devicePlacement() placement {
 	return p.placeHere()
 }
 
-// crowdSize is the maximal number of devices that a crowd adds.
+// crowdSize is the maximum number of devices that a crowd adds.
 const crowdSize = 34
 
-// crowd fills the slice with copies of its first device, about as many as a claim may get.
+// crowd adds copies of the slice's first device, about as many as a claim can have.
 func (p *poolDraw) crowd(slice *resourceapi.ResourceSlice) {
 	p.crowded = true
 	for range p.between(crowdSize-12, crowdSize) {

@@ -12,7 +12,7 @@ const (
 	otherTaintKey = "example.com/dedicated"
 )
 
-// taints draws the taints of a device. Unknown effects have no meaning.
+// taints draws the taints of a device. Allocators ignore unknown effects.
 func (p *poolDraw) taints() []resourceapi.DeviceTaint {
 	if !p.often(usabilityTheme) && !p.rarely() {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A Trait is an interesting property of a case.
+// A Trait is an interesting property of a case, with a function that removes the property.
 type Trait struct {
 	Name string
-	// Strip removes the trait from a case, which it modifies, and reports whether the case had it. Comparing the outcomes with and
-	// without the trait shows whether it mattered.
+	// Strip removes the trait from the case and reports whether the case had the trait. A test compares the outcomes with and
+	// without the trait to find out whether the trait mattered.
 	Strip func(*Case) bool
 }
 
-// IsRare reports whether the trait seldom matters, so that each occurrence is worth examining.
+// IsRare reports whether the trait affects the outcome so rarely that each case with the trait must be examined.
 func (t Trait) IsRare() bool { return slices.Contains(rareTraits, t.Name) }
 
 var rareTraits = []string{
@@ -29,8 +29,7 @@ var rareTraits = []string{
 	"valid values", "maximum",
 }
 
-// Paths of the fields of traits. A path goes through pointers, all elements of lists and all values of maps; {a,b} means both a
-// and b.
+// These are paths of fields. A path goes through pointers, all elements of lists and all values of maps. {a,b} means both.
 const (
 	allClaims    = "Claims.Spec.Devices."
 	allRequests  = allClaims + "Requests.{Exactly,FirstAvailable}"
@@ -41,7 +40,7 @@ const (
 	allRanges    = policies + ".ValidRange"
 )
 
-// Traits are all traits.
+// Traits lists all traits.
 var Traits = []Trait{
 	{"several claims", first("Claims")},
 	{"several requests", first(allClaims + "Requests")},
@@ -58,7 +57,7 @@ var Traits = []Trait{
 	})},
 	{"alternatives", edit(allClaims+"Requests", stripAlternatives)},
 	{"second alternatives", first(alternatives)},
-	// A claim can't get enough devices for such alternatives.
+	// An alternative counts as over the limit if it and two more devices exceed the limit of a claim.
 	{"alternative over the limit", edit(alternatives+".Count", func(count *int64) bool {
 		return *count > resourceapi.AllocationResultsMaxSize-2 && replace(count, 1)
 	})},
@@ -92,7 +91,7 @@ var Traits = []Trait{
 		return s.Spec.Driver != gpuDriver || s.Spec.Pool.Name != poolNames[0]
 	})},
 	{"order of slice names", stripSliceNames},
-	// Old slices become current. Deleting them should never matter.
+	// Strip turns older slices into current slices. Deleting the older slices would never change the outcome.
 	{"older generation", edit(allSlices+"Pool.Generation", func(g *int64) bool { return replace(g, max(*g, latestGeneration)) })},
 	{"newer generation", stripSlices(func(s *resourceapi.ResourceSlice) bool { return s.Spec.Pool.Generation > latestGeneration })},
 	{"shared counters", both(no(allSlices+"SharedCounters"), no(allDevices+".ConsumesCounters"))},
@@ -107,7 +106,7 @@ var Traits = []Trait{
 	{"steps", no(allRanges + ".Step")},
 	{"maximum", no(allRanges + ".Max")},
 	{"shares", no("Shares")},
-	// Devices that have only such shares become unshared.
+	// A device without other shares becomes an unused device.
 	{"shares without capacity", func(c *Case) bool {
 		before := len(c.Shares)
 		c.Shares = slices.DeleteFunc(c.Shares, func(s Share) bool { return s.Consumed == nil })
@@ -115,15 +114,15 @@ var Traits = []Trait{
 	}},
 }
 
-// A Gate is an optional feature.
+// A Gate is an optional feature of allocators.
 type Gate struct {
 	Name string
 	// IsUsed reports whether the feature can matter in the case.
 	IsUsed func(*Case) bool
 }
 
-// Gates are all optional features, by the names of their fields. Comparing the outcomes with a feature on and off shows whether
-// it mattered.
+// Gates lists all optional features by the names of their fields. A test compares the outcomes with a feature on and off to
+// find out whether the feature mattered.
 var Gates = []Gate{
 	{"AdminAccess", has(allClaims + "Requests.Exactly.AdminAccess")},
 	{"CompatibilityGroups", has(allDevices + ".ConsumesCounters.CompatibilityGroups")},
@@ -138,7 +137,7 @@ var Gates = []Gate{
 	{"PrioritizedList", has(alternatives)},
 }
 
-// Flip returns a shallow copy of the case with the feature toggled.
+// Flip returns a shallow copy of the case with the feature turned on if it was off, or off if it was on.
 func (gate Gate) Flip(c *Case) *Case {
 	result := *c
 	on := reflect.ValueOf(&result.Features).Elem().FieldByName(gate.Name)
@@ -162,7 +161,8 @@ func visit(v reflect.Value, path string, f func(reflect.Value) bool) (found bool
 	}, reflect.Struct)
 }
 
-// elements calls f with each value of the given kinds in pointers, lists and maps. It reports whether a call returned true.
+// elements calls f with each value of the given kinds in v: the target of a pointer, the elements of a list, the values of a
+// map. It reports whether a call returned true.
 func elements(v reflect.Value, f func(reflect.Value) bool, kinds ...reflect.Kind) (found bool) {
 	switch {
 	case slices.Contains(kinds, v.Kind()):
@@ -188,14 +188,14 @@ func elements(v reflect.Value, f func(reflect.Value) bool, kinds ...reflect.Kind
 
 func isEmpty(v reflect.Value) bool { return v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 }
 
-// has reports whether a case has anything at a path.
+// has returns a function that reports whether a case has a value that is not empty at the path.
 func has(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool { return !isEmpty(v) })
 	}
 }
 
-// no empties the values at a path.
+// no returns a function that sets the values at the path to their zero values.
 func no(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
@@ -206,7 +206,7 @@ func no(path string) func(*Case) bool {
 	}
 }
 
-// first keeps one element of the lists at a path.
+// first returns a function that removes all elements but the first from the lists at the path.
 func first(path string) func(*Case) bool {
 	return func(c *Case) bool {
 		return visit(reflect.ValueOf(c), path, func(v reflect.Value) bool {
@@ -217,7 +217,7 @@ func first(path string) func(*Case) bool {
 	}
 }
 
-// edit calls strip with all values of a type at a path.
+// edit returns a function that calls strip with each value of type T at the path.
 func edit[T any](path string, strip func(*T) bool) func(*Case) bool {
 	kind := reflect.TypeFor[T]().Kind()
 	return func(c *Case) bool {
@@ -234,7 +234,7 @@ func both(one, other func(*Case) bool) func(*Case) bool {
 	}
 }
 
-// replace sets a field and reports whether that changed it.
+// replace sets a field and reports whether its value changed.
 func replace[T comparable](field *T, value T) bool {
 	changed := *field != value
 	*field = value
@@ -256,7 +256,7 @@ func eachAmount(strip func(*resourceapi.DeviceAllocationMode, *int64) bool) func
 	return edit(allClaims+"Requests", of)
 }
 
-// stripAlternatives replaces prioritized lists by plain requests for their first alternative.
+// stripAlternatives replaces a prioritized list by a plain request for its first alternative.
 func stripAlternatives(r *resourceapi.DeviceRequest) bool {
 	if len(r.FirstAvailable) == 0 {
 		return false
@@ -269,7 +269,7 @@ func stripAlternatives(r *resourceapi.DeviceRequest) bool {
 	return true
 }
 
-// stripAlternativeNames makes constraints and configurations for alternatives apply to nothing.
+// stripAlternativeNames makes a constraint or configuration that names an alternative apply to a request that does not exist.
 func stripAlternativeNames(names *[]string) bool {
 	changed := slices.ContainsFunc(*names, func(name string) bool { return strings.Contains(name, "/") })
 	if changed {
@@ -286,7 +286,7 @@ func stripConstraints(of func(resourceapi.DeviceConstraint) bool) func(*Case) bo
 	})
 }
 
-// stripDefault turns a default constraint of a class into an ordinary definition.
+// stripDefault turns a default constraint of a class into a definition that applies only by reference.
 func stripDefault(configuration *resourceapi.DeviceConfiguration) bool {
 	definition := Definition(*configuration)
 	if definition == nil || definition.Enforcement == "" {
@@ -297,7 +297,7 @@ func stripDefault(configuration *resourceapi.DeviceConfiguration) bool {
 	return true
 }
 
-// stripList replaces a list by its first element.
+// stripList replaces a list attribute by its first element.
 func stripList(a *resourceapi.DeviceAttribute) bool {
 	before := *a
 	switch {
@@ -315,7 +315,7 @@ func stripList(a *resourceapi.DeviceAttribute) bool {
 	return true
 }
 
-// usesLists reports whether a device has a list attribute. An attribute of unknown type counts as a list.
+// usesLists reports whether a device has a list attribute. An attribute of an unknown type counts as a list.
 func usesLists(c *Case) bool {
 	return edit(allDevices+".Attributes", func(a *resourceapi.DeviceAttribute) bool {
 		return a.StringValue == nil && a.IntValue == nil && a.BoolValue == nil && a.VersionValue == nil
@@ -330,7 +330,7 @@ func stripSlices(of func(*resourceapi.ResourceSlice) bool) func(*Case) bool {
 	}
 }
 
-// stripSliceNames sorts the names in the order of the slices.
+// stripSliceNames renames the slices so that their names are sorted in the order of Slices.
 func stripSliceNames(c *Case) bool {
 	names := make([]string, len(c.Slices))
 	for i, slice := range c.Slices {
@@ -344,7 +344,7 @@ func stripSliceNames(c *Case) bool {
 	return changed
 }
 
-// isElsewhere reports whether a device is only on other nodes, for placements that the generator draws.
+// isElsewhere reports whether only other nodes can use a device. It supports only placements that the generator draws.
 func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 	name, all, selector := s.Spec.NodeName, s.Spec.AllNodes, s.Spec.NodeSelector
 	if isTrue(s.Spec.PerDeviceNodeSelection) {
@@ -360,7 +360,7 @@ func isElsewhere(s *resourceapi.ResourceSlice, d *resourceapi.Device) bool {
 	})
 }
 
-// stripConsumers makes allocated devices consume nothing.
+// stripConsumers returns a function that makes allocated devices consume no counters if of returns true for them.
 func stripConsumers(of func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) func(*Case) bool {
 	return func(c *Case) (changed bool) {
 		allocated := slices.Clone(c.Allocated)

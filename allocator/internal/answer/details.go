@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package answer holds the outcome of a search: details and statistics for callers, failures of expressions that concern a node,
-// and cached answers. A cached answer has positions of devices instead of objects, because nodes of one hardware type share it.
+// Package answer describes results of Allocate calls: details and statistics, failures that concern a node, and cached results.
+// A cached result has positions of devices instead of objects, because nodes of one hardware type share it.
 package answer
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/celset/celset/allocator/internal/shape"
 )
 
-// Details holds the outcome of one Allocate call besides its results.
+// Details holds information about one Allocate call in addition to the allocation results.
 type Details struct {
 	Stats
-	// Outcome is the quality of the results. It is empty unless a preference covers one of the devices.
+	// Outcome is the quality of the chosen devices. It is empty unless a preference covers one of them.
 	Outcome Outcome
-	// Preferences holds the values of the results, by claim and then in the order of definition. To compare results, on one node or
-	// on several, compare the first value that differs; the greater is better. A preference is left out if it covers no device of
-	// the results, or if the budget was exhausted before it.
+	// Preferences holds the values of preferences for the chosen devices, by claim and then in the order of definition. To
+	// compare two results, on one node or on several, compare the first value that differs: the greater value is better. A
+	// preference is left out if it covers no chosen device, or if the budget was exhausted before its search.
 	Preferences []Value
 }
 
@@ -28,20 +28,20 @@ type Details struct {
 type Value struct {
 	// Claim is the index of the claim.
 	Claim int
-	// Preference is the index among the preferences of the claim. If a class defines it for two requests, both have the same name.
+	// Preference is the index in the claim's preferences. If a class defines a preference for two requests, both have its Name.
 	Preference int
 	// Name is the name of the preference, with its class if the class defines it.
 	Name string
-	// Value is the value of the expression. For KeepWhole it is 0 if nothing is lost, and smaller the more is lost.
+	// Value is the value of the expression. For KeepWhole it is 0 if no set is lost, and smaller the more sets are lost.
 	Value int64
-	// Losses holds the counts of the policy KeepWhole, most devices first. It is nil for an expression.
+	// Losses holds the losses for the policy KeepWhole, shapes with most devices first. It is nil for an expression.
 	Losses []Loss
 }
 
-// String returns the value, or the lost sets for a policy.
+// String returns the value of an expression, or the lost sets of a policy.
 func (v Value) String() string { return DescribeValue(v.Value, v.Losses) }
 
-// DescribeValue returns the text of [Value.String] for copies of its fields.
+// DescribeValue returns the text that [Value.String] returns for a Value with this value and these losses.
 func DescribeValue(value int64, losses []Loss) string {
 	if len(losses) == 0 {
 		return strconv.FormatInt(value, 10)
@@ -61,36 +61,35 @@ type Loss struct {
 	Left int `json:"left"`
 }
 
-// Stats counts the work of searches. The counts depend only on the input and the contents of the cache: if several goroutines
-// need a result, one computes it while the others wait.
+// Stats counts the work of searches. The counts depend only on the input and the contents of the cache. If several goroutines
+// need a value, one computes it while the others wait.
 type Stats struct {
-	// Steps is the number of times that the search looked for one more device, or found that it needs no more.
+	// Steps is the number of times that the search looked for one more device, or for the next request.
 	Steps int64
 	// Evaluations is the number of evaluations of CEL constraints on complete sets.
 	Evaluations int64
 	// SetsAccepted is the number of complete sets that satisfied a CEL constraint.
 	SetsAccepted int64
-	// SetsProven is the number of accepted sets that needed no evaluation, because the structure of the expression proves the
-	// result.
+	// SetsProven is the number of accepted sets that needed no evaluation, because the bounds proved that the expression is true.
 	SetsProven int64
-	// TableEvaluations is the number of evaluations of parts of CEL constraints on one or two devices, for the tables of the bounds.
+	// TableEvaluations counts evaluations of parts of CEL constraints for one or two devices, for the tables of the bounds.
 	TableEvaluations int64
-	// TableBuilds is the number of tables begun for the bounds.
+	// TableBuilds is the number of tables that were begun for the bounds.
 	TableBuilds int64
-	// Cost is the cost charged to the budget, in CEL cost units. A cached verdict costs as much as its evaluation. A cached answer
-	// is free.
+	// Cost is the cost charged to the budget, in CEL cost units. A cached verdict costs as much as its evaluation. A cached
+	// result of an Allocate call costs nothing.
 	Cost int64
-	// CacheHits is the number of cached verdicts on complete sets plus the number of cached answers.
+	// CacheHits is the number of cached verdicts on complete sets plus the number of cached results of Allocate calls.
 	CacheHits int64
-	// AnswersKnown is the number of cached answers.
+	// AnswersKnown is the number of Allocate calls whose result was cached.
 	AnswersKnown int64
 	// Cuts is the number of devices that were refused or never tried because no set with them could satisfy a CEL constraint.
 	Cuts int64
-	// PreferencesBest and PreferencesBestFound count the answers chosen by preferences, by [Outcome].
+	// PreferencesBest and PreferencesBestFound count the results that preferences chose, by [Outcome].
 	PreferencesBest, PreferencesBestFound int64
 }
 
-// Sum adds two counts.
+// Sum returns the sum of two statistics.
 func Sum(s, o Stats) Stats {
 	return Stats{
 		Steps:                s.Steps + o.Steps,

@@ -16,36 +16,36 @@ import (
 	"github.com/celset/celset/cel"
 )
 
-// By KEP-5254 an expression that fails on some devices ends the attempt on all nodes. A definition may declare instead that a
-// failure only concerns the node ([v1alpha1.FailurePolicyNodeDoesNotFit]). Then the first failure on a node is its answer, like
-// "does not fit". The search does not skip the failing set, because another set might hide the mistake by chance.
+// By KEP-5254 an expression that fails for some devices ends the attempt on all nodes. A definition may declare instead that a
+// failure concerns only the node ([v1alpha1.FailurePolicyNodeDoesNotFit]). Then the first failure on a node excludes the node.
+// The search does not skip the failing set, because another set might hide the mistake by chance.
 
-// Error is the error of claims that don't fit a node because a CEL constraint failed on its devices. The constraint declares
-// that failures concern the node. Error wraps [structured.ErrFailedAllocationOnNode].
+// Error is the error of claims that don't fit on a node because a CEL constraint failed on devices of the node. The constraint
+// declares that a failure concerns only the node. Error wraps [structured.ErrFailedAllocationOnNode].
 type Error struct {
 	// Claim is the claim with the constraint.
 	Claim types.NamespacedName
-	// Constraint is the name of the constraint in messages.
+	// Constraint is the name of the constraint as messages show it.
 	Constraint string
-	// Node is the name of the node. Devices holds the devices that the expression failed on.
+	// Node is the name of the node. Devices lists the devices that the expression failed for.
 	Node    string
 	Devices []structured.DeviceID
 	// Reason is [cel.ReasonRuntime], [cel.ReasonType], [cel.ReasonCostLimit] or [cel.ReasonMemory].
 	Reason cel.Reason
-	// Message is the message of CEL with the position in the expression, in one line.
+	// Message is CEL's message in one line, with the position in the expression.
 	Message string
 
-	// claim and positions are the indices of Claim and Devices.
+	// claim is the index of Claim in the pod. positions holds the positions of Devices.
 	claim     int
 	positions []int
 }
 
-// Error returns a text that is equal for all nodes with such devices.
+// Error returns a text that is the same for all nodes with such devices.
 func (e *Error) Error() string {
 	return fmt.Sprintf("constraint %s: the expression fails on devices of the node: %s", e.Constraint, e.Message)
 }
 
-// Detail returns a text that also names the node and devices.
+// Detail returns the text of Error with the names of the claim, the node and the devices.
 func (e *Error) Detail() string {
 	ids := make([]string, len(e.Devices))
 	for i, id := range e.Devices {
@@ -58,9 +58,9 @@ func (e *Error) Detail() string {
 // Unwrap returns [structured.ErrFailedAllocationOnNode].
 func (e *Error) Unwrap() error { return structured.ErrFailedAllocationOnNode }
 
-// isAboutDevices reports whether an evaluation would fail again on the same devices, regardless of earlier work. Time and budgets
-// depend on earlier work. The limits of cost and memory of one evaluation count as properties of the devices, because they depend
-// on the lengths of attributes.
+// isAboutDevices reports whether the evaluation would fail again for the same devices, regardless of earlier work. A failure
+// because of time or a budget depends on earlier work. A failure because of the cost or memory of one evaluation depends only
+// on the devices, such as the lengths of their attributes.
 func isAboutDevices(reason cel.Reason) bool {
 	switch reason {
 	case cel.ReasonRuntime, cel.ReasonType, cel.ReasonCostLimit, cel.ReasonMemory:
@@ -70,7 +70,7 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// OnNode returns the failure for another node: with its name, and with the names of its devices at the same positions.
+// OnNode returns a copy of the failure with the name of another node, and with the names of its devices at the same positions.
 func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
 	result := *e
 	claim := claims[e.claim]
@@ -82,18 +82,18 @@ func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candid
 	return &result
 }
 
-// WithoutNode returns the part of a failure that all nodes with such devices share.
+// WithoutNode returns a copy of the failure without the names of the node and its devices, which nodes can share.
 func WithoutNode(e *Error) *Error {
 	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }
 
-// DoesNotFit returns an error that concerns the node and not the claims.
+// DoesNotFit returns an error that excludes only the node.
 func DoesNotFit(reason string) error {
 	return fmt.Errorf("%s%w", reason, structured.ErrFailedAllocationOnNode)
 }
 
-// NewError returns the failure of a constraint of the claim with this index on the devices at these positions. It returns nil if
-// the failure ends the attempt.
+// NewError returns the failure of a constraint. claim is the index of the claim, and positions are the positions of the
+// devices. NewError returns nil if the failure ends the attempt on all nodes.
 func NewError(constraint string, failure *cel.Error, claim int, positions []int) *Error {
 	if !isAboutDevices(failure.Reason) {
 		return nil

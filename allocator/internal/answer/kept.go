@@ -3,28 +3,28 @@
 
 package answer
 
-// Answer is the result of a search, with indices and positions instead of objects of the node.
+// Answer is the result of an Allocate call, with indices and positions instead of objects of the node.
 type Answer struct {
 	Found bool
-	// Reason says why nothing was found, if reasons are requested. Refusal is the error with this reason.
+	// Reason is the reason why the claims don't fit, if reasons are requested. Refusal is the error with this reason.
 	Reason  string
 	Refusal error
-	// Failure is the failure of an expression that ended the search. It names no node.
+	// Failure is the failure of an expression that ended the search, without the names of the node and its devices.
 	Failure *Error
-	// Decisions holds, for each request of all claims, the index of the chosen alternative. Choices holds the devices.
+	// Decisions holds the index of the chosen alternative for each request of all claims. Choices holds the chosen devices.
 	Decisions []int
 	Choices   []Choice
-	// Outcome is empty without preferences. Values holds the value of each preference for the chosen devices.
+	// Outcome is the quality of the chosen devices. It is empty without preferences. Values holds the value of each preference.
 	Outcome Outcome
 	Values  []Value
 }
 
-// Choice is a device taken for a request of a claim, by their indices.
+// Choice is a device chosen for a request: the index of the claim, the index of the request, and the position of the device.
 type Choice struct {
 	Claim, Request, Position int
 }
 
-// Parts of an answer take about this many bytes.
+// These are the approximate sizes in bytes of parts of an answer.
 const (
 	choiceBytes = 24
 	valueBytes  = 256

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package attribute makes values of device attributes comparable by type and value, as single values ([Scalar]) or as sets
-// ([ValuesOf]).
+// Package attribute converts values of device attributes to comparable values of Go: to single values ([Scalar]) or to sets
+// ([ValuesOf]). Two values are equal if type and value are equal.
 package attribute
 
 import (
@@ -14,7 +14,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// Published returns the attribute with the fully qualified name, or with the name alone if its domain is the device's driver.
+// Published returns the published attribute with the fully qualified name, or nil. In the domain of the device's driver, the
+// device may publish the name without the domain.
 func Published(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *resourceapi.DeviceAttribute {
 	if attribute, ok := c.Device.Attributes[resourceapi.QualifiedName(name)]; ok {
 		return &attribute
@@ -29,14 +30,14 @@ func Published(c *inventory.Candidate, name resourceapi.FullyQualifiedName) *res
 	return nil
 }
 
-// Scalar is a comparable value of an attribute. The zero value represents lists and unknown types.
+// Scalar is a comparable value of an attribute. Lists and unknown types have the zero value.
 type Scalar struct {
 	kind  kind
 	text  string
 	whole int64
 }
 
-// IsNone reports whether the attribute has no comparable value.
+// IsNone reports whether the value is the zero value, because the attribute is a list or has an unknown type.
 func (s Scalar) IsNone() bool { return s.kind == none }
 
 type kind int8
@@ -52,7 +53,7 @@ const (
 func stringValue(s string) Scalar { return Scalar{kind: stringKind, text: s} }
 func intValue(i int64) Scalar     { return Scalar{kind: intKind, whole: i} }
 
-// versionValue compares versions as text: semantic versions have one spelling.
+// versionValue returns the value of a version. Comparing texts is sufficient, because a semantic version has only one spelling.
 func versionValue(s string) Scalar { return Scalar{kind: versionKind, text: s} }
 
 func boolValue(b bool) Scalar {
@@ -62,7 +63,7 @@ func boolValue(b bool) Scalar {
 	return Scalar{kind: boolKind}
 }
 
-// ScalarOf returns the value of the attribute, or the zero value for lists and unknown types.
+// ScalarOf returns the value of an attribute, or the zero value for a list or an unknown type.
 func ScalarOf(attribute *resourceapi.DeviceAttribute) Scalar {
 	switch {
 	case attribute.StringValue != nil:
@@ -78,7 +79,7 @@ func ScalarOf(attribute *resourceapi.DeviceAttribute) Scalar {
 	}
 }
 
-// ValuesOf returns the elements of a list, or the single value. It is empty if the type is unknown.
+// ValuesOf returns the elements of a list, or the value of a scalar. It returns an empty set if the type is unknown.
 func ValuesOf(attribute *resourceapi.DeviceAttribute) sets.Set[Scalar] {
 	switch {
 	case len(attribute.IntValues) > 0:

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Accept reports the shortage of a device that another program has chosen. Package allocator tests it with pools.
+// Accept returns the shortage for a device that another program has chosen. Tests of package allocator check Accept with pools.
 func TestAccept(t *testing.T) {
 	const memory = resourceapi.QualifiedName("memory")
 	four := resource.MustParse("4")
@@ -68,7 +68,7 @@ func TestAccept(t *testing.T) {
 	require.Equal(t, NoShortage, accept(&inventory.Candidate{ID: structured.MakeDeviceID("driver", "pool", "unknown"), Position: 6}, ""))
 }
 
-// Pools give the same result as looking up each device, regardless of other devices in use.
+// Pools.Of returns the same devices as State.Of, which looks up each device.
 func TestPoolsAreTheState(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}

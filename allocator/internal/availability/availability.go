@@ -1,10 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package availability tracks the devices of a node that are left. A device can be in use, share counters with devices in use, or
-// have allocated shares. Allocations come from before the search ([State]) and from the search itself ([Availability]).
+// Package availability tracks which devices of a node are available, and how much of them. A device can be in use, share
+// counters with devices in use, or have allocated shares. It takes into account the allocations from before the search
+// ([State]) and the allocations of the search itself ([Availability]).
 //
-// The allocations of the search are a stack: giving back the last device restores the state before.
+// The allocations of the search are a stack: giving back the last device restores the previous state.
 package availability
 
 import (
@@ -27,33 +28,31 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Availability tracks the devices that are left: the state holds former allocations, and the search adds and removes its own.
+// Availability tracks which devices are available during a search. The state holds the allocations from before the search.
 type Availability struct {
 	features structured.Features
 	node     *v1.Node
 	state    *State
-	// allocated holds the positions of devices that former allocations use exclusively. taken holds the devices that the search uses
-	// exclusively.
+	// allocated holds the positions of devices used exclusively by earlier allocations, and taken of devices taken by the search.
 	allocated, taken bitset.Set
-	// owners is the stack of claims that the search took devices for exclusively. Only with admin access a device has several
-	// owners.
+	// owners is a stack of the devices that the search has taken exclusively. Only with admin access a device has several owners.
 	owners []owner
-	// shares holds, by position, the stack of amounts that the search's allocations of a shared device consume.
+	// shares maps the position of a shared device to a stack: the amounts that each allocation of the search consumes.
 	shares map[int][]capacity.Amounts
-	// charged holds the positions of shared devices that the search has taken counters for. Shares with admin access take no
-	// counters.
+	// charged holds the positions of shared devices whose counters the search has taken. Admin access takes no counters.
 	charged map[int]bool
-	// counters and groups hold the pools that were needed so far.
+	// counters and groups have an entry for each pool that the search has needed so far.
 	counters map[*inventory.Pool]*counter.Counters
 	groups   map[*inventory.Pool]*counter.Groups
-	// unpublished reports, for each pool, whether a device is in use that is no longer published.
+	// unpublished has an entry for each pool that the search has needed. It is true if a device in use is no longer published.
 	unpublished map[*inventory.Pool]bool
 }
 
-// owner is a claim that has taken a device.
+// owner is a claim with a device that the search has taken for it.
 type owner struct{ position, claim int }
 
-// New returns the availability of devices on a node. allocated holds the positions of allocated devices.
+// New returns the availability of the devices of a node. allocated holds the positions of devices that earlier allocations use
+// exclusively. devices is the number of devices.
 func New(features structured.Features, node *v1.Node, state *State, allocated bitset.Set, devices int) *Availability {
 	return &Availability{
 		features:    features,
@@ -69,8 +68,8 @@ func New(features structured.Features, node *v1.Node, state *State, allocated bi
 	}
 }
 
-// InUse reports whether the request can't get the device. Admin access shares devices with all users, but a claim gets a device
-// only once.
+// InUse reports whether the request can't get the device because the device is in use. Admin access ignores other users of a
+// device, but a claim gets a device only once.
 func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candidate) bool {
 	if !r.AdminAccess() {
 		return a.allocated.Has(c.Position) || a.taken.Has(c.Position)
@@ -78,7 +77,7 @@ func (a *Availability) InUse(claim int, r *requests.Request, c *inventory.Candid
 	return slices.Contains(a.owners, owner{c.Position, claim})
 }
 
-// HasCapacity reports whether the device has enough capacity left for the request.
+// HasCapacity reports whether enough capacity of the device is left for the request.
 func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if !a.features.ConsumableCapacity || len(c.Device.Capacity) == 0 && !r.WantsCapacity() {
 		return true, nil
@@ -90,19 +89,20 @@ func (a *Availability) HasCapacity(r *requests.Request, c *inventory.Candidate) 
 	return enough, nil
 }
 
-// Reservation records how a device was taken, to give it back.
+// Reservation holds the data for giving back a device.
 type Reservation struct {
-	// counters is true if counters and compatibility groups were taken.
+	// counters is true if counters and compatibility groups were taken for the device.
 	counters bool
-	// Share identifies an allocation of a shared device, and is nil for other devices. Consumed holds the amounts that it consumes.
+	// Share identifies the allocation of a shared device, and is nil for others. Consumed holds the amounts that it consumes.
 	Share    *types.UID
 	Consumed capacity.Amounts
 }
 
-// Reserve takes the counters that the device consumes, if they suffice and the device is compatible with other allocated devices.
+// Reserve takes the counters that the device consumes. It returns false if the counters don't suffice, or if the device is not
+// compatible with other allocated devices.
 //
-// A further share of a shared device takes no counters, because the device already has them. No device is available while the
-// pool has a device in use that is no longer published, because its consumption is unknown.
+// A further share of a shared device takes no counters, because the first share has taken them. If a device in use is no longer
+// published, Reserve returns false for all devices of its pool, because the consumption of that device is unknown.
 func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok bool) {
 	if a.isCharged(c) {
 		return Reservation{}, true
@@ -113,7 +113,7 @@ func (a *Availability) Reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return a.reserve(c)
 }
 
-// isCharged reports whether the device needs no further counters.
+// isCharged reports whether the device takes no counters, because it consumes none or because the first share has taken them.
 func (a *Availability) isCharged(c *inventory.Candidate) bool {
 	return len(c.Device.ConsumesCounters) == 0 || c.Shared && (a.charged[c.Position] || a.state.IsShared(c.ID))
 }
@@ -137,12 +137,12 @@ func (a *Availability) reserve(c *inventory.Candidate) (reserved Reservation, ok
 	return Reservation{counters: true}, true
 }
 
-// IsShared reports whether any claim has a share of the device.
+// IsShared reports whether some claim has a share of the device.
 func (a *Availability) IsShared(c *inventory.Candidate) bool {
 	return len(a.shares[c.Position]) > 0 || a.state.IsShared(c.ID)
 }
 
-// Mark records the device as taken.
+// Mark marks the device as taken by the claim.
 func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candidate, reserved *Reservation) error {
 	if !c.Shared {
 		a.taken.Add(c.Position)
@@ -159,7 +159,7 @@ func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candida
 	return nil
 }
 
-// Unmark undoes the last Mark, which must be for this device.
+// Unmark undoes the last Mark. That must have been for the same device.
 func (a *Availability) Unmark(c *inventory.Candidate) {
 	if c.Shared {
 		a.shares[c.Position] = a.shares[c.Position][:len(a.shares[c.Position])-1]
@@ -171,7 +171,7 @@ func (a *Availability) Unmark(c *inventory.Candidate) {
 	}
 }
 
-// Release undoes the last Reserve.
+// Release undoes the last Reserve. That must have been for the same device.
 func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	if !reserved.counters {
 		return
@@ -183,7 +183,7 @@ func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	}
 }
 
-// hasUnpublished reports whether a device of the pool is in use that is no longer published.
+// hasUnpublished reports whether a device in use of the pool is no longer published.
 func (a *Availability) hasUnpublished(p *inventory.Pool) bool {
 	left, known := a.unpublished[p]
 	if !known {
@@ -193,7 +193,7 @@ func (a *Availability) hasUnpublished(p *inventory.Pool) bool {
 	return left
 }
 
-// CountersOf returns the counters of a pool.
+// CountersOf returns the counters of a pool, including the consumption of allocated devices.
 func (a *Availability) CountersOf(p *inventory.Pool) *counter.Counters {
 	if a.counters[p] == nil {
 		a.counters[p] = counter.New(p, a.isAllocated)
@@ -201,7 +201,7 @@ func (a *Availability) CountersOf(p *inventory.Pool) *counter.Counters {
 	return a.counters[p]
 }
 
-// GroupsOf returns the compatibility groups of a pool.
+// GroupsOf returns the compatibility groups of a pool, including the groups of allocated devices.
 func (a *Availability) GroupsOf(p *inventory.Pool) *counter.Groups {
 	if a.groups[p] == nil {
 		a.groups[p] = counter.NewGroups(p, a.isAllocated)
@@ -213,23 +213,22 @@ func (a *Availability) isAllocated(slice *resourceapi.ResourceSlice, d *resource
 	return a.state.IsAllocated(structured.MakeDeviceID(slice.Spec.Driver, slice.Spec.Pool.Name, d.Name))
 }
 
-// Allocated returns the positions of devices that former allocations use exclusively.
+// Allocated returns the positions of devices that earlier allocations use exclusively.
 func (a *Availability) Allocated() bitset.Set { return a.allocated }
 
 // Taken returns the positions of devices that the search uses exclusively.
 func (a *Availability) Taken() bitset.Set { return a.taken }
 
-// Expect allocates memory for this number of devices.
+// Expect allocates memory for a search that takes up to devices devices.
 func (a *Availability) Expect(devices int) { a.owners = make([]owner, 0, devices) }
 
-// Shares returns the amounts that the search's allocations of a shared device consume, in order.
+// Shares returns the amounts that each allocation of a shared device by the search consumes, in order.
 func (a *Availability) Shares(c *inventory.Candidate) []capacity.Amounts { return a.shares[c.Position] }
 
-// declaresOptionalNodeOperations is the feature of nodes that can skip node operations (the field skipNodeOperations of a
-// ResourceSlice).
+// declaresOptionalNodeOperations is the feature that a node declares if it supports skipNodeOperations in a ResourceSlice.
 const declaresOptionalNodeOperations = "DRAOptionalNodeOperations"
 
-// IsUsable checks the device, the node and the request, but not other allocations.
+// IsUsable reports whether the request may get the device, by taints, conditions and node features. It ignores allocations.
 func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) bool {
 	if compat.SkipsNodeOperations(&c.Slice.Spec) &&
 		(!*celcompat.OptionalNodeOperations(&a.features) || !slices.Contains(a.node.Status.DeclaredFeatures, declaresOptionalNodeOperations)) {
@@ -241,7 +240,7 @@ func (a *Availability) IsUsable(r *requests.Request, c *inventory.Candidate) boo
 	return !a.features.DeviceTaints || tolerated(c.Device.Taints, r.Spec.Tolerations)
 }
 
-// tolerated reports whether no taint prevents the allocation of the device. Unknown effects don't.
+// tolerated reports whether the tolerations cover all taints that prevent an allocation. It ignores unknown effects.
 func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.DeviceToleration) bool {
 	for _, taint := range taints {
 		if taint.Effect != resourceapi.DeviceTaintEffectNoSchedule && taint.Effect != resourceapi.DeviceTaintEffectNoExecute {
@@ -256,29 +255,29 @@ func tolerated(taints []resourceapi.DeviceTaint, tolerations []resourceapi.Devic
 	return true
 }
 
-// Shortage is the reason why a chosen device is not available.
+// Shortage is the reason why a device that another program has chosen is not available.
 type Shortage int
 
 const (
 	// NoShortage means that the device is available.
 	NoShortage Shortage = iota
-	// InUse means that the whole device is in use.
+	// InUse means that another claim uses the whole device.
 	InUse
-	// SharesInUse means that the whole device was chosen, but shares of it are in use.
+	// SharesInUse means that the whole device was chosen, but other claims have shares of it.
 	SharesInUse
-	// NoCapacity means that a capacity of the device does not suffice for the share.
+	// NoCapacity means that too little of a capacity is left for the share.
 	NoCapacity
-	// NoCounters means that counters of the pool don't suffice for the device, or it is incompatible with other devices that consume
-	// them.
+	// NoCounters means that counters of the pool don't suffice for the device, or that the device is incompatible with other
+	// devices that consume the same counters.
 	NoCounters
 )
 
-// Accept takes a device that another program has chosen, or a share that consumes the given amounts if the candidate is shared.
-// The returned name is the capacity that does not suffice.
+// Accept takes a device that another program has chosen. If the candidate is shared, it takes a share that consumes the given
+// amounts. With NoCapacity it returns the name of the capacity.
 //
-// Accept only checks the remaining devices, capacities and counters. It checks neither the request nor whether the node can use
-// the device. A candidate may have only an ID and no Device. Consumption of devices that are no longer published is unknown and
-// counts as zero here.
+// Accept checks only the available devices, capacities and counters. It checks neither the request nor whether the node can use
+// the device. A candidate may have an ID without a Device. Consumption of devices that are no longer published is unknown and
+// counts as zero.
 func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts) (Shortage, resourceapi.QualifiedName) {
 	if a.allocated.Has(c.Position) || a.taken.Has(c.Position) {
 		return InUse, ""
@@ -304,10 +303,10 @@ func (a *Availability) Accept(c *inventory.Candidate, consumed capacity.Amounts)
 	return NoShortage, ""
 }
 
-// MostByCounters returns an upper bound of the number of these devices that the shared counters permit.
+// MostByCounters returns an upper bound of the number of the given devices that the shared counters allow together.
 //
-// Each device is assigned to the first counter set that it consumes. A counter of the set limits the number of assigned devices
-// if all of them consume it: the remaining amount is divided by the smallest consumption.
+// It assigns each device to the first counter set that the device consumes. If all devices of a set consume a counter, the
+// counter limits their number: the remaining amount is divided by the smallest consumption.
 func (a *Availability) MostByCounters(devices []*inventory.Candidate) int {
 	most := 0
 	limited := make(map[counterSet][]*inventory.Candidate)
@@ -325,7 +324,7 @@ func (a *Availability) MostByCounters(devices []*inventory.Candidate) int {
 	return most
 }
 
-// counterSet identifies a counter set.
+// counterSet identifies a counter set of a pool.
 type counterSet struct {
 	pool *inventory.Pool
 	name string
@@ -343,8 +342,8 @@ func (a *Availability) mostOfSet(key counterSet, members []*inventory.Candidate)
 	return most
 }
 
-// leastConsumed returns the smallest consumption of a counter of the first counter set. limiting is false if a device does not
-// consume it.
+// leastConsumed returns the smallest amount of a counter in their first counter set that the members consume. limiting is false
+// if a member does not consume the counter.
 func leastConsumed(members []*inventory.Candidate, name string) (least resource.Quantity, limiting bool) {
 	for i, c := range members {
 		consumed, found := c.Device.ConsumesCounters[0].Counters[name]
@@ -358,7 +357,7 @@ func leastConsumed(members []*inventory.Candidate, name string) (least resource.
 	return least, true
 }
 
-// quotient returns how many times a fits into rest, at most limit.
+// quotient returns how many times a fits into rest, but at most limit.
 func quotient(rest, a resource.Quantity, limit int) int {
 	count := 0
 	for sum := a.DeepCopy(); count < limit && sum.Cmp(rest) <= 0; sum.Add(a) {

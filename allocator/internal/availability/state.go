@@ -18,19 +18,20 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// State holds the allocations at the time when the allocator was made. It has an index of shared devices, because a device has
-// many shares and is looked up as a whole.
+// State holds the allocations at the time when the allocator was made. It has an index of shared devices, because a device may
+// have many shares and searches look up the device as a whole.
 type State struct {
 	structured.AllocatedState
-	// sharedDevices is computed at the first call, because most claims don't need it and it is as large as the cluster.
+	// sharedDevices returns the devices with allocated shares. The set is computed at the first call, because most claims don't
+	// need it and it is as large as the cluster.
 	sharedDevices func() sets.Set[structured.DeviceID]
-	// pools is computed at the first call, too.
+	// pools returns the devices in use by pool. They are computed at the first call.
 	pools func() *Pools
-	// givenBack holds members of AllocatedDevices that are no longer in use. It is small, and saves copying the large set.
+	// givenBack holds devices in AllocatedDevices that are no longer in use. This small set avoids a copy of the large set.
 	givenBack sets.Set[structured.DeviceID]
 }
 
-// Nothing returns the state without allocations. Its sets are not nil.
+// Nothing returns a state without allocations. Its sets are empty but not nil.
 func Nothing() structured.AllocatedState {
 	return structured.AllocatedState{
 		AllocatedDevices:         sets.New[structured.DeviceID](),
@@ -39,7 +40,7 @@ func Nothing() structured.AllocatedState {
 	}
 }
 
-// NewState returns an indexed state.
+// NewState returns the allocations with their indexes.
 func NewState(state structured.AllocatedState) *State {
 	s := &State{AllocatedState: state}
 	s.sharedDevices = sync.OnceValue(func() sets.Set[structured.DeviceID] {
@@ -56,7 +57,7 @@ func NewState(state structured.AllocatedState) *State {
 	return s
 }
 
-// hasUnpublished reports whether a device of the pool is in use that is no longer published.
+// hasUnpublished reports whether a device in use of the pool is no longer published.
 func (s *State) hasUnpublished(p *inventory.Pool) bool {
 	inUse := s.pools().inUse(poolID{draapi.MakeUniqueString(p.Driver), draapi.MakeUniqueString(p.Name)})
 	if len(inUse) == 0 {
@@ -67,7 +68,7 @@ func (s *State) hasUnpublished(p *inventory.Pool) bool {
 	return slices.ContainsFunc(inUse, func(device draapi.UniqueString) bool { return !published.Has(device.String()) })
 }
 
-// Without returns the state after the devices and shares of given were given back. All of them must be in use.
+// Without returns the state after claims have given back the devices and shares in given. All of them must be in use.
 func (s *State) Without(given structured.AllocatedState) *State {
 	rest := s.AllocatedState
 	if len(given.AllocatedSharedDeviceIDs) > 0 {
@@ -87,7 +88,7 @@ func (s *State) Without(given structured.AllocatedState) *State {
 	return result
 }
 
-// With returns the state after the devices and shares of taken were taken, too.
+// With returns the state after claims have also got the devices and shares in taken.
 func (s *State) With(taken structured.AllocatedState) *State {
 	all := structured.AllocatedState{
 		AllocatedDevices:         s.Exclusive().Union(taken.AllocatedDevices),
@@ -112,7 +113,7 @@ func (s *State) Exclusive() sets.Set[structured.DeviceID] {
 	return s.AllocatedDevices.Difference(s.givenBack)
 }
 
-// isTaken reports whether no part of the candidate is available.
+// isTaken reports whether the candidate can't be allocated, not even in part.
 func (s *State) isTaken(c *inventory.Candidate) bool {
 	return s.IsExclusive(c.ID) || !c.Shared && s.IsShared(c.ID)
 }
@@ -122,8 +123,8 @@ func (s *State) IsExclusive(id structured.DeviceID) bool {
 	return s.AllocatedDevices.Has(id) && !s.givenBack.Has(id)
 }
 
-// Of returns the positions of unavailable candidates: devices that are allocated exclusively, and devices with shares that can't
-// be shared any more.
+// Of returns the positions of candidates that can't be allocated: devices that are allocated exclusively, and devices with
+// allocated shares that don't allow multiple allocations any more.
 func (s *State) Of(candidates []*inventory.Candidate) bitset.Set {
 	allocated := bitset.New(len(candidates))
 	if len(s.AllocatedDevices) == 0 && !s.HasShared() {
@@ -152,11 +153,11 @@ func (s *State) IsAllocated(id structured.DeviceID) bool {
 	return s.IsExclusive(id) || s.IsShared(id)
 }
 
-// Pools holds the devices in use, or with shares in use, sorted by pool. It answers [State.Of] faster for most nodes of a
-// cluster, because it does not look up each device in a map of the whole cluster.
+// Pools holds the devices that are in use as a whole or in part, by pool. Pools.Of is faster than [State.Of] if it is called
+// for most nodes of a cluster, because it does not look up each device in a map of the whole cluster.
 type Pools struct {
 	state *State
-	// devices holds the devices in use, one pool after the other. places holds the range of each pool.
+	// devices lists the devices in use, one pool after the other. ranges maps a pool to its range in devices.
 	devices []draapi.UniqueString
 	ranges  map[poolID]*stretch
 }
@@ -165,7 +166,7 @@ type poolID struct{ driver, name draapi.UniqueString }
 
 type stretch struct{ from, to int32 }
 
-// Pools returns the sorted devices in use, which are computed once.
+// Pools returns the devices in use by pool. They are computed only once.
 func (s *State) Pools() *Pools { return s.pools() }
 
 func (s *State) sortByPool() *Pools {
@@ -207,7 +208,7 @@ func (s *State) sortByPool() *Pools {
 	return p
 }
 
-// inUse returns the devices in use of a pool.
+// inUse returns the devices of a pool that are in use.
 func (p *Pools) inUse(id poolID) []draapi.UniqueString {
 	if pool := p.ranges[id]; pool != nil {
 		return p.devices[pool.from:pool.to]
@@ -215,10 +216,10 @@ func (p *Pools) inUse(id poolID) []draapi.UniqueString {
 	return nil
 }
 
-// manyComparisons is the number of comparisons above which looking up each device is faster.
+// manyComparisons is the number of comparisons of names above which looking up each device is faster.
 const manyComparisons = 1 << 14
 
-// Of returns the positions of unavailable candidates, like [State.Of].
+// Of returns the positions of candidates that can't be allocated, like [State.Of].
 func (p *Pools) Of(has *inventory.Inventory) bitset.Set {
 	allocated := bitset.New(len(has.Candidates))
 	for from := 0; from < len(has.Candidates); {
@@ -249,7 +250,7 @@ func (p *Pools) join(allocated bitset.Set, candidates []*inventory.Candidate, in
 	}
 }
 
-// lookUp looks up each device.
+// lookUp adds the positions of candidates that can't be allocated. It looks up each candidate in the state.
 func (p *Pools) lookUp(allocated bitset.Set, candidates []*inventory.Candidate) {
 	for _, c := range candidates {
 		if p.state.isTaken(c) {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// subsets returns all sets of count of the first free numbers, in lexicographic order.
+// subsets returns all sets of count numbers below free, in lexicographic order.
 func subsets(free, count int) [][]int {
 	if count == 0 {
 		return [][]int{nil}
@@ -32,7 +32,7 @@ func subsets(free, count int) [][]int {
 	return result
 }
 
-// choicesOf returns all combinations of one subset for each request. The first request changes slowest.
+// choicesOf returns all choices. A choice has a subset for each request. The subset of the first request changes slowest.
 func choicesOf(combinations []Combination) [][][]int {
 	result := [][][]int{nil}
 	for _, c := range combinations {
@@ -47,7 +47,7 @@ func choicesOf(combinations []Combination) [][][]int {
 	return result
 }
 
-// beginsWith reports whether the search can reach a choice from the current position.
+// beginsWith reports whether a choice contains the devices that combinations have chosen.
 func beginsWith(choice [][]int, combinations []Combination) bool {
 	for i, c := range combinations {
 		if !slices.Equal(choice[i][:len(c.Chosen)], c.Chosen) {
@@ -57,7 +57,7 @@ func beginsWith(choice [][]int, combinations []Combination) bool {
 	return true
 }
 
-// Undecided returns the same numbers as an enumeration, for every position of a search.
+// For every position of a search, Undecided returns the same numbers as an enumeration.
 func TestUndecidedEqualsEnumeration(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		combinations := make([]Combination, rapid.IntRange(0, 3).Draw(t, "requests"))
@@ -66,7 +66,7 @@ func TestUndecidedEqualsEnumeration(t *testing.T) {
 			combinations[i].Count = rapid.IntRange(0, min(3, combinations[i].Free)).Draw(t, "count")
 		}
 		all := choicesOf(combinations)
-		// The position is the beginning of a choice: requests before the last are complete.
+		// A position is the beginning of a choice. All requests before the last one of the position have all their devices.
 		place := rapid.SampledFrom(all).Draw(t, "place")
 		depth := rapid.IntRange(0, 9).Draw(t, "depth")
 		for i := range combinations {
@@ -82,7 +82,7 @@ func TestUndecidedEqualsEnumeration(t *testing.T) {
 	})
 }
 
-// These numbers are too large for an enumeration.
+// Undecided is correct for numbers that are too large for an enumeration.
 func TestUndecidedOfMany(t *testing.T) {
 	for name, test := range map[string]struct {
 		combinations []Combination
@@ -91,7 +91,7 @@ func TestUndecidedOfMany(t *testing.T) {
 		"nothing":              {nil, "1", "1"},
 		"at the beginning":     {[]Combination{{Free: 64, Count: 16}}, "488526937079580", "488526937079580"},
 		"at the first of many": {[]Combination{{Free: 64, Count: 16, Chosen: []int{0, 1, 2}}}, "488526937079580", "488526937079580"},
-		// C(64,16) - C(63,15)
+		// left is C(64,16) - C(63,15).
 		"first device given back": {[]Combination{{Free: 64, Count: 16, Chosen: []int{1}}}, "366395202809685", "488526937079580"},
 		"at the last": {
 			[]Combination{{Free: 64, Count: 16, Chosen: []int{48, 49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 59, 60, 61, 62, 63}}}, "1", "488526937079580",

@@ -3,10 +3,10 @@
 
 // Package capacity calculates with the capacities of devices.
 //
-// Consumable capacity (KEP-5075): a device that allows multiple allocations is shared, and each share consumes some of its
-// capacities. A share consumes the requested amount, rounded up by the policy of the capacity, or a default.
+// Consumable capacity (KEP-5075): a device that allows multiple allocations is shared, and each share consumes some of the
+// device's capacities. A share consumes the requested amount or a default, rounded up by the request policy of the capacity.
 //
-// For devices that are not shared the calculation is the same: a request for capacity means that the device must have that much.
+// For a device that is not shared, the same calculation shows whether the device has the requested capacity.
 package capacity
 
 import (
@@ -21,17 +21,17 @@ import (
 )
 
 var (
-	// ErrNotRepresentable is an error of the whole allocation, because another device would not help.
+	// ErrNotRepresentable fails the whole allocation, because other devices would not help.
 	ErrNotRepresentable = errors.New("capacity request cannot be represented in the device's range arithmetic")
-	// ErrNegative is an error of the whole allocation, too.
+	// ErrNegative fails the whole allocation, because other devices would not help.
 	ErrNegative = errors.New("capacity value is negative")
 )
 
-// Amounts maps capacities of a device to amounts.
+// Amounts maps the name of a capacity to an amount.
 type Amounts map[resourceapi.QualifiedName]resource.Quantity
 
-// Consumed returns the amounts that an allocation of the device for the request consumes. ok is false if even an unused device
-// can't serve the request, because it lacks a capacity or a policy forbids the amount.
+// Consumed returns the amounts that the request consumes if it gets the device. ok is false if even an unused device can't
+// serve the request, because the device lacks a capacity or a policy forbids the amount.
 func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool) (consumed Amounts, ok bool, err error) {
 	consumed = make(Amounts, len(device.Capacity))
 	ok, err = eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
@@ -43,8 +43,8 @@ func Consumed(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return consumed, true, nil
 }
 
-// CanServe reports whether the device can serve the request in addition to other consumption. shares holds other consumption one
-// by one. rest holds all further consumption in total, and may be nil.
+// CanServe reports whether the device can serve the request in addition to its other users. shares holds the consumption of
+// some users separately. rest holds the total consumption of all other users. It may be nil.
 func CanServe(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (bool, error) {
 	fits := true
 	ok, err := eachConsumed(device, request, fractional, func(name resourceapi.QualifiedName, amount resource.Quantity) {
@@ -53,7 +53,7 @@ func CanServe(device *resourceapi.Device, request *resourceapi.CapacityRequireme
 	return ok && fits, err
 }
 
-// isAvailable reports whether the amount of a capacity is available in addition to other consumption. amount must be a deep copy,
+// isAvailable reports whether an amount of a capacity is available in addition to shares and rest. amount must be a deep copy,
 // because isAvailable adds to it.
 func isAvailable(device *resourceapi.Device, name resourceapi.QualifiedName, amount resource.Quantity, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) bool {
 	for _, share := range shares {
@@ -65,8 +65,8 @@ func isAvailable(device *resourceapi.Device, name resourceapi.QualifiedName, amo
 	return amount.Cmp(device.Capacity[name].Value) <= 0
 }
 
-// Exceeded returns the first capacity where a share consumes more than is available. shares hold other consumption one by one,
-// and rest holds the other consumption in total. Capacities that the device lacks are ignored, unless the amount is negative.
+// Exceeded returns the first capacity with too little available for a share, in addition to shares and rest. It ignores
+// capacities that the device lacks, unless the amount is negative.
 func Exceeded(device *resourceapi.Device, consumed Amounts, shares []Amounts, rest map[resourceapi.QualifiedName]*resource.Quantity) (resourceapi.QualifiedName, bool) {
 	for _, name := range slices.Sorted(maps.Keys(consumed)) {
 		amount := consumed[name]
@@ -80,8 +80,7 @@ func Exceeded(device *resourceapi.Device, consumed Amounts, shares []Amounts, re
 	return "", false
 }
 
-// eachConsumed calls visit with copies of the consumed amounts. If ok is false or there is an error, the visited amounts are
-// meaningless.
+// eachConsumed calls visit with a copy of each consumed amount. If ok is false or err is not nil, the amounts are meaningless.
 //
 // An error takes precedence over a forbidden amount, so that the result does not depend on the order of the map.
 func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequirements, fractional bool, visit func(resourceapi.QualifiedName, resource.Quantity)) (ok bool, err error) {
@@ -111,7 +110,7 @@ func eachConsumed(device *resourceapi.Device, request *resourceapi.CapacityRequi
 	return ok, nil
 }
 
-// consumedAmount returns the request rounded up to a permitted amount, or the default without a request.
+// consumedAmount returns the request rounded up to an amount that the policy permits, or the default if requested is false.
 func consumedAmount(request resource.Quantity, requested bool, capacity resourceapi.DeviceCapacity, fractional bool) (resource.Quantity, error) {
 	policy := capacity.RequestPolicy
 	switch {
@@ -128,8 +127,8 @@ func consumedAmount(request resource.Quantity, requested bool, capacity resource
 	}
 }
 
-// roundUpToValue returns the smallest sufficient value; values are ascending. A request above all values is returned unchanged,
-// and is not permitted later.
+// roundUpToValue returns the smallest of the ascending values that is at least request. If all values are smaller, it returns
+// the request unchanged, and permitted later refuses it.
 func roundUpToValue(request resource.Quantity, values []resource.Quantity) resource.Quantity {
 	for _, value := range values {
 		if value.Cmp(request) >= 0 {
@@ -139,7 +138,7 @@ func roundUpToValue(request resource.Quantity, values []resource.Quantity) resou
 	return request.DeepCopy()
 }
 
-// roundUpInRange returns the smallest sufficient min + n*step.
+// roundUpInRange returns the smallest min + n*step that is at least request.
 func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityRequestPolicyRange, fractional bool) (resource.Quantity, error) {
 	if request.Cmp(*valid.Min) < 0 {
 		return valid.Min.DeepCopy(), nil
@@ -159,8 +158,8 @@ func roundUpInRange(request resource.Quantity, valid *resourceapi.CapacityReques
 	return unit.quantity(rounded, valid.Step.Format), nil
 }
 
-// ceilToStep returns the smallest base + n*step that is at least amount, which is at least base. ok is false if the result
-// exceeds an int64. A step of 0 represents a step that is too large.
+// ceilToStep returns the smallest base + n*step that is at least amount. amount must be at least base. ok is false if the
+// result exceeds an int64. A step of 0 represents a step that is too large.
 func ceilToStep(amount, base, step int64) (int64, bool) {
 	if amount == base {
 		return base, true
@@ -231,7 +230,7 @@ const (
 	milli
 )
 
-// unitOf returns milli if the feature is on and the whole range can be counted in it.
+// unitOf returns milli if the feature for fractions is on and milli can represent the whole range. Otherwise it returns whole.
 func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit {
 	if !fractional {
 		return whole
@@ -247,7 +246,7 @@ func unitOf(valid *resourceapi.CapacityRequestPolicyRange, fractional bool) unit
 	return milli
 }
 
-// value returns a quantity in the unit, rounded up.
+// value returns a quantity counted in the unit, rounded up.
 func (u unit) value(q resource.Quantity) int64 {
 	if u == milli {
 		return q.MilliValue()
@@ -255,7 +254,7 @@ func (u unit) value(q resource.Quantity) int64 {
 	return q.Value()
 }
 
-// exact returns the value in the unit. It returns false if the value overflows, or if the value in milli units was rounded.
+// exact returns a quantity counted in the unit. It returns false if the value overflows or a value in milli was rounded.
 func (u unit) exact(q resource.Quantity) (int64, bool) {
 	if u == whole {
 		return q.Value(), q.CmpInt64(math.MaxInt64) <= 0
@@ -264,7 +263,7 @@ func (u unit) exact(q resource.Quantity) (int64, bool) {
 	return value, q.Cmp(*resource.NewMilliQuantity(value, q.Format)) == 0
 }
 
-// step returns the value of a positive quantity, or 0 if it is too large.
+// step returns a positive quantity counted in the unit, or 0 if it is too large.
 func (u unit) step(q resource.Quantity) int64 {
 	value, ok := u.exact(q)
 	if !ok {
@@ -273,7 +272,7 @@ func (u unit) step(q resource.Quantity) int64 {
 	return value
 }
 
-// quantity returns the quantity of a value.
+// quantity converts a value in the unit to a quantity.
 func (u unit) quantity(value int64, format resource.Format) resource.Quantity {
 	switch {
 	case u == whole:

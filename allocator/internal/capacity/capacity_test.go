@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// TestConsumption checks the consumption of one capacity.
+// TestConsumption checks the consumption of a device with one capacity.
 func TestConsumption(t *testing.T) {
 	const whole, fractional = false, true
 	for name, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestConsumptionOfSeveralCapacities(t *testing.T) {
 		require.NoError(t, err)
 		require.False(t, ok)
 	})
-	// The result must not depend on the order of a map, so try repeatedly.
+	// The result must not depend on the random order of a map, so try repeatedly.
 	t.Run("error before mismatch", func(t *testing.T) {
 		for range 20 {
 			_, _, err := consume(policy.Requesting(policy.Requesting(nil, "cores", "3"), "memory", "-1"))
@@ -133,7 +133,7 @@ func TestConsumptionOfSeveralCapacities(t *testing.T) {
 	})
 }
 
-// Results keep the format of the step, like upstream's.
+// Consumed amounts have the format of the step, as in upstream's allocator.
 func TestFormatOfConsumption(t *testing.T) {
 	for name, test := range map[string]struct {
 		step, want string
@@ -193,14 +193,14 @@ func TestHasRoom(t *testing.T) {
 	require.False(t, room("4", "1", []Amounts{of("5", "2"), of("2", "0")}, nil))
 	// Other allocations may consume a capacity that the device no longer has.
 	require.True(t, room("4", "1", nil, Amounts{"colors": resource.MustParse("1")}))
-	// One capacity suffices and the other does not, in any order of checks.
+	// One capacity suffices and the other does not. Try repeatedly, because the order of a map is random.
 	for range 20 {
 		require.False(t, room("4", "5", nil, nil))
 		require.False(t, room("11", "1", nil, nil))
 	}
 }
 
-// The reported consumption of a share counts like a computed one.
+// Exceeded treats the reported consumption of a share like a computed consumption.
 func TestOverdrawn(t *testing.T) {
 	device := &resourceapi.Device{Capacity: map[resourceapi.QualifiedName]resourceapi.DeviceCapacity{
 		"a": {Value: resource.MustParse("4")}, "b": {Value: resource.MustParse("2")},

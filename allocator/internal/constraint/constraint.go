@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package constraint holds conditions on the devices of several requests. It implements matchAttribute and distinctAttribute.
-// These refuse a device that belongs to no solution with the devices already taken, and bound the number of devices of a list
-// that fit together.
+// Package constraint implements constraints on the devices of several requests that compare attributes: matchAttribute and
+// distinctAttribute. These constraints refuse a device if no solution contains it together with the devices already taken. They
+// also bound the number of devices in a list that can be taken together.
 //
-// A [Constraint] is a stack of devices: removing the added devices restores its state.
+// A [Constraint] is a stack of devices: removing a device restores the state before it was added.
 package constraint
 
 import (
@@ -21,13 +21,12 @@ import (
 	"github.com/celset/celset/allocator/internal/requests"
 )
 
-// Constraint is a condition on the devices of one or more requests of a claim. Only devices of covered requests are added.
-// Devices are removed in reverse order, which must restore the previous state, because the search relies on it.
+// Constraint is a condition on the devices of one or more requests of a claim. The search adds only devices of requests that
+// the constraint covers. It removes devices in reverse order, and each removal must restore the previous state.
 type Constraint interface {
-	// Add adds a device if the set may still be completed to a set that satisfies the constraint. If not, or after an error, the set
-	// is unchanged.
+	// Add adds a device if some completion of the set may satisfy the constraint. If not, or after an error, the set is unchanged.
 	Add(r *requests.Request, c *inventory.Candidate) (bool, error)
-	// Remove undoes the last successful add.
+	// Remove undoes the last successful Add.
 	Remove(c *inventory.Candidate)
 	// Len returns the number of devices in the set.
 	Len() int
@@ -35,35 +34,35 @@ type Constraint interface {
 
 // Bounding is a constraint that can exclude devices before they are added.
 type Bounding interface {
-	// Admits reports whether Add would accept the device now. The device has no derived attributes.
+	// Admits reports whether Add would now accept the device for a request without derived attributes.
 	Admits(c *inventory.Candidate) bool
-	// Most returns an upper bound of the number of these devices that can be added together. The constraint admits each of them.
+	// Most returns an upper bound of the number of the devices that can be added together. Admits must be true for each device.
 	Most(devices []*inventory.Candidate) int
 }
 
-// Matching is a constraint for devices with a value in common.
+// Matching is a constraint that requires all devices to have a common value of an attribute.
 type Matching interface {
 	Bounding
 	// AttributeName returns the name of the compared attribute.
 	AttributeName() resourceapi.FullyQualifiedName
-	// Values returns the values of a device without derived attributes.
+	// Values returns the values of the device's published attribute.
 	Values(c *inventory.Candidate) sets.Set[attribute.Scalar]
-	// IsUndecided reports whether the value is still open because the set is empty.
+	// IsUndecided reports whether the set is empty, so that any value is still possible.
 	IsUndecided() bool
 }
 
-// Covers reports whether the constraint covers the request.
+// Covers reports whether the constraint api covers the request.
 func Covers(api *resourceapi.DeviceConstraint, r *requests.Request) bool {
 	return len(api.Requests) == 0 || r.IsNamed(api.Requests)
 }
 
-// Lookup finds attributes.
+// Lookup finds the attributes that constraints compare.
 type Lookup interface {
-	// Attribute returns the attribute that a request sees on a device, or nil.
+	// Attribute returns the attribute of a device, or nil. Derived attributes of the request take precedence over published ones.
 	Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error)
 }
 
-// compared is the attribute that a constraint compares.
+// compared identifies the attribute that a constraint compares.
 type compared struct {
 	lookup Lookup
 	name   resourceapi.FullyQualifiedName
@@ -76,7 +75,7 @@ func (c *compared) find(r *requests.Request, of *inventory.Candidate) (*resource
 	return c.lookup.Attribute(r, of, c.name)
 }
 
-// New returns a constraint of a claim that compares an attribute. lists is true if attributes may be lists.
+// New returns the constraint at index in a claim, which compares an attribute. lists is true if attributes may be lists.
 func New(claim *resourceapi.ResourceClaim, index int, lists bool, lookup Lookup) (Constraint, error) {
 	api := &claim.Spec.Devices.Constraints[index]
 	switch {
@@ -93,11 +92,11 @@ func New(claim *resourceapi.ResourceClaim, index int, lists bool, lookup Lookup)
 	}
 }
 
-// matchAttribute requires all devices to have the attribute with the same type and value.
+// matchAttribute requires that all devices have the attribute with the same type and value.
 type matchAttribute struct {
 	compared
-	// value is the value of the first device, valid while devices > 0. A value of an unknown type is accepted only for the first
-	// device and matches no other.
+	// value is the value of the first device. It is valid if devices > 0. A value of an unknown type is accepted only for the
+	// first device, and equals no other value.
 	value   attribute.Scalar
 	devices int
 }
@@ -122,11 +121,11 @@ func (m *matchAttribute) Remove(*inventory.Candidate) { m.devices-- }
 
 func (m *matchAttribute) Len() int { return m.devices }
 
-// matchAttributeList is matchAttribute for attributes that may be lists: all devices must have an element in common. A scalar
+// matchAttributeList is matchAttribute for attributes that may be lists: all devices must have a common element. A scalar
 // counts as a list with one element.
 type matchAttributeList struct {
 	compared
-	// common is a stack that holds, for each n, the elements that the first n devices share.
+	// common is a stack. Its entry n holds the elements that the first n devices have in common.
 	common []sets.Set[attribute.Scalar]
 }
 
@@ -189,7 +188,7 @@ func (m *matchAttributeList) Most(devices []*inventory.Candidate) int {
 	return mostMatching(m, devices)
 }
 
-// mostMatching returns the size of the largest group of devices with a common value.
+// mostMatching returns the greatest number of devices with a common value.
 func mostMatching(m Matching, devices []*inventory.Candidate) int {
 	sizes := make(map[attribute.Scalar]int)
 	most := 0
@@ -202,7 +201,7 @@ func mostMatching(m Matching, devices []*inventory.Candidate) int {
 	return most
 }
 
-// distinctAttribute requires all devices to have the attribute, no two with the same type and value.
+// distinctAttribute requires that all devices have the attribute, and that no two devices have the same type and value.
 type distinctAttribute struct {
 	compared
 	values []attribute.Scalar
@@ -226,8 +225,8 @@ func (d *distinctAttribute) Remove(*inventory.Candidate) { d.values = d.values[:
 
 func (d *distinctAttribute) Len() int { return len(d.values) }
 
-// distinctAttributeList is distinctAttribute for attributes that may be lists: no two devices may have a common element. A scalar
-// counts as a list with one element.
+// distinctAttributeList is distinctAttribute for attributes that may be lists: no two devices may have a common element. A
+// scalar counts as a list with one element.
 type distinctAttributeList struct {
 	compared
 	values []sets.Set[attribute.Scalar]
@@ -264,7 +263,7 @@ func (d *distinctAttribute) Admits(c *inventory.Candidate) bool {
 	return true
 }
 
-// Most returns the number of different values.
+// Most returns the number of different values of the devices.
 func (d *distinctAttribute) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {
@@ -287,7 +286,7 @@ func (d *distinctAttributeList) Admits(c *inventory.Candidate) bool {
 	return values.Len() > 0
 }
 
-// Most returns the number of different elements. No set has more devices, because no two devices of a set share an element.
+// Most returns the number of different elements. A set can't have more devices, as no two devices may have a common element.
 func (d *distinctAttributeList) Most(devices []*inventory.Candidate) int {
 	values := sets.New[attribute.Scalar]()
 	for _, c := range devices {

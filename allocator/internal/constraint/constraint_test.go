@@ -21,7 +21,7 @@ var color resourceapi.FullyQualifiedName = "mla.example.com/color"
 
 var unknownType = resourceapi.DeviceAttribute{}
 
-// candidatesOf returns devices of the given colors, or without a color for nil.
+// candidatesOf returns a device for each color. The device for nil has no color.
 func candidatesOf(colors ...any) []*inventory.Candidate {
 	var result []*inventory.Candidate
 	for i, value := range colors {
@@ -42,7 +42,7 @@ func candidatesOf(colors ...any) []*inventory.Candidate {
 	return result
 }
 
-// published looks up published attributes.
+// published is a Lookup for published attributes only.
 type published struct{}
 
 func (published) Attribute(_ *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
@@ -57,7 +57,7 @@ func newConstraint(t *testing.T, api resourceapi.DeviceConstraint, lists bool) c
 	return c
 }
 
-// requireAdd adds a device to a constraint and requires that it is accepted or refused.
+// requireAdd adds a device to a constraint and requires that Add returns want.
 func requireAdd(t *testing.T, c constraint.Constraint, added *inventory.Candidate, want bool) {
 	t.Helper()
 	ok, err := c.Add(&requests.Request{}, added)
@@ -65,7 +65,7 @@ func requireAdd(t *testing.T, c constraint.Constraint, added *inventory.Candidat
 	require.Equal(t, want, ok)
 }
 
-// A constraint names a request, one of its alternatives, or nothing to cover all.
+// A constraint names a request, an alternative of a request, or no request, which means all requests.
 func TestCovers(t *testing.T) {
 	plain, alternative := &requests.Request{Name: "x"}, &requests.Request{Name: "x/large", Parent: "x"}
 	for name, test := range map[string]struct {
@@ -87,8 +87,8 @@ func TestCovers(t *testing.T) {
 	}
 }
 
-// TestUndo adds devices and removes them in reverse order: +1 adds a device, !1 is a device that is refused, and -1 removes one.
-// At the end the constraint is empty.
+// TestUndo adds and removes devices. In a test case, +1 adds device 1, !1 adds device 1 and requires that it is refused, and -1
+// removes device 1. At the end the constraint must be empty.
 func TestUndo(t *testing.T) {
 	match, distinct := resourceapi.DeviceConstraint{MatchAttribute: &color}, resourceapi.DeviceConstraint{DistinctAttribute: &color}
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// Add accepts exactly the admitted devices, and Most is never less than the number that can be added together.
+// Add accepts exactly the devices that Admits accepts. Most is never less than how many devices can be added together.
 func TestBoundingConstraints(t *testing.T) {
 	one, two := []int64{1}, []int64{1, 2}
 	of := func(api resourceapi.DeviceConstraint, lists bool) func() constraint.Constraint {
@@ -134,7 +134,7 @@ func TestBoundingConstraints(t *testing.T) {
 	for name, test := range map[string]struct {
 		constraint constraint.Constraint
 		devices    []*inventory.Candidate
-		// first is added before the other devices, if not nil.
+		// If first is not nil, it is added before the other devices.
 		first    *inventory.Candidate
 		admitted []bool
 		most     int

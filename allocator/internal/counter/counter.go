@@ -14,18 +14,17 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// Partitionable devices (KEP-4815) consume counters of a pool. Devices can be allocated together if they don't exceed any
-// counter.
+// A partitionable device (KEP-4815) consumes counters of its pool. Devices can be allocated together if no counter is exceeded.
 
-// Counters holds the available counters of one pool, and the part that the search has taken.
+// Counters holds the counters of a pool: the amounts available before the search, and the amounts that the search has taken.
 type Counters struct {
 	index     map[string]map[string]int // by counter set and counter
 	available []resource.Quantity
 	taken     []resource.Quantity
 }
 
-// New returns the counters of a pool without the consumption of its allocated devices on all nodes. The rest may be negative. An
-// allocated device that is no longer published consumes nothing.
+// New returns the counters of a pool, reduced by the consumption of its allocated devices on all nodes. An amount may become
+// negative. An allocated device that is no longer published counts as consuming nothing.
 func New(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Counters {
 	c := &Counters{index: make(map[string]map[string]int)}
 	for name, counterSet := range p.CounterSets {
@@ -44,7 +43,7 @@ func New(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resour
 	return c
 }
 
-// each calls f for each counter that the device consumes.
+// each calls f for each counter that the device consumes, with the index of the counter.
 func (c *Counters) each(d *resourceapi.Device, f func(i int, amount resource.Quantity)) {
 	for _, consumption := range d.ConsumesCounters {
 		for name, counter := range consumption.Counters {
@@ -53,8 +52,8 @@ func (c *Counters) each(d *resourceapi.Device, f func(i int, amount resource.Qua
 	}
 }
 
-// Take takes the counters that the device consumes. If any counter of the pool is then exceeded, even one that the device does
-// not consume, it takes nothing.
+// Take takes the counters that the device consumes. If any counter of the pool would then be exceeded, even a counter that the
+// device does not consume, Take takes nothing and returns false.
 func (c *Counters) Take(d *resourceapi.Device) bool {
 	c.each(d, func(i int, amount resource.Quantity) { c.taken[i].Add(amount) })
 	for i := range c.available {
@@ -66,12 +65,12 @@ func (c *Counters) Take(d *resourceapi.Device) bool {
 	return true
 }
 
-// GiveBack undoes a Take of the device.
+// GiveBack undoes a Take for the device.
 func (c *Counters) GiveBack(d *resourceapi.Device) {
 	c.each(d, func(i int, amount resource.Quantity) { c.taken[i].Sub(amount) })
 }
 
-// Left returns the remaining counters of a counter set.
+// Left returns the remaining amounts of the counters in a counter set.
 func (c *Counters) Left(counterSet string) map[string]resource.Quantity {
 	result := make(map[string]resource.Quantity, len(c.index[counterSet]))
 	for name, i := range c.index[counterSet] {
@@ -82,19 +81,19 @@ func (c *Counters) Left(counterSet string) map[string]resource.Quantity {
 	return result
 }
 
-// Devices that consume the same counter set may be allocated together only if all of them have a compatibility group in common.
-// Devices without groups may only be combined with devices without groups.
+// Devices that consume the same counter set can be allocated together only if all of them have a common compatibility group. A
+// device without groups can be combined only with devices without groups.
 
-// compatibility holds the groups that the devices allocated from a counter set share. The zero value represents no devices. It is
-// replaced, never modified.
+// compatibility holds the groups that all devices allocated from a counter set have in common. The zero value means that there
+// are no such devices. A compatibility is replaced, never modified.
 type compatibility struct {
 	devices bool
-	// ungrouped is true if the devices have no groups. Otherwise groups holds the groups that all of them have.
+	// ungrouped is true if the devices have no groups. Otherwise groups holds the groups that all devices have in common.
 	ungrouped bool
 	groups    sets.Set[string]
 }
 
-// with adds a device. ok is false if it is not compatible.
+// with returns the compatibility after adding a device with the given groups. ok is false if the device is not compatible.
 func (c compatibility) with(groups []string) (result compatibility, ok bool) {
 	switch {
 	case !c.devices:
@@ -106,13 +105,14 @@ func (c compatibility) with(groups []string) (result compatibility, ok bool) {
 	return compatibility{devices: true, groups: common}, common.Len() > 0
 }
 
-// Groups holds the compatibility for each counter set of a pool, and the stack of former values, one for each Take.
+// Groups holds the compatibility for each counter set of a pool. before is a stack of former values, one for each Take.
 type Groups struct {
 	current map[string]compatibility
 	before  []map[string]compatibility
 }
 
-// NewGroups returns the groups of a pool with its allocated devices. If these are incompatible, no other device is compatible.
+// NewGroups returns the groups of a pool with its allocated devices. If these are incompatible, no further device is
+// compatible.
 func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *resourceapi.Device) bool) *Groups {
 	c := &Groups{current: make(map[string]compatibility)}
 	p.EachDevice(func(slice *resourceapi.ResourceSlice, d *resourceapi.Device) {
@@ -127,7 +127,7 @@ func NewGroups(p *inventory.Pool, isAllocated func(*resourceapi.ResourceSlice, *
 	return c
 }
 
-// Take adds the device to its counter sets if it is compatible with all of them.
+// Take adds the device to the counter sets that it consumes and returns true, if it is compatible with all of them.
 func (c *Groups) Take(d *resourceapi.Device) bool {
 	before := make(map[string]compatibility, len(d.ConsumesCounters))
 	for i := range d.ConsumesCounters {

@@ -12,12 +12,12 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// Key identifies an expression as it was compiled.
+// Key identifies a compiled expression.
 type Key struct {
-	// Environment is nil for a selector.
+	// Environment compiled the expression. It is nil for a selector.
 	Environment *device.Environment
 	Text        fingerprint.Sum
-	// IsGoal is true for the expression of a preference, which has type int.
+	// IsGoal is true for the expression of a preference, whose type is int.
 	IsGoal bool
 }
 
@@ -35,30 +35,30 @@ type analysisKey struct {
 	shape      SetShape
 }
 
-// SetShape holds the properties that all sets of an evaluation share.
+// SetShape holds the properties that are equal for all sets that a search evaluates for one expression.
 type SetShape struct {
 	Size int
-	// Ascending is true if the devices are from one request, so that they have the order of the candidates.
+	// Ascending is true if all devices of the set are from one request. They then have the order of the candidates.
 	Ascending bool
 }
 
-// AnalysisBytes is the limit in bytes for analyses of expressions, which hold for all devices.
+// AnalysisBytes is the limit in bytes for the cached analyses of expressions.
 const AnalysisBytes = 32 << 20
 
-// All allocators of the process share the analyses, like the environment that compiles expressions. An analysis depends only on
-// the text.
+// All allocators of the process share the analyses, as they share the environment that compiles expressions. An analysis
+// depends only on the expression, not on devices.
 var (
 	Analyses = memo.New(AnalysisBytes)
 	analyses = memo.In(Analyses, func(_ analysisKey, r *sizedResult) memo.Size { return memo.Size{Bytes: r.bytes} })
 )
 
-// sizedResult is a property of a text with its estimated size in bytes.
+// sizedResult is a cached property of an expression with its estimated size in bytes.
 type sizedResult struct {
 	value any
 	bytes int
 }
 
-// ReadBySelector returns the attributes that a selector reads. It calls find if they are not cached.
+// ReadBySelector returns the attributes that a selector reads. If they are not cached, it calls find.
 func ReadBySelector(selector string, find func() view.ReadSet) view.ReadSet {
 	key := analysisKey{expression: Key{Text: fingerprint.Of([]byte(selector))}}
 	return analyses.Get(key, func() sizedResult {

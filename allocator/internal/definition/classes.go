@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// ClaimContent returns the fingerprint of everything in a claim and its classes that answers depend on. ok is false if there is
-// no such fingerprint.
+// ClaimContent returns the fingerprint of everything in a claim and its classes that the result of an Allocate call depends on.
+// ok is false if the fingerprint can't be computed.
 func ClaimContent(classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	for i := range claim.Spec.Devices.Config {
 		if isUnwritten(&claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -47,8 +47,8 @@ func appendClass(to []byte, classes v1alpha1.ClassGetter, name string) ([]byte, 
 	return fingerprint.AppendMessage(to, &class.Spec)
 }
 
-// isUnwritten reports whether the parameters are a Go object, which the protocol buffer of a claim or class omits. No API server
-// sends such parameters.
+// isUnwritten reports whether the parameters are a Go object. The protocol buffer of a claim or class does not contain such an
+// object, so the fingerprint would miss it. No API server sends such parameters.
 func isUnwritten(configuration *resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Parameters.Object != nil
 }
@@ -57,12 +57,11 @@ func isOfClassAndUnwritten(configuration resourceapi.DeviceClassConfiguration) b
 	return isUnwritten(&configuration.DeviceConfiguration)
 }
 
-// Classes remembers each class as first seen. A lister may return changed classes at any time, but one attempt must use one
-// version. Keys of the cache are computed from the class before the answer, and once for all nodes. Preparing a claim must use
-// one version, too.
+// Classes caches each class at the first look-up. A lister may return a changed class at any time, but one attempt must use one
+// version: cache keys are computed from the class before the search and for all nodes. Preparing a claim must use one, too.
 type Classes struct {
 	structured.DeviceClassLister
-	// cachesErrors is true if missing classes are remembered, too.
+	// cachesErrors is true if failed look-ups are cached as well.
 	cachesErrors bool
 	mutex        sync.RWMutex
 	byName       map[string]*seenClass
@@ -74,13 +73,13 @@ type seenClass struct {
 	hasDefaults, hasPreferences bool
 }
 
-// Get returns the class as it was first seen.
+// Get returns the version of the class that the first look-up found.
 func (s *Classes) Get(name string) (*resourceapi.DeviceClass, error) {
 	seen := s.see(name)
 	return seen.DeviceClass, seen.err
 }
 
-// HasDefaults reports whether the class has CEL constraints by default. It is called often.
+// HasDefaults reports whether the class has default constraints. It is called often, so the answer is cached.
 func (s *Classes) HasDefaults(name string) bool { return s.see(name).hasDefaults }
 
 // HasPreferences reports whether the class defines preferences.
@@ -105,7 +104,7 @@ func (s *Classes) see(name string) *seenClass {
 	return s.store(name, seen)
 }
 
-// store stores the class unless there is one of that name, and returns the stored class.
+// store caches the class unless a class with this name is cached already. It returns the cached class.
 func (s *Classes) store(name string, seen *seenClass) *seenClass {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -119,7 +118,7 @@ func (s *Classes) store(name string, seen *seenClass) *seenClass {
 	return seen
 }
 
-// AddPrepared adds the classes that the claims were prepared with.
+// AddPrepared caches the versions of the classes that the claims were prepared with.
 func (s *Classes) AddPrepared(prepared Prepared) {
 	for _, c := range prepared {
 		c.classes.mutex.RLock()

@@ -20,46 +20,46 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Definition is a CEL constraint or a preference of a claim, decoded and compiled. It is not modified.
+// Definition is a decoded and compiled CEL constraint or preference of a claim. It is never modified.
 type Definition struct {
 	Name string
-	// Index is the index of the constraint of the claim that refers to the definition, or [v1alpha1.NoReference].
+	// Index is the index of the claim's constraint that refers to the definition. It is [v1alpha1.NoReference] for a default
+	// constraint or a preference.
 	Index int
-	// API holds the requests that the definition covers.
+	// API is a constraint whose field Requests lists the requests that the definition covers.
 	API *resourceapi.DeviceConstraint
-	// Expression is nil for a policy and for an expression that does not compile.
+	// Expression is nil for a policy, and for an expression that does not compile.
 	Expression *device.Expression
-	// FailurePolicy is not part of the key, because it only affects the treatment of failures, and failures are not cached under the
-	// key.
+	// FailurePolicy is not part of Key. It only affects how a failure is handled, and failures are not cached by Key.
 	FailurePolicy v1alpha1.FailurePolicy
-	// Policy is nil for an expression.
+	// Policy is the policy of a preference, or nil for an expression.
 	Policy *v1alpha1.Policy
 	Key    Key
 	// Reads holds the attributes that the expression reads.
 	Reads view.ReadSet
-	// Mistake is the error of an expression that does not compile, or nil.
+	// Mistake is the error if the expression does not compile, or nil.
 	Mistake error
 }
 
-// ClaimDefinitions holds the constraints and preferences in the configuration of a claim and of its classes. It depends on nothing else,
-// and is not modified.
+// ClaimDefinitions holds the constraints and preferences in the configuration of a claim and of its classes. It depends only on
+// the claim and the classes, and is never modified.
 type ClaimDefinitions struct {
 	Constraints, Preferences []*Definition
-	// Defined holds the preferences as written.
+	// Defined holds the preferences before they were compiled.
 	Defined []v1alpha1.Preference
-	// ConstraintsErr and PreferencesErr are the errors that kept constraints or preferences from being read.
+	// ConstraintsErr is the error if the constraints could not be read, and PreferencesErr if the preferences could not be read.
 	ConstraintsErr, PreferencesErr error
 }
 
-// compiler compiles definitions for the tenant of the context.
+// compiler compiles the definitions of a claim on behalf of the tenant in the context.
 type compiler struct {
 	ctx         context.Context
 	environment *device.Environment
 	claim       *resourceapi.ResourceClaim
 }
 
-// CompileClaim compiles the definitions of a claim for the tenant of the context. The only error is the end of the context.
-// Preferences are left out if preferences is false.
+// CompileClaim compiles the definitions of a claim on behalf of the tenant in the context. It returns an error only if the
+// context ended. If preferences is false, it leaves out preferences.
 func CompileClaim(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter, preferences bool) (*ClaimDefinitions, error) {
 	m, compile := &ClaimDefinitions{}, compiler{ctx, environment, claim}
 	var constraints []v1alpha1.Constraint
@@ -90,7 +90,7 @@ func CompileClaim(ctx context.Context, environment *device.Environment, claim *r
 	return m, nil
 }
 
-// add adds the expression, or its mistake. The error is never about the expression.
+// add compiles an expression and stores it, or the compile error as Mistake. It returns an error only if the context ended.
 func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v1alpha1.Variable) (*device.Expression, error),
 	kind, name string, source v1alpha1.Source, text string, variables []v1alpha1.Variable,
 ) error {
@@ -107,8 +107,8 @@ func (c *compiler) add(d *Definition, compile func(context.Context, string, ...v
 	return nil
 }
 
-// analyze analyzes the expressions for the shapes of sets that the claim asks for, for the tenant of the context. The only error
-// is the end of the context. Other shapes are analyzed when a search needs them.
+// analyze analyzes the expressions for the shapes of sets that the claim asks for, on behalf of the tenant in the context. It
+// returns an error only if the context ended. Other shapes are analyzed when a search needs them.
 func (m *ClaimDefinitions) analyze(ctx context.Context, claim *resourceapi.ResourceClaim) error {
 	for _, d := range slices.Concat(m.Constraints, m.Preferences) {
 		if d.Expression == nil {
@@ -126,13 +126,13 @@ func (m *ClaimDefinitions) analyze(ctx context.Context, claim *resourceapi.Resou
 	return nil
 }
 
-// maxShapes limits the number of shapes that are analyzed ahead. Claims with more shapes are rare.
+// maxShapes limits the number of set shapes of a claim that are analyzed ahead. Claims with more shapes are rare.
 const maxShapes = 8
 
-// setShapes returns the shapes of sets for the named requests, or for all requests if names is empty. It returns nil if a request
-// has allocationMode All, because it gets a different number of devices on each node.
+// setShapes returns the possible shapes of the set of devices for the named requests, or for all requests if names is empty. It
+// returns nil if a request has allocationMode All, because this request gets a different number of devices on each node.
 func setShapes(claim *resourceapi.ResourceClaim, names []string) []SetShape {
-	// covered is the number of requests in the set, at most 2.
+	// covered is the number of requests that contribute devices to the set, counted up to 2.
 	type sum struct{ devices, covered int }
 	sums := map[sum]bool{{}: true}
 	for order := range claim.Spec.Devices.Requests {

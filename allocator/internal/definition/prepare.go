@@ -31,11 +31,12 @@ import (
 	"github.com/celset/celset/cel/memo"
 )
 
-// The author of a claim determines how long it takes to decode the claim, to judge its selectors and to compile its texts. To
-// judge a selector is to bound its cost. So a scheduler does all this ahead, by a Preparer in the background, and its
-// allocators look up the result.
+// The author of a claim determines how long it takes to decode the claim, to bound the cost of its selectors, and to compile
+// its selectors and expressions. A scheduler must not spend this time in a scheduling cycle. So a Preparer does the work in the
+// background, and allocators use its results. Bounding the cost of a selector is called judging it.
 
-// Preparer compiles the texts of claims for the tenants of contexts ([cel.Environment.Compile]). It is safe for concurrent use.
+// Preparer compiles selectors and expressions for the tenant in the context ([cel.Environment.Compile]). It is
+// concurrency-safe.
 type Preparer struct {
 	environment *device.Environment
 	judge       *costbound.Selectors
@@ -43,14 +44,14 @@ type Preparer struct {
 	selectors   atomic.Pointer[selectorSet]
 }
 
-// A selectorSet holds at most this number of compiled selectors and about this number of bytes. When it is full, the Preparer
-// begins another one.
+// These are the limits for a selectorSet: the exact number of selectors, and the estimated number of bytes. When a set is full,
+// the Preparer starts an empty set.
 const (
 	maxSelectors     = 4096
 	maxSelectorBytes = 64 << 20
 )
 
-// selectorSet holds compiled selectors for upstream's evaluator. It evicts none, so allocating a prepared claim compiles nothing.
+// selectorSet holds compiled selectors. It evicts none, so allocating a prepared claim compiles nothing.
 type selectorSet struct {
 	*dracel.Cache
 	number uint64
@@ -61,21 +62,21 @@ type selectorSet struct {
 
 type selectorText struct {
 	text string
-	// derives is true for the expression of a derived attribute. isJudged is true for an expression of a claim. It is compiled
-	// only if the judge finds a bound of its cost.
+	// derives is true for the expression of a derived attribute. isJudged is true for an expression of a claim, whose author is
+	// not trusted. Such an expression is compiled only if the judge finds a bound of its cost.
 	derives, isJudged bool
 }
 
 type selectorOutcome struct {
 	reads view.ReadSet
-	// driver is the only driver whose devices the selector can select, or "".
+	// driver is the only driver whose devices the selector can select. It is "" if the driver is not known.
 	driver string
 	err    error
 }
 
-// NewPreparer returns a Preparer that compiles constraints in the environment, and selectors with the features.
+// NewPreparer returns a Preparer. It compiles constraints in the environment, and selectors with the given features.
 func NewPreparer(environment *device.Environment, features dracel.Features) (*Preparer, error) {
-	// The selector sets cache the results, so the judge needs no cache.
+	// The selector sets store the results of the judge, so the judge needs no cache.
 	judge, err := costbound.NewSelectors(cel.Config{CacheBytes: 1})
 	if err != nil {
 		return nil, err
@@ -85,7 +86,7 @@ func NewPreparer(environment *device.Environment, features dracel.Features) (*Pr
 	return p, nil
 }
 
-// begin replaces a full selector set by an empty one with the next number.
+// begin replaces the current selector set by an empty set with the next number, if the current set is full.
 func (p *Preparer) begin(full *selectorSet) {
 	next := &selectorSet{Cache: dracel.NewCache(maxSelectors, p.features), known: map[selectorText]selectorOutcome{}}
 	if full != nil {
@@ -94,32 +95,32 @@ func (p *Preparer) begin(full *selectorSet) {
 	p.selectors.CompareAndSwap(full, next)
 }
 
-// Generation returns the number of the current selector set. The set is replaced when it is full. A claim that was prepared
-// with an earlier set must be prepared again, because the current set lacks its selectors.
+// Generation returns the number of the current selector set. A full set is replaced. A claim that was prepared with an earlier
+// set must be prepared again, because the current set lacks the claim's selectors.
 func (p *Preparer) Generation() uint64 { return p.selectors.Load().number }
 
 // Selectors returns the compiled selectors of the current set.
 func (p *Preparer) Selectors() *dracel.Cache { return p.selectors.Load().Cache }
 
-// PreparedClaim is a claim with decoded and compiled texts. It is not modified.
+// PreparedClaim is a claim with its decoded and compiled selectors, constraints and preferences. It is never modified.
 type PreparedClaim struct {
 	definitions *ClaimDefinitions
-	// prefers is true if a preference covers requests of the claim.
+	// prefers is true if a preference covers one of the claim's requests.
 	prefers bool
-	// classes holds the classes that the claim was prepared with.
+	// classes holds the versions of the classes that the claim was prepared with.
 	classes *Classes
-	// content is the result of [ClaimContent], or nil.
+	// content is the fingerprint that [ClaimContent] returned, or nil if it returned false.
 	content *fingerprint.Sum
-	// selectors holds the selectors of the claim and of its classes. reads holds the attributes that each selector reads.
+	// selectors is the set with the selectors of the claim and its classes. reads maps each selector to the attributes it reads.
 	selectors    *selectorSet
 	selectorsErr error
 	reads        map[string]view.ReadSet
-	// drivers holds, for each request and alternative, the only driver whose devices it can get, or "".
+	// drivers has an entry per request and alternative: the only driver whose devices it can get, or "" if the driver isn't known.
 	drivers []string
 }
 
-// NeedsPreparation reports whether the claim has texts to decode or compile, or refers to a constraint. If constraints is false,
-// constraints and preferences are ignored.
+// NeedsPreparation reports whether the claim has selectors or expressions to compile, or refers to a constraint. If constraints
+// is false, constraints and preferences are ignored.
 func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 	if constraints && (v1alpha1.Defines(claim) || v1alpha1.HasReference(claim)) {
 		return true
@@ -132,8 +133,8 @@ func NeedsPreparation(claim *resourceapi.ResourceClaim, constraints bool) bool {
 	return false
 }
 
-// ClassVersions returns the versions of the classes that a claim uses. version returns the version of a class, or "" if there is
-// no such class. A claim that no API server has stored may change, so its specification is included.
+// ClassVersions returns a key for the versions of the classes that a claim uses. version returns the version of a class, or ""
+// if the class doesn't exist. If no API server has stored the claim, the key contains its specification, because it may change.
 func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) string) string {
 	var versions strings.Builder
 	if claim.ResourceVersion == "" {
@@ -146,8 +147,7 @@ func ClassVersions(claim *resourceapi.ResourceClaim, version func(name string) s
 	return versions.String()
 }
 
-// VersionOf returns the version of a class, or its specification if no API server has stored the class. It returns "" if err is
-// not nil.
+// VersionOf returns the version of a class, or its specification if no API server has stored it, or "" if err is not nil.
 func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	switch {
 	case err != nil:
@@ -159,22 +159,22 @@ func VersionOf(class *resourceapi.DeviceClass, err error) string {
 	}
 }
 
-// written returns the encoded message, or nothing if it can't be encoded.
+// written returns the encoded message, or nil if the message can't be encoded.
 func written(m fingerprint.Message) []byte {
 	text, _ := fingerprint.AppendMessage(nil, m)
 	return text
 }
 
-// Content is the fingerprint of everything that is prepared for a claim, except its mistakes.
+// Content is the fingerprint of everything that a Preparer compiles for a claim. It does not cover errors.
 type Content = fingerprint.Sum
 
-// ContentOf returns the [Content] of a claim. It is equal for two claims if everything that is prepared for them is equal. ok is
-// false if the claim or a class has no fingerprint.
+// ContentOf returns the [Content] of a claim. Two claims have equal contents if everything that a Preparer compiles for them is
+// equal. ok is false if the fingerprint of the claim or of a class can't be computed.
 func ContentOf(claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) (Content, bool) {
 	return ClaimContent(classes, claim)
 }
 
-// Content returns the content of the claim and the classes that it was prepared with. ok is false if the content is missing.
+// Content returns the content of the claim and of the classes that it was prepared with. ok is false if the content is missing.
 func (c *PreparedClaim) Content() (content Content, ok bool) {
 	if c.content == nil {
 		return content, false
@@ -182,21 +182,21 @@ func (c *PreparedClaim) Content() (content Content, ok bool) {
 	return *c.content, true
 }
 
-// IsFlawless reports whether the claim has no mistakes. Then other claims of the same [Content] can use it. Otherwise they can't,
-// because mistakes name the claim.
+// IsFlawless reports whether the claim has no errors. Other claims with the same [Content] can then use the prepared claim.
+// They can't use a claim with errors, because error messages contain the name of the claim.
 func (c *PreparedClaim) IsFlawless() bool {
 	m := c.definitions
 	return cmp.Or(c.selectorsErr, m.ConstraintsErr, m.PreferencesErr) == nil &&
 		!slices.ContainsFunc(slices.Concat(m.Constraints, m.Preferences), func(d *Definition) bool { return d.Mistake != nil })
 }
 
-// ClassVersion returns the version of a class that the claim was prepared with, or "" if there was no such class.
+// ClassVersion returns the version of the class that the claim was prepared with, or "" if the class did not exist.
 func (c *PreparedClaim) ClassVersion(name string) string {
 	return VersionOf(c.classes.Get(name))
 }
 
-// Prepare compiles the selectors of the claim. If constraints is true, it also compiles constraints and preferences. Mistakes in
-// the claim are part of the result. The error is the end of the context.
+// Prepare compiles the selectors of the claim. If constraints is true, it also compiles constraints and preferences. Mistakes
+// in the claim are part of the prepared claim. Prepare returns an error only if the context ended.
 func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim, from structured.DeviceClassLister, constraints bool) (*PreparedClaim, error) {
 	classes := &Classes{DeviceClassLister: from, cachesErrors: true}
 	c := &PreparedClaim{definitions: &ClaimDefinitions{}, classes: classes, reads: map[string]view.ReadSet{}, selectors: p.selectors.Load()}
@@ -220,7 +220,7 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	for r := range requests.Each(claim) {
 		ofClass := ""
 		if class, err := classes.Get(r.Spec.DeviceClassName); err == nil {
-			// A mistake in a selector of a class is reported when the selector is evaluated.
+			// Ignore an error in a class's selector here. It is reported when the selector is evaluated.
 			if ofClass, _, err = p.addSelectors(ctx, c, class.Spec.Selectors, false); err != nil {
 				return nil, err
 			}
@@ -246,8 +246,8 @@ func (p *Preparer) Prepare(ctx context.Context, claim *resourceapi.ResourceClaim
 	return c, nil
 }
 
-// addSelectors compiles the selectors of a claim, which are judged, or of a class. driver is the only driver whose devices they
-// select, or "". wrong is a mistake in a selector, err is the end of the context.
+// addSelectors compiles the selectors of a class, or of a claim if judged is true. driver is the only driver whose devices they
+// select, or "". wrong is an error in a selector. err means that the context ended.
 func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors []resourceapi.DeviceSelector, judged bool) (driver string, wrong, err error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
@@ -266,7 +266,7 @@ func (p *Preparer) addSelectors(ctx context.Context, c *PreparedClaim, selectors
 	return driver, wrong, nil
 }
 
-// selector judges and compiles a selector once for each set.
+// selector judges and compiles a selector, unless the selector set contains it already.
 func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorText) (selectorOutcome, error) {
 	to.mutex.Lock()
 	outcome, known := to.known[text]
@@ -289,12 +289,12 @@ func (p *Preparer) selector(ctx context.Context, to *selectorSet, text selectorT
 	return outcome, nil
 }
 
-// A compiled selector is estimated at evaluators times the size of the judge's program.
+// evaluators is the estimated size of a compiled selector in relation to the size of the judge's program.
 const evaluators = 2
 
 func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text selectorText) (outcome selectorOutcome, bytes int, err error) {
 	if len(text.text) > resourceapi.CELSelectorExpressionMaxLength {
-		// The API server refuses such a selector, but it may have been written to etcd directly.
+		// The API server rejects such a long selector, but it may have been written to etcd directly.
 		outcome.err = fmt.Errorf("the expression is longer than %d bytes", resourceapi.CELSelectorExpressionMaxLength)
 		return outcome, 0, nil
 	}
@@ -330,13 +330,13 @@ func (p *Preparer) compileSelector(ctx context.Context, to *selectorSet, text se
 	if result := compile(to.Cache, text.text); result.Error != nil {
 		outcome.err = fmt.Errorf("CEL compile error: %w", result.Error)
 	} else if text.isJudged {
-		// The judge found no bound of the cost, so the selector is not evaluated.
+		// The judge found no bound of the cost. wrong keeps the selector from being evaluated.
 		outcome.err = wrong
 	}
 	return outcome, bytes, nil
 }
 
-// Expressions returns the expressions of constraints and preferences that compile.
+// Expressions returns the compiled expressions of the claim's constraints and preferences.
 func (c *PreparedClaim) Expressions() []*device.Expression {
 	var expressions []*device.Expression
 	for _, d := range slices.Concat(c.definitions.Constraints, c.definitions.Preferences) {
@@ -347,18 +347,18 @@ func (c *PreparedClaim) Expressions() []*device.Expression {
 	return expressions
 }
 
-// MayHave reports whether the selectors of the claim allow devices of a driver.
+// MayHave reports whether the claim can get devices of the driver, as far as its selectors show.
 func (c *PreparedClaim) MayHave(driver string) bool {
 	return len(c.drivers) == 0 || slices.ContainsFunc(c.drivers, func(of string) bool { return of == "" || of == driver })
 }
 
-// Err returns the error of the first unusable selector of the claim.
+// Err returns the error of the first selector of the claim that can't be used, or nil.
 func (c *PreparedClaim) Err() error { return c.selectorsErr }
 
 // Generation returns the number of the selector set that the claim was prepared with, see [Preparer.Generation].
 func (c *PreparedClaim) Generation() uint64 { return c.selectors.number }
 
-// Size returns the estimated size of the claim without its selectors.
+// Size returns the estimated size of the prepared claim without its selectors.
 func (c *PreparedClaim) Size() memo.Size {
 	size := memo.Size{Bytes: 512}
 	for _, d := range slices.Concat(c.definitions.Constraints, c.definitions.Preferences) {
@@ -378,10 +378,10 @@ func (c *PreparedClaim) Size() memo.Size {
 	return size
 }
 
-// Prepared maps UIDs to prepared claims.
+// Prepared maps UIDs of claims to prepared claims.
 type Prepared map[types.UID]*PreparedClaim
 
-// of returns the prepared claim, or nil.
+// of returns the prepared claim for a claim, or nil if the claim was not prepared.
 func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 	if len(p) == 0 || claim.UID == "" {
 		return nil
@@ -389,7 +389,7 @@ func (p Prepared) of(claim *resourceapi.ResourceClaim) *PreparedClaim {
 	return p[claim.UID]
 }
 
-// SelectorsErr returns the error of the claim's selectors. If there is one, the selectors must not be evaluated.
+// SelectorsErr returns the error of the claim's selectors. If it is not nil, the selectors must not be evaluated.
 func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	if c := p.of(claim); c != nil {
 		return c.Err()
@@ -397,13 +397,13 @@ func (p Prepared) SelectorsErr(claim *resourceapi.ResourceClaim) error {
 	return nil
 }
 
-// Prefers reports whether a preference covers requests of the claim. known is false if the claim was not prepared.
+// Prefers reports whether a preference covers one of the claim's requests. known is false if the claim was not prepared.
 func (p Prepared) Prefers(claim *resourceapi.ResourceClaim) (prefers, known bool) {
 	c := p.of(claim)
 	return c != nil && c.prefers, c != nil
 }
 
-// SelectorsOr returns the compiled selectors of all claims, or the result of others if there are no claims.
+// SelectorsOr returns the cache of compiled selectors of all prepared claims. If there are no prepared claims, it calls others.
 func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	for _, c := range p {
 		return c.selectors.Cache
@@ -411,7 +411,7 @@ func (p Prepared) SelectorsOr(others func() *dracel.Cache) *dracel.Cache {
 	return others()
 }
 
-// ReadByPrepared returns the attributes that a selector reads, if it belongs to one of the claims or their classes.
+// ReadByPrepared returns the attributes that a selector reads, if a prepared claim or one of its classes has this selector.
 func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	for _, c := range p {
 		if read, known := c.reads[selector]; known {
@@ -421,7 +421,7 @@ func ReadByPrepared(p Prepared, selector string) (view.ReadSet, bool) {
 	return view.ReadSet{}, false
 }
 
-// PreparedDefinitions returns the definitions of a prepared claim, or nil.
+// PreparedDefinitions returns the definitions of a prepared claim, or nil if the claim was not prepared.
 func PreparedDefinitions(p Prepared, claim *resourceapi.ResourceClaim) *ClaimDefinitions {
 	if c := p.of(claim); c != nil {
 		return c.definitions
@@ -429,8 +429,8 @@ func PreparedDefinitions(p Prepared, claim *resourceapi.ResourceClaim) *ClaimDef
 	return nil
 }
 
-// ContentOfClaim returns the content of a claim, as it was prepared or else from the classes. ok is false if the content is
-// missing.
+// ContentOfClaim returns the content of a claim. If the claim was not prepared, the content is computed from the classes. ok is
+// false if the content is missing.
 func ContentOfClaim(p Prepared, classes v1alpha1.ClassGetter, claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	if c := p.of(claim); c != nil {
 		return c.Content()

@@ -11,7 +11,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// want returns a request for a number of devices.
+// want returns a request for count devices.
 func want(name string, count int64) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count}}
 }
@@ -21,7 +21,7 @@ func wantAll(name string) resourceapi.DeviceRequest {
 	return resourceapi.DeviceRequest{Name: name, Exactly: &resourceapi.ExactDeviceRequest{AllocationMode: resourceapi.DeviceAllocationModeAll}}
 }
 
-// wantOne returns a request with alternatives for these numbers of devices. The alternatives are named 1, 2 and so on.
+// wantOne returns a request with one alternative for each count. The alternatives are named 1, 2 and so on.
 func wantOne(name string, counts ...int64) resourceapi.DeviceRequest {
 	r := resourceapi.DeviceRequest{Name: name}
 	for i, count := range counts {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/policy"
 )
 
-// writtenCapacities returns capacities with texts that drivers may write but Kubernetes would write differently.
+// writtenCapacities returns capacities with quantities in a spelling that drivers may use but Kubernetes would normalize.
 func writtenCapacities(allowed *resourceapi.CapacityRequestPolicy) map[resourceapi.QualifiedName]resourceapi.DeviceCapacity {
 	device := policy.Device(policy.Having("memory", "12.5Gi", allowed), policy.Having("cores", "4.50", nil))
 	return device.Capacity
@@ -54,7 +54,7 @@ func TestDifferentCapacitiesAreWrittenDifferently(t *testing.T) {
 	require.Len(t, texts, 3)
 }
 
-// TestAllOfACapacityIsWritten fails if Kubernetes adds a field.
+// TestAllOfACapacityIsWritten fails if Kubernetes adds a field that AppendCapacities does not encode.
 func TestAllOfACapacityIsWritten(t *testing.T) {
 	for of, written := range map[reflect.Type][]string{
 		reflect.TypeFor[resourceapi.DeviceCapacity]():             {"Value", "RequestPolicy"},

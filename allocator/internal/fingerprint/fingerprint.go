@@ -1,11 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fingerprint identifies content by hashes. Results about devices and claims are cached under fingerprints of everything
-// that they depend on.
+// Package fingerprint identifies content by hashes. A cache key is the fingerprint of everything that the result depends on.
 //
-// Content is encoded by appending to a slice, such that different sequences of parts give different bytes. The objects belong to
-// informers and are not modified. [Of] returns the fingerprint of the bytes.
+// Content is encoded by appending parts to a slice. Different sequences of parts have different encodings. The package does not
+// modify the encoded objects, because they belong to informers. [Of] returns the fingerprint of the encoded bytes.
 package fingerprint
 
 import (
@@ -18,16 +17,16 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Sum is a fingerprint. It is a cryptographic hash, because content is untrusted.
+// Sum is a fingerprint. It is a cryptographic hash, because an attacker may choose the content.
 type Sum [sha256.Size]byte
 
-// Of returns the fingerprint of some content.
+// Of returns the fingerprint of encoded content.
 func Of(content []byte) Sum { return sha256.Sum256(content) }
 
-// Memory is a pool of buffers for content.
+// Memory is a pool of buffers for encoded content.
 var Memory = sync.Pool{New: func() any { return new([]byte) }}
 
-// AppendPart appends a part such that different sequences of parts give different bytes.
+// AppendPart appends a part with its length. So different sequences of parts have different encodings.
 func AppendPart[T []byte | string](to []byte, part T) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(part))), part...)
 }
@@ -38,8 +37,8 @@ type Message interface {
 	MarshalToSizedBuffer(to []byte) (int, error)
 }
 
-// AppendMessage appends a message such that different sequences of messages give different bytes. It returns false if the message
-// can't be encoded.
+// AppendMessage appends a message with its length. So different sequences of messages have different encodings. It returns
+// false if the message can't be encoded.
 func AppendMessage(to []byte, m Message) ([]byte, bool) {
 	size := m.Size()
 	to = binary.BigEndian.AppendUint64(to, uint64(size))
@@ -48,14 +47,15 @@ func AppendMessage(to []byte, m Message) ([]byte, bool) {
 	return to, err == nil
 }
 
-// Objects belong to informers and others read them concurrently, so they must not be modified. A quantity modifies itself: it
-// caches its text, and changes to decimal form when compared with a decimal. So methods are only called on copies of quantities.
-// The protocol buffer of a device is not used, because encoding calls methods on the quantities of a request policy.
+// The objects belong to informers, and other goroutines read them, so this package must not modify them. A quantity modifies
+// itself: it caches its text, and it becomes a decimal when compared with a decimal. So methods are called only on copies of
+// quantities. The protocol buffer of a device is not used, because encoding it calls methods on the quantities of request
+// policies.
 
-// AppendCapacities appends capacities such that different capacities give different bytes.
+// AppendCapacities appends capacities. Different capacities have different encodings.
 func AppendCapacities(to []byte, all map[resourceapi.QualifiedName]resourceapi.DeviceCapacity) []byte {
 	to = binary.BigEndian.AppendUint64(to, uint64(len(all)))
-	// Devices rarely have more capacities than fit on the stack.
+	// For most devices this array on the stack is large enough for the names.
 	var memory [8]resourceapi.QualifiedName
 	names := memory[:0]
 	for name := range all {
@@ -88,7 +88,7 @@ func appendPolicy(to []byte, policy *resourceapi.CapacityRequestPolicy) []byte {
 	return appendQuantity(to, policy.ValidRange.Step)
 }
 
-// appendQuantity appends the text of a copy.
+// appendQuantity appends the text of a quantity. It formats a copy.
 func appendQuantity(to []byte, quantity *resource.Quantity) []byte {
 	if quantity == nil {
 		return append(to, absent)
@@ -97,7 +97,7 @@ func appendQuantity(to []byte, quantity *resource.Quantity) []byte {
 	return appendText(append(to, present), amount.String())
 }
 
-// AppendBool appends a bool such that nil and false differ.
+// AppendBool appends a bool. nil and false have different encodings.
 func AppendBool(to []byte, value *bool) []byte {
 	switch {
 	case value == nil:
@@ -109,13 +109,13 @@ func AppendBool(to []byte, value *bool) []byte {
 	}
 }
 
-// Each optional part begins with absent or present.
+// Each optional part begins with one of these bytes.
 const (
 	absent byte = iota
 	present
 )
 
-// appendText is AppendPart for strings.
+// appendText is AppendPart for a string.
 func appendText(to []byte, text string) []byte {
 	return append(binary.BigEndian.AppendUint64(to, uint64(len(text))), text...)
 }

@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freesets counts the sets of devices on a node that other claims may ask for, and the number of sets that break when
-// devices are taken.
+// Package freesets counts the sets of devices on a node that other claims may ask for, and how many of these sets break when
+// devices are taken. A set breaks when one of its devices is taken.
 //
-// [Sets] holds the sets of one shape on an idle node. They are found once for each kind of hardware. [Free] holds the remaining
-// sets of several shapes on one node. It is a stack of devices: giving back the last device restores the state before.
+// [Sets] holds the sets of one shape on an idle node. They are listed once for each kind of hardware. [Free] counts the
+// unbroken sets of several shapes on one node. It is a stack: giving back the last device restores the previous state.
 package freesets
 
 import (
@@ -16,40 +16,40 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// MaxSets is the maximum number of sets of one shape. It is enough for every shape on 16 devices.
+// MaxSets is the maximum number of sets of one shape. It is enough for all sets of any shape on 16 devices.
 const MaxSets = 1<<bitsOfShape - 1
 
-// MaxShapes is the maximum number of shapes of a [Free].
+// MaxShapes is the maximum number of shapes in a [Free].
 const MaxShapes = 4
 
-// bitsOfShape is the number of bits of a [Lost] for the sets of one shape.
+// bitsOfShape is the number of bits that a [Lost] has for each shape.
 const bitsOfShape = 14
 
-// Lost holds the numbers of broken sets of several shapes, with the first shape in the highest bits. So comparing two values
-// compares the first shape first, then the second, and so on.
+// Lost holds the number of broken sets for each of several shapes. The number for the first shape is in the highest bits. So
+// comparing two values compares the numbers of the first shape, then of the second shape, and so on.
 type Lost int64
 
-// Of returns the number of broken sets of a shape. shapes is the number of shapes.
+// Of returns the number of broken sets of the shape with the given index. shapes is the number of shapes.
 func (l Lost) Of(shape, shapes int) int {
 	return int(l >> (bitsOfShape * (shapes - 1 - shape)) & MaxSets)
 }
 
-// unit returns the value of one lost set.
+// unit returns the value of one broken set of the shape with the given index.
 func unit(shape, shapes int) Lost { return 1 << (bitsOfShape * (shapes - 1 - shape)) }
 
-// Sets holds sets of devices by their positions. The zero value is empty.
+// Sets holds sets of devices, as positions. The zero value contains no sets.
 type Sets struct {
-	// positions holds the positions of all sets, one set after the other.
+	// positions lists the positions of all sets, one set after the other.
 	positions []int32
-	// ends holds, for each set, the index in positions where it ends.
+	// ends has an entry for each set: the index in positions after the last position of the set.
 	ends []int32
-	// union holds the devices of all sets.
+	// union holds the devices that are in at least one set.
 	union bitset.Set
-	// All is true if these are all sets of the shape.
+	// All is true if Sets contains all sets of the shape.
 	All bool
 }
 
-// Add adds a set.
+// Add adds a set. devices is the number of devices of the node.
 func (s *Sets) Add(positions []int, devices int) {
 	if s.union == nil {
 		s.union = bitset.New(devices)
@@ -64,7 +64,7 @@ func (s *Sets) Add(positions []int, devices int) {
 // Len returns the number of sets.
 func (s *Sets) Len() int { return len(s.ends) }
 
-// Positions returns the positions of each set.
+// Positions returns the sets as slices of positions.
 func (s *Sets) Positions() [][]int {
 	positions, each := make([][]int, s.Len()), make([]int, len(s.positions))
 	for i, position := range s.positions {
@@ -78,12 +78,12 @@ func (s *Sets) Positions() [][]int {
 	return positions
 }
 
-// Bytes returns the approximate memory of the sets.
+// Bytes returns the approximate size of the sets in memory.
 func (s *Sets) Bytes() int {
 	return int(unsafe.Sizeof(*s)) + 4*(cap(s.positions)+cap(s.ends)) + 8*len(s.union)
 }
 
-// Thin returns at most most sets, spread evenly over all sets.
+// Thin returns at most most of the sets, spread evenly.
 func (s *Sets) Thin(most int) *Sets {
 	every := (s.Len() + most - 1) / most
 	if every <= 1 {
@@ -97,10 +97,10 @@ func (s *Sets) Thin(most int) *Sets {
 	return thinned
 }
 
-// Meets reports whether one of the devices is in a set.
+// Meets reports whether one of the given devices is in a set.
 func (s *Sets) Meets(devices bitset.Set) bool { return s.union != nil && s.union.Meets(devices) }
 
-// at returns the positions of a set.
+// at returns the positions of the set with index i.
 func (s *Sets) at(i int) []int32 {
 	from := int32(0)
 	if i > 0 {
@@ -109,23 +109,23 @@ func (s *Sets) at(i int) []int32 {
 	return s.positions[from:s.ends[i]]
 }
 
-// Free holds the sets of some shapes that are still whole.
+// Free counts the unbroken sets of some shapes while devices are taken and given back.
 type Free struct {
 	shapes int
-	// left is the number of initially whole sets of each shape.
+	// left is the number of unbroken sets of each shape before any device is taken.
 	left [MaxShapes]int
-	// setsByDevice holds, for each device, the sets that break when it is taken.
+	// setsByDevice has an entry for each device: the sets that break when the device is taken.
 	setsByDevice [][]int32
-	// taken holds, for each set, the number of taken devices that break it. units holds the loss of each set.
+	// taken has an entry for each set: the number of taken devices that break it. units holds the value in [Lost] of each set.
 	taken []int32
 	units []Lost
 	loss  Lost
-	// losses is a buffer for the losses of a domain.
+	// losses is a buffer that AtLeast fills with the loss of each device.
 	losses []Lost
 }
 
-// New returns the whole sets on a node, for at most [MaxShapes] shapes, the most important first. broken holds the unavailable
-// devices. conflicts returns the devices that can't be allocated together with a device, and may be nil.
+// New returns the unbroken sets on a node, for at most [MaxShapes] shapes, the most important first. broken holds the devices
+// that are not available. conflicts returns the devices that can't be allocated together with a device. It may be nil.
 func New(shapes []*Sets, devices int, broken bitset.Set, conflicts func(position int) bitset.Set) *Free {
 	f := &Free{shapes: len(shapes), setsByDevice: make([][]int32, devices)}
 	for shape, sets := range shapes {
@@ -157,7 +157,7 @@ func isBroken(set []int32, broken bitset.Set) bool {
 	return false
 }
 
-// addConflicts makes a device also break the sets of devices that it conflicts with.
+// addConflicts extends setsByDevice: a device also breaks the sets that contain a conflicting device.
 func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
 	all := make([][]int32, len(f.setsByDevice))
 	for position := range f.setsByDevice {
@@ -183,7 +183,7 @@ func (f *Free) addConflicts(conflicts func(position int) bitset.Set) {
 	f.setsByDevice = all
 }
 
-// Take takes a device.
+// Take marks a device as taken and updates the loss.
 func (f *Free) Take(position int) {
 	for _, set := range f.setsByDevice[position] {
 		if f.taken[set]++; f.taken[set] == 1 {
@@ -192,7 +192,7 @@ func (f *Free) Take(position int) {
 	}
 }
 
-// GiveBack undoes the last Take, which must be for this device.
+// GiveBack undoes the last Take. That must have been for the same device.
 func (f *Free) GiveBack(position int) {
 	for _, set := range f.setsByDevice[position] {
 		if f.taken[set]--; f.taken[set] == 0 {
@@ -201,10 +201,10 @@ func (f *Free) GiveBack(position int) {
 	}
 }
 
-// Lost returns the loss by the taken devices. Taking more devices never reduces it.
+// Lost returns the number of sets that the taken devices break. Taking more devices never reduces it.
 func (f *Free) Lost() Lost { return f.loss }
 
-// of returns the additional loss by a device.
+// of returns the additional loss if the device is taken.
 func (f *Free) of(position int) Lost {
 	loss := Lost(0)
 	for _, set := range f.setsByDevice[position] {
@@ -215,8 +215,8 @@ func (f *Free) of(position int) Lost {
 	return loss
 }
 
-// AtLeast returns a lower bound of the additional loss by count devices of the domain: the count-th smallest loss of a single
-// device. It returns the maximum if the domain has fewer devices.
+// AtLeast returns a lower bound of the additional loss if count devices of the domain are taken: the count-th smallest loss of
+// a single device. If the domain has fewer devices, it returns the maximum of int64.
 func (f *Free) AtLeast(count int, domain bitset.Set) Lost {
 	if count == 0 {
 		return 0
@@ -232,5 +232,5 @@ func (f *Free) AtLeast(count int, domain bitset.Set) Lost {
 	return f.losses[count-1]
 }
 
-// Before returns the number of initially whole sets of a shape.
+// Before returns the number of unbroken sets of a shape before any device is taken.
 func (f *Free) Before(shape int) int { return f.left[shape] }

@@ -52,7 +52,7 @@ func TestThinned(t *testing.T) {
 }
 
 func TestConflictsBreakSets(t *testing.T) {
-	// Device 3 consumes as much as 0 and 1 together.
+	// Device 3 consumes as much of the counters as the devices 0 and 1 together.
 	conflicts := func(position int) bitset.Set {
 		excluded := bitset.New(4)
 		switch position {
@@ -72,7 +72,7 @@ func TestConflictsBreakSets(t *testing.T) {
 	require.Equal(t, 2, r.Lost().Of(0, 1), "its own and that of 3")
 }
 
-// Counts updated by Take and GiveBack equal a new count.
+// The loss that Take and GiveBack update equals a new count of the broken sets.
 func TestTakeIsLikeCounting(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		n := rapid.IntRange(1, 70).Draw(rt, "devices")
@@ -115,7 +115,7 @@ func TestTakeIsLikeCounting(t *testing.T) {
 			for shape := range shapes {
 				require.Equal(rt, count(shape), r.Lost().Of(shape, len(shapes)))
 			}
-			// The actual loss by more devices is never below the bound.
+			// AtLeast never exceeds the actual loss by that many devices.
 			domain := bitset.New(n)
 			var free []int
 			for i := range n {

@@ -16,28 +16,28 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Each scheduling cycle has a list of all slices of the cluster, in any order. Usually the list has the same objects as in the
-// previous cycle, and the index of that cycle is used again.
+// Each scheduling cycle lists all slices of the cluster, in any order. Usually the list contains the same objects as in the
+// previous cycle. Then the index of the previous cycle is reused.
 
-// Index holds the slices of a cluster by node. It is not modified, except for its cached inventories.
+// Index holds the slices of a cluster by node. Only its cached inventories change.
 type Index struct {
-	// positions numbers all slices.
+	// positions numbers all slices of the index.
 	positions map[*resourceapi.ResourceSlice]int
-	// local holds the slices with a node name, other the slices without.
+	// local maps the name of a node to the slices with this node name. other holds the slices without a node name.
 	local map[string]*nodeSlices
 	other []*resourceapi.ResourceSlice
-	// noSlices is for nodes without slices of their own.
+	// noSlices represents every node without slices of its own.
 	noSlices nodeSlices
-	// dependent holds the inventories that depend on more than the slices of the node.
+	// dependent caches the inventories that depend on more than the slices with the name of the node.
 	dependent dependentInventories
 }
 
-// nodeSlices holds the slices that name a node.
+// nodeSlices holds the slices with the name of one node.
 type nodeSlices struct {
 	slices []*resourceapi.ResourceSlice
-	// byDevice is true if devices of some of these slices select nodes.
+	// byDevice is true if one of these slices leaves the selection of nodes to its devices.
 	byDevice bool
-	// inventory is the inventory of the node if it depends only on these slices.
+	// inventory caches the inventory of the node if it depends only on these slices.
 	inventory atomic.Pointer[cachedInventory]
 }
 
@@ -46,10 +46,10 @@ type cachedInventory struct {
 	inventory *Inventory
 }
 
-// Latest holds the index of the latest slices. The zero value is empty.
+// Latest holds the index of the slices in the latest list. The zero value has no index.
 type Latest struct{ index atomic.Pointer[Index] }
 
-// Of returns the index of the slices. It keeps the inventories of nodes with unchanged slices.
+// Of returns the index of the slices. It keeps the cached inventories of nodes whose slices have not changed.
 func (l *Latest) Of(all []*resourceapi.ResourceSlice) *Index {
 	known := l.index.Load()
 	if known != nil && known.has(all) {
@@ -83,7 +83,7 @@ func newIndex(all []*resourceapi.ResourceSlice) *Index {
 	return index
 }
 
-// inherit keeps the inventories of nodes with unchanged slices.
+// inherit copies the cached inventories of nodes whose slices have not changed.
 func (x *Index) inherit(from *Index) {
 	for name, of := range x.local {
 		if before := from.local[name]; before != nil && slices.Equal(before.slices, of.slices) {
@@ -92,7 +92,7 @@ func (x *Index) inherit(from *Index) {
 	}
 }
 
-// has reports whether the index consists of these slices, in any order.
+// has reports whether the index was made of the same slices, in any order.
 func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	if len(all) != len(x.positions) {
 		return false
@@ -108,7 +108,7 @@ func (x *Index) has(all []*resourceapi.ResourceSlice) bool {
 	return true
 }
 
-// of returns the slices that name a node.
+// of returns the slices with the name of the node.
 func (x *Index) of(node string) *nodeSlices {
 	if found := x.local[node]; found != nil {
 		return found
@@ -116,7 +116,7 @@ func (x *Index) of(node string) *nodeSlices {
 	return &x.noSlices
 }
 
-// cached returns the inventory if it was made with the same features, or nil.
+// cached returns the cached inventory, or nil if it is missing or was made with different features.
 func (n *nodeSlices) cached(features structured.Features) *Inventory {
 	if kept := n.inventory.Load(); kept != nil && kept.features == features {
 		return kept.inventory
@@ -124,23 +124,23 @@ func (n *nodeSlices) cached(features structured.Features) *Inventory {
 	return nil
 }
 
-// store stores an inventory that depends only on the slices.
+// store caches an inventory that depends only on the slices in n.
 func (n *nodeSlices) store(features structured.Features, of *Inventory) {
 	n.inventory.Store(&cachedInventory{features, of})
 }
 
-// maxDependentDevices limits the nodes and devices in [dependentInventories], because a slice for all nodes adds its devices to
-// each of them.
+// maxDependentDevices limits the number of nodes and devices in [dependentInventories]. A slice for all nodes adds its devices
+// to the inventory of each node.
 const maxDependentDevices = 1 << 18
 
-// dependentInventories holds inventories that depend on more than the slices with the node's name: on node selectors and labels,
-// or on parts of a pool elsewhere. An inventory is kept while all slices of the cluster and the node are the same objects. This
-// helps because successive pods are tried on the same nodes.
+// dependentInventories caches inventories that depend on more than the slices with the node's name: on node selectors and
+// labels, or on slices of the same pool elsewhere. An inventory is reused while all slices of the cluster and the node are the
+// same objects. This helps because the scheduler tries successive pods on the same nodes.
 type dependentInventories struct {
 	mutex sync.Mutex
 	// of maps names of nodes to inventories.
 	of map[string]dependentInventory
-	// size is the number of nodes plus their devices.
+	// size is the number of cached nodes plus the number of their devices.
 	size int
 }
 
@@ -159,7 +159,7 @@ func (d *dependentInventories) get(features structured.Features, node *v1.Node) 
 	return nil
 }
 
-// store stores an inventory and drops the one of another version of the node. It stores nothing if the limit is reached.
+// store caches the inventory of a node in place of an older version. At the limit it caches nothing.
 func (d *dependentInventories) store(features structured.Features, node *v1.Node, made *Inventory) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()

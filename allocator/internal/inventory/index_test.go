@@ -23,7 +23,7 @@ func onNodes(names ...string) []*resourceapi.ResourceSlice {
 	return all
 }
 
-// The index is reused for the same slices only.
+// The index is reused only for a list of the same slices.
 func TestIndexIsOfTheSameSlices(t *testing.T) {
 	all := onNodes("a", "b", "b", "", "c")
 	for name, test := range map[string]struct {
@@ -46,7 +46,7 @@ func TestIndexIsOfTheSameSlices(t *testing.T) {
 	}
 }
 
-// A list that contains a slice twice is indexed each time.
+// A list that contains a slice twice gets a new index each time.
 func TestIndexOfRepeatedSlices(t *testing.T) {
 	all := onNodes("a", "b")
 	twice := append(all, all[0])
@@ -69,7 +69,7 @@ func TestIndexByNode(t *testing.T) {
 
 func named(name string) *v1.Node { return &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}} }
 
-// The cache has a limit, and a new version of a node replaces the former one.
+// The cache of dependent inventories is limited. A new version of a node replaces the old version.
 func TestDependentInventoriesAreBounded(t *testing.T) {
 	var kept dependentInventories
 	none := structured.Features{}
@@ -114,7 +114,7 @@ func sliceOfPool(name, node string, generation, count int64, devices ...string) 
 	return slice
 }
 
-// A whole pool holds the devices of its latest generation for all nodes.
+// Whole returns a pool with the devices of all nodes in the latest generation.
 func TestWhole(t *testing.T) {
 	features := structured.Features{PartitionableDevices: true, CompatibilityGroups: true}
 	id := ID{Driver: "driver", Name: "pool"}
@@ -140,7 +140,7 @@ func TestWhole(t *testing.T) {
 	require.Equal(t, []string{"a", "b"}, devices(p))
 }
 
-// A pool is invalid if its slices disagree on their number, in any order of the slices.
+// A pool is invalid if its slices have different values of resourceSliceCount, in any order of the slices.
 func TestCountsThatDisagree(t *testing.T) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-1"}}
 	slice := func(name, node string, count int64) *resourceapi.ResourceSlice {

@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory lists the devices of nodes, regardless of their use: the pools of a node, from the latest generation of their
-// slices, and their devices in the order of the search.
+// Package inventory lists the devices of nodes, whether or not they are in use. It finds the pools of a node, from the latest
+// generation of their slices, and the devices of these pools in the order of the search.
 //
-// An [Index] holds all slices of a cluster by node, and keeps inventories while the objects that they depend on are the same.
-// Inventories are not modified, because concurrent searches share them.
+// An [Index] holds all slices of a cluster by node, and reuses inventories while the objects that they depend on are the same.
+// Inventories are never modified, because concurrent searches share them.
 package inventory
 
 import (
@@ -24,27 +24,27 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Inventory holds the pools and devices of a node, regardless of their use. It is not modified.
+// Inventory holds the pools and devices of a node, whether or not the devices are in use. It is never modified.
 type Inventory struct {
 	Pools []*Pool
 	// Candidates holds the devices of the pools in the order of the search.
 	Candidates []*Candidate
-	// Ordinary holds the positions of ordinary candidates. HasShared is true if some candidates are shared.
+	// Ordinary holds the positions of ordinary candidates. HasShared is true if a candidate is shared.
 	Ordinary  bitset.Set
 	HasShared bool
-	// IsPlain is true if the slices hold only attributes and capacities of devices, and all pools are usable.
+	// IsPlain is true if the slices have only devices with attributes and capacities, and all pools are complete and valid.
 	IsPlain bool
-	// Plain holds the positions of candidates with nothing but attributes and capacities.
+	// Plain holds the positions of candidates that have only attributes and capacities.
 	Plain bitset.Set
-	// slices holds the slices that the inventory was made from. selfContained is true if it depends on nothing else.
+	// slices holds the slices that the inventory was made from. selfContained is true if it depends only on these slices.
 	slices        []*resourceapi.ResourceSlice
 	selfContained bool
-	// Views is a cache of package view.
+	// Views caches the IDs of views for package view.
 	Views atomic.Value
 }
 
-// New returns the inventory of a node. forNode holds the slices that may be for the node, all the slices of the cluster. The
-// error concerns node selection.
+// New returns the inventory of a node. forNode holds the slices that may be for the node, and all holds the slices of the
+// cluster. An error concerns node selection.
 func New(features structured.Features, node *v1.Node, forNode, all []*resourceapi.ResourceSlice) (*Inventory, error) {
 	pools, selfContained, err := Gather(features, node, forNode, all)
 	if err != nil {
@@ -69,12 +69,12 @@ func New(features structured.Features, node *v1.Node, forNode, all []*resourceap
 	return result, nil
 }
 
-// DevicesSelectNodes reports whether devices of some slices select nodes themselves.
+// DevicesSelectNodes reports whether a slice leaves the selection of nodes to its devices.
 func (i *Inventory) DevicesSelectNodes() bool {
 	return slices.ContainsFunc(i.slices, selectsByDevice)
 }
 
-// AreUsable reports whether devices of all pools can be allocated.
+// AreUsable reports whether all pools are complete and valid.
 func AreUsable(pools []*Pool) bool {
 	return !slices.ContainsFunc(pools, func(p *Pool) bool { return p.Incomplete || p.Invalid != "" })
 }
@@ -85,10 +85,10 @@ func isPlain(slice *resourceapi.ResourceSlice) bool {
 	return reflect.ValueOf(spec).IsZero()
 }
 
-// plain returns the candidates with nothing but attributes and capacities, in slices for their node.
+// plain returns the candidates that have only attributes and capacities, and whose slices have a node name.
 func plain(candidates []*Candidate) bitset.Set {
 	all := bitset.New(len(candidates))
-	// One variable for all devices: IsZero would allocate a copy of each.
+	// Use one variable for all devices, because IsZero would allocate a copy of each device.
 	var rest resourceapi.Device
 	more := reflect.ValueOf(&rest).Elem()
 	var slice *resourceapi.ResourceSlice
@@ -106,8 +106,8 @@ func plain(candidates []*Candidate) bitset.Set {
 	return all
 }
 
-// Of returns the inventory of a node. It is reused while the node's slices are the same objects. If it depends on more, all
-// slices and the node must be the same. all holds the slices of the index.
+// Of returns the inventory of a node. It reuses an inventory while the slices with the node's name are the same objects. If the
+// inventory depends on more, all slices and the node must be the same objects. all holds the slices of the index.
 func (x *Index) Of(features structured.Features, node *v1.Node, all []*resourceapi.ResourceSlice) (*Inventory, error) {
 	local, dependent := x.of(node.Name), &x.dependent
 	if kept := local.cached(features); kept != nil {
@@ -143,8 +143,7 @@ func (i *Inventory) ConsumesCounters() bool {
 	return slices.ContainsFunc(i.Candidates, func(c *Candidate) bool { return len(c.Device.ConsumesCounters) > 0 })
 }
 
-// Conflicts returns, for each device, the devices that can't be allocated together with it, because together they exceed a
-// counter.
+// Conflicts returns, for each device, the devices that can't be allocated with it because together they exceed a counter.
 func (i *Inventory) Conflicts() bitset.List {
 	conflicts := bitset.NewList(len(i.Candidates), len(i.Candidates))
 	for at, c := range i.Candidates {
@@ -158,7 +157,7 @@ func (i *Inventory) Conflicts() bitset.List {
 	return conflicts
 }
 
-// exceed reports whether two devices together exceed a counter.
+// exceed reports whether two devices of a pool together exceed a counter.
 func exceed(pool *Pool, a, b *resourceapi.Device) bool {
 	for _, ofA := range a.ConsumesCounters {
 		for _, ofB := range b.ConsumesCounters {
@@ -177,27 +176,25 @@ func exceed(pool *Pool, a, b *resourceapi.Device) bool {
 	return false
 }
 
-// Candidate is a device that the node can use, with its position in the order of the search. It is not modified, because searches
-// share it.
+// Candidate is a device that the node can use. It is never modified, because searches share it.
 type Candidate struct {
 	ID     structured.DeviceID
 	Device *resourceapi.Device
 	Slice  *resourceapi.ResourceSlice
 	Pool   *Pool
-	// Position is the index in Inventory.Candidates.
+	// Position is the index in Inventory.Candidates. The search tries devices in the order of this index.
 	Position int
-	// Shared is true if the device allows multiple allocations and the feature is on.
+	// Shared is true if the device allows multiple allocations and the feature ConsumableCapacity is on.
 	Shared bool
-	// Ordinary is true if the device is not shared, has no capacities, counters, taints or conditions, and requires no features of
-	// its node.
+	// Ordinary is true if the device is not shared, has no capacities, counters, taints or conditions, and needs no node features.
 	Ordinary bool
 }
 
-// SelectsNodes reports whether devices of the slice select nodes themselves.
+// SelectsNodes reports whether the slice leaves the selection of nodes to its devices.
 func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
 
-// IsFor reports whether the device is for the node. That is always true unless devices select nodes themselves. The error
-// concerns the node selector of the device.
+// IsFor reports whether the node can use the device. It returns true unless the slice leaves the selection of nodes to its
+// devices. An error concerns the node selector of the device.
 func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, error) {
 	if !c.SelectsNodes() {
 		return true, nil
@@ -205,7 +202,8 @@ func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, er
 	return deviceMatches(features, node, c.Device)
 }
 
-// listCandidates returns the devices of all pools in order: pools as given, their slices by name, devices as in the slice.
+// listCandidates returns the devices of the pools in the order of the search: pools in the given order, the slices of a pool by
+// name, and the devices of a slice as published.
 func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 	count := 0
 	for _, p := range pools {
@@ -221,7 +219,7 @@ func listCandidates(features structured.Features, pools []*Pool) []*Candidate {
 			for i := range slice.Spec.Devices {
 				d := &slice.Spec.Devices[i]
 				position := len(candidates)
-				// Only the device name is converted here: each conversion needs a look-up, and many devices share driver and pool.
+				// Convert only the device's name here. Each conversion needs a look-up, and many devices have the same driver and pool.
 				id.Device = draapi.MakeUniqueString(d.Name)
 				all[position] = Candidate{
 					ID:       id,

@@ -26,22 +26,22 @@ type ID struct {
 // String returns driver and name.
 func (id ID) String() string { return id.Driver + "/" + id.Name }
 
-// Pool is the part of a pool that one node can see: the slices of its latest generation.
+// Pool is a pool as one node sees it: the slices of the latest generation that has something for the node.
 type Pool struct {
 	ID
-	// Incomplete is true if not all slices of the generation are published yet. Such a pool has no devices here.
+	// Incomplete is true if slices of the generation are not published yet. Such devices can't be used, so Slices is empty.
 	Incomplete bool
-	// Invalid says why the pool is invalid, or is empty. An invalid pool has no devices here.
+	// Invalid is the reason why the pool is invalid, or "". The devices of an invalid pool can't be used, so Slices is empty.
 	Invalid string
-	// Slices holds the slices with devices for the node, sorted by name.
+	// Slices holds the slices with devices that the node can use, sorted by name.
 	Slices []*resourceapi.ResourceSlice
-	// elsewhere holds slices with devices only for other nodes. They matter because their devices may consume the same counters.
+	// elsewhere holds the slices whose devices only other nodes can use. These devices may consume the same counters.
 	elsewhere []*resourceapi.ResourceSlice
-	// CounterSets holds the counters by set and name.
+	// CounterSets maps the name of a counter set to its counters by name.
 	CounterSets map[string]map[string]resourceapi.Counter
 }
 
-// Len returns the number of devices for the node.
+// Len returns the number of devices in Slices.
 func (p *Pool) Len() int {
 	devices := 0
 	for _, slice := range p.Slices {
@@ -50,7 +50,7 @@ func (p *Pool) Len() int {
 	return devices
 }
 
-// EachDevice calls f for all devices of the pool, on all nodes.
+// EachDevice calls f for each device of the pool, including devices that only other nodes can use.
 func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device)) {
 	for _, slices := range [][]*resourceapi.ResourceSlice{p.Slices, p.elsewhere} {
 		for _, slice := range slices {
@@ -61,10 +61,10 @@ func (p *Pool) EachDevice(f func(*resourceapi.ResourceSlice, *resourceapi.Device
 	}
 }
 
-// Gather returns the pools with devices for the node, in the order of the search: by driver and name, pools with binding
-// conditions last. Drivers rely on that order to prioritize devices by their names.
+// Gather returns the pools with devices for the node, in the order of the search: by driver and name, except that pools with
+// binding conditions come last. Drivers rely on this order, because it lets them prioritize devices by the names of pools.
 //
-// selfContained reports whether slices for other nodes made no difference.
+// selfContained is true if slices for other nodes would not change the result.
 func Gather(features structured.Features, node *v1.Node, candidates, all []*resourceapi.ResourceSlice) (pools []*Pool, selfContained bool, err error) {
 	relevant := make(map[ID][]*resourceapi.ResourceSlice)
 	for _, slice := range candidates {
@@ -90,9 +90,9 @@ func Gather(features structured.Features, node *v1.Node, candidates, all []*reso
 	return pools, selfContained, nil
 }
 
-// supported reports whether a slice can be used with the features that are on. An unsupported slice with compatibility groups
-// counts as not published, so its pool is incomplete. Other unsupported slices are ignored, but count as published, as upstream
-// does.
+// supported reports whether a slice can be used with the features that are on. A slice with compatibility groups counts as not
+// published if that feature is off, so its pool is incomplete. Other unsupported slices are not used, but count as published,
+// as in upstream's allocator.
 func supported(features structured.Features, slice *resourceapi.ResourceSlice) bool {
 	if !features.PartitionableDevices && (slice.Spec.PerDeviceNodeSelection != nil || len(slice.Spec.SharedCounters) > 0) {
 		return false
@@ -111,7 +111,7 @@ func usesCompatibilityGroups(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// sliceMatches reports whether a slice may have devices for the node. A slice with an unknown kind of node selection is ignored.
+// sliceMatches reports whether a slice may have devices for the node. It returns false for an unknown kind of node selection.
 func sliceMatches(features structured.Features, node *v1.Node, slice *resourceapi.ResourceSlice) (bool, error) {
 	spec := &slice.Spec
 	if ptr.Deref(spec.NodeName, "") != "" || ptr.Deref(spec.AllNodes, false) || spec.NodeSelector != nil {
@@ -136,12 +136,12 @@ func sliceMatches(features structured.Features, node *v1.Node, slice *resourceap
 	return false, nil
 }
 
-// deviceMatches reports whether a device of a slice with perDeviceNodeSelection is for the node.
+// deviceMatches reports whether the node can use a device of a slice with perDeviceNodeSelection.
 func deviceMatches(features structured.Features, node *v1.Node, device *resourceapi.Device) (bool, error) {
 	return structured.NodeMatches(features, node, ptr.Deref(device.NodeName, ""), ptr.Deref(device.AllNodes, false), device.NodeSelector)
 }
 
-// addLatest keeps the slices of the highest generation seen.
+// addLatest adds the slice to its pool, and keeps only the slices of the highest generation.
 func addLatest(pools map[ID][]*resourceapi.ResourceSlice, slice *resourceapi.ResourceSlice) {
 	id := ID{Driver: slice.Spec.Driver, Name: slice.Spec.Pool.Name}
 	known := pools[id]
@@ -154,12 +154,12 @@ func addLatest(pools map[ID][]*resourceapi.ResourceSlice, slice *resourceapi.Res
 	pools[id] = append(known, slice)
 }
 
-// newPool returns the pool, which may be incomplete or invalid. It returns nil if a newer generation exists that has nothing for
-// the node.
+// newPool returns the pool, which may be incomplete or invalid. It returns nil if the slices for the node are not complete and
+// other nodes have a newer generation.
 func newPool(features structured.Features, id ID, forNode, all []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{ID: id}
 	published := forNode
-	// Searching the slices of all nodes is expensive. Usually a whole pool is for one node, and this is not needed.
+	// Usually all slices of a pool are for one node. Otherwise search the slices of all nodes, which is expensive.
 	if !isComplete(forNode) {
 		var obsolete bool
 		published, obsolete = generation(all, id, forNode[0].Spec.Pool.Generation)
@@ -181,7 +181,7 @@ func newPool(features structured.Features, id ID, forNode, all []*resourceapi.Re
 	return p
 }
 
-// isComplete reports whether the number of slices of one generation equals the number that they declare.
+// isComplete reports whether each of these slices of one generation declares their number in resourceSliceCount.
 func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	for _, slice := range slices {
 		if slice.Spec.Pool.ResourceSliceCount != int64(len(slices)) {
@@ -191,7 +191,7 @@ func isComplete(slices []*resourceapi.ResourceSlice) bool {
 	return len(slices) > 0
 }
 
-// generation returns the slices of one generation of a pool on all nodes. obsolete reports whether a newer generation exists.
+// generation returns the slices of one generation of a pool on all nodes. obsolete is true if a newer generation exists.
 func generation(all []*resourceapi.ResourceSlice, id ID, generation int64) (published []*resourceapi.ResourceSlice, obsolete bool) {
 	for _, slice := range all {
 		switch {
@@ -205,7 +205,7 @@ func generation(all []*resourceapi.ResourceSlice, id ID, generation int64) (publ
 	return published, false
 }
 
-// fill stores the slices with devices for the node if the pool is valid.
+// fill sets the fields of a complete pool, or Invalid if the slices contradict each other.
 func (p *Pool) fill(features structured.Features, forNode, published []*resourceapi.ResourceSlice) {
 	holdsCounters := func(slice *resourceapi.ResourceSlice) bool {
 		return features.PartitionableDevices && len(slice.Spec.SharedCounters) > 0
@@ -269,10 +269,10 @@ func comparePools(a, b *Pool) int {
 	)
 }
 
-// A pool is valid if its slices agree on their number, device names are unique, and each consumed counter is defined once. The
-// API server can't check this, because slices are separate objects.
+// A pool is valid if its slices declare the same number of slices, its device names are unique, and each consumed counter is
+// defined exactly once. The API server can't check this, because slices are separate objects.
 
-// contradictoryCount returns a reason if slices of one generation disagree on their number.
+// contradictoryCount returns a reason if slices of one generation declare different numbers of slices, and "" otherwise.
 func contradictoryCount(published []*resourceapi.ResourceSlice) string {
 	for _, slice := range published {
 		if slice.Spec.Pool.ResourceSliceCount != published[0].Spec.Pool.ResourceSliceCount {
@@ -299,7 +299,7 @@ func duplicateDevice(slices []*resourceapi.ResourceSlice) string {
 	return ""
 }
 
-// counterSetsOf returns the counter sets of a pool, or the reason why a counter is undefined or defined twice.
+// counterSetsOf returns the counter sets of a pool. invalid is the reason if a counter is undefined or defined twice, or "".
 func counterSetsOf(withCounters, withDevices []*resourceapi.ResourceSlice) (counterSets map[string]map[string]resourceapi.Counter, invalid string) {
 	counterSets = make(map[string]map[string]resourceapi.Counter)
 	for _, slice := range withCounters {
@@ -335,10 +335,10 @@ func undefinedCounter(counterSets map[string]map[string]resourceapi.Counter, con
 	return ""
 }
 
-// Whole returns a pool with the latest generation of its slices for all nodes. All of published must be slices of the pool. It
-// returns nil if there are no supported slices.
+// Whole returns a pool with the slices of its latest generation for all nodes. published must contain only slices of the pool.
+// Whole returns nil if no slice is supported.
 //
-// It does not check whether a node gets two devices with one name, because that is checked for each node.
+// Whole does not check whether the names of devices are unique, because they must be unique only for each node.
 func Whole(features structured.Features, id ID, published []*resourceapi.ResourceSlice) *Pool {
 	pools := map[ID][]*resourceapi.ResourceSlice{}
 	for _, slice := range published {

@@ -14,11 +14,11 @@ import (
 	"github.com/celset/celset/allocator/internal/plan"
 )
 
-// Five thousand idle nodes of one hardware type give the same answer to a claim, if the answer refers to devices by position. So
-// the answer to claims with CEL constraints is cached under everything that it depends on. All devices must be plain (isPlain):
-// taints, counters, shares, binding conditions and node selection make each node different.
+// On five thousand idle nodes of one hardware type, a claim gets the devices at the same positions. So the cache stores the
+// result for claims with CEL constraints by everything that it depends on, with positions instead of devices. All devices must
+// be plain (isPlain), because taints, counters, shares, binding conditions and node selection make each node different.
 
-// answer returns the cached answer, or searches for it.
+// answer returns the cached result. If the result is not cached, it runs the searches.
 func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string, err error) {
 	if kept == nil {
 		found, err := s.run()
@@ -32,7 +32,7 @@ func (s *Optimization) answer(kept *plan.AnswerEntry) (found bool, reason string
 		if err != nil {
 			return answer.Answer{}, err
 		}
-		// The cache does not keep an answer with an error.
+		// The cache does not store a result if this function returns an error.
 		return s.describe(found), s.preferred.unrepeatable
 	})
 	switch {
@@ -59,7 +59,7 @@ func (s *Optimization) reasonUnless(known bool) string {
 	return s.Reason()
 }
 
-// describe returns the result of the search as positions.
+// describe returns the result of the searches with positions instead of devices.
 func (s *Optimization) describe(found bool) answer.Answer {
 	result := answer.Answer{Found: found, Reason: s.reasonUnless(found), Outcome: s.preferred.outcome, Values: s.preferred.values}
 	if !found {
@@ -70,12 +70,12 @@ func (s *Optimization) describe(found bool) answer.Answer {
 	return result
 }
 
-// Details returns additional information about the call.
+// Details returns the statistics and the values of preferences.
 func (s *Optimization) Details() answer.Details {
 	return answer.Details{Stats: s.stats(), Outcome: s.preferred.outcome, Preferences: s.preferred.values}
 }
 
-// stats returns the counts of the search and of the searches for better solutions.
+// stats returns the work of the first search plus the work of the searches for better solutions.
 func (s *Optimization) stats() answer.Stats {
 	stats := s.Stats()
 	stats.CacheHits, stats.AnswersKnown = stats.CacheHits+s.hits, s.hits
@@ -88,7 +88,7 @@ func (s *Optimization) stats() answer.Stats {
 	return answer.Sum(stats, s.preferred.spent)
 }
 
-// Allocate returns the results, or an error if the claims don't fit. kept is the cache entry of the answer, or nil.
+// Allocate returns a result for each claim, or an error if the claims don't fit. kept is the cache entry, or nil.
 func (s *Optimization) Allocate(kept *plan.AnswerEntry) ([]resourceapi.AllocationResult, error) {
 	found, reason, err := s.answer(kept)
 	if s.IsConstrained() {

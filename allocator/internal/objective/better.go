@@ -19,19 +19,19 @@ import (
 // objectiveFunction is the objective function of a preference.
 type objectiveFunction interface {
 	search.Objective
-	// isAbout reports whether the preference covers a chosen device.
+	// isAbout reports whether the preference covers the chosen device.
 	isAbout(c *search.Choice) bool
-	// valueOf returns the value of a complete set. The objective must have no members.
+	// valueOf returns the value of a complete set. The objective function must have no members.
 	valueOf(members []*inventory.Candidate) (int64, error)
 	// isBest reports whether no set has a greater value.
 	isBest(value int64) bool
-	// most returns an upper bound of all values, or [math.MaxInt64] if there is no bound.
+	// most returns an upper bound of the values of all sets, or [math.MaxInt64] if no bound is known.
 	most() int64
-	// raise informs the bounds that the floor has changed.
+	// raise passes the new floor of the goal to the bounds.
 	raise()
 }
 
-// betterSearch is a search for solutions that one preference values higher than the incumbent.
+// betterSearch is a search for solutions to which one preference gives a greater value than to the incumbent.
 type betterSearch struct {
 	*search.Search
 	of objectiveFunction
@@ -45,8 +45,8 @@ func newBetter(ctx context.Context, on plan.OnNode, improves search.Improvement)
 	return b, err
 }
 
-// maximize searches until no better solution exists. value is the value of the incumbent, or nil if the preference covers no
-// chosen device. ended is the error that ended the search early. err is the failure of a preference or the end of the context.
+// maximize searches until no better solution exists. value is the value of the best solution, or nil if the preference covers
+// no chosen device. ended is the error that ended the search early. err means that a preference failed or the context ended.
 func (b *betterSearch) maximize() (value *int64, ended, err error) {
 	members := chosenFor(b.Improves, b.of)
 	if len(members) == 0 {
@@ -72,25 +72,25 @@ func (b *betterSearch) maximize() (value *int64, ended, err error) {
 	}
 }
 
-// tryShare divides the remaining steps: tryBound may take one of tryShare parts.
+// tryShare determines how many of the remaining steps tryBound may use: one of tryShare equal parts.
 const tryShare = 5
 
-// improve searches until no better solution exists. It returns the error that ended the search early, if any.
+// improve searches until no better solution exists. It returns the error that ended the search early, or nil.
 func (b *betterSearch) improve() error {
 	of := b.of.Target()
 	if b.of.isBest(of.Floor) {
 		return nil
 	}
-	// The floor may be the smallest int64, so it must not be decremented.
+	// Floor may be the smallest int64, so compare Floor+1, which can't overflow because Floor is less than most.
 	if most := b.of.most(); most < math.MaxInt64 && of.Floor < most && of.Floor+1 < most && b.tryBound(most) {
 		return nil
 	}
 	return b.climb()
 }
 
-// tryBound searches for a set with the greatest possible value, because climbing could take a thousand steps. It returns true
-// if it finds such a set and no error ended the search. The set is then the first of the best sets. If it finds no such set, it
-// restores the floor.
+// tryBound searches for a set with the greatest possible value, because climbing to it could take a thousand improvements. It
+// returns true if it finds such a set and no error ended the search. This set is the first of the best sets. If it finds no
+// such set, it restores the floor.
 func (b *betterSearch) tryBound(most int64) (isBest bool) {
 	of, limit := b.of.Target(), b.Work.StepLimit
 	floor := of.Floor
@@ -105,7 +105,7 @@ func (b *betterSearch) tryBound(most int64) (isBest bool) {
 	return err == nil
 }
 
-// climb goes from each solution to the next better one.
+// climb makes each better solution the incumbent and raises the floor, until no better solution exists.
 func (b *betterSearch) climb() error {
 	for range b.Solutions() {
 		b.Improves.Incumbent = &search.Solution{Decisions: slices.Clone(b.Solution.Decisions), Choices: slices.Clone(b.Solution.Choices)}
@@ -118,13 +118,13 @@ func (b *betterSearch) climb() error {
 	return b.Err
 }
 
-// setFloor makes the search find only sets with values above the floor.
+// setFloor sets the floor of the goal, so that the search finds only sets with values above the floor.
 func (b *betterSearch) setFloor(floor int64) {
 	b.of.Target().Floor = floor
 	b.of.raise()
 }
 
-// chosenFor returns the devices of the incumbent that a preference covers.
+// chosenFor returns the devices of the incumbent that the preference covers.
 func chosenFor(m *search.Improvement, o objectiveFunction) []*inventory.Candidate {
 	var chosen []*inventory.Candidate
 	for i := range m.Incumbent.Choices {
@@ -135,12 +135,12 @@ func chosenFor(m *search.Improvement, o objectiveFunction) []*inventory.Candidat
 	return chosen
 }
 
-// setUp adds the objectives of a claim: for preferences whose values must not fall, and for the preference to improve.
+// setUp adds a claim's objectives: for the preference to improve, and for earlier preferences whose values must not fall.
 func (b *betterSearch) setUp(s *search.Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []search.Alternatives) error {
 	improves, index := s.Improves, len(s.Requests)-1
 	for _, known := range improves.Earlier {
 		if known.Claim != index || known.Value == math.MinInt64 {
-			// The smallest int64 can't fall, so it needs no condition.
+			// The value is the smallest int64 and can't fall, so the preference needs no condition.
 			continue
 		}
 		f, err := newFunction(s, claim, &preferences[known.Preference], all)

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// newFunction returns the objective of a preference, and adds its condition to the requests that the preference covers.
+// newFunction returns the objective function of a preference, and adds it as a constraint to the covered requests.
 func newFunction(s *search.Search, claim *resourceapi.ResourceClaim, p *plan.Preference, all []search.Alternatives) (objectiveFunction, error) {
 	if p.Policy == nil {
 		c := s.NewCELConstraint(claim, p.Definition, p.API, all)
@@ -22,14 +22,14 @@ func newFunction(s *search.Search, claim *resourceapi.ResourceClaim, p *plan.Pre
 	return newPolicyObjective(s, p, all)
 }
 
-// expression is the objective of an expression that returns an int.
+// expression is the objective function of an expression that returns an int.
 type expression struct{ *search.CELConstraint }
 
 func (e expression) Target() *search.Goal { return e.Goal }
 
 func (e expression) isAbout(chosen *search.Choice) bool { return e.Covers(chosen) }
 
-// isBest returns false, because the bounds can't exclude that the expression fails for some set.
+// isBest returns false, because the expression may fail for a set that the search has not tried.
 func (e expression) isBest(int64) bool { return false }
 
 func (e expression) valueOf(members []*inventory.Candidate) (int64, error) { return e.ValueOf(members) }

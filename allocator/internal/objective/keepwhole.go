@@ -19,43 +19,45 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// KeepWhole prefers the set that leaves the most for others. A set of devices is whole if all of them are free, and broken
-// otherwise. The sets that count satisfy the constraints of device classes and have sizes that other claims ask for. KeepWhole
-// breaks as few of them as possible; larger sets matter more. So a single device comes from a broken pair, a pair comes from a
-// broken quad, and a block comes from a corner.
+// KeepWhole prefers the devices that leave the most sets for other claims. A set of devices is whole if all its devices are
+// free, and broken otherwise. KeepWhole counts sets that satisfy a constraint of a device class and have a size that claims ask
+// for. It breaks as few of them as possible, and larger sets matter more. So a single device comes from a broken pair, a pair
+// comes from a broken quad, and a block comes from a corner.
 //
-// More devices never break fewer sets. So a partial set bounds the damage of its completions, which cuts branches.
+// Taking more devices never breaks fewer sets. So the loss of a partial set is a lower bound for its completions and cuts
+// branches.
 
-// fragmentation is the preference as a condition: the set must break less than the incumbent. Its value is minus [freesets.Lost].
+// fragmentation is the objective function of the policy. Its value is minus the loss ([freesets.Lost]). As a constraint, it
+// accepts only sets with a smaller loss than the incumbent.
 type fragmentation struct {
 	goal   search.Goal
 	search *search.Search
 	name   string
 	coverage
 	members []*inventory.Candidate
-	// domain is a buffer for the devices that may come next.
+	// domain is a buffer for the devices that the search may take next.
 	domain bitset.Set
-	// shapes holds the shapes that the node has sets of, most devices first. free holds the sets that are still whole.
+	// shapes lists the shapes with sets on the node, most devices first. free counts their sets that are still whole.
 	shapes []shape.Shape
 	free   *freesets.Free
-	// mayCutAtAll evaluates the selectors of span ahead, once. It reports whether nothing else may fail before a set is complete.
+	// mayCutAtAll evaluates the selectors of span, once. It returns true if they can't fail and span evaluates nothing else.
 	mayCutAtAll func() bool
-	// cut counts the partial sets that were refused.
+	// cut is the number of partial sets that the bound excluded.
 	cut int64
 }
 
-// coverage holds the requests that make up a set.
+// coverage holds the requests whose devices the preference covers.
 type coverage struct {
-	// claimIndex is the index of the claim. last is the index of the last covered request in the claim.
+	// claimIndex is the index of the claim. last is the index in the claim of the last covered request.
 	claimIndex, last int
-	// span holds the requests from the first covered one to the last.
+	// span holds the requests of the claim from the first covered request to the last.
 	span []*search.Request
-	// covered holds the requests whose devices count. wanted is the number of these devices.
+	// covered holds the covered requests. wanted is the number of their devices.
 	covered []*search.Request
 	wanted  int
 }
 
-// newFragmentation returns the objective for a search whose requests have one alternative each.
+// newFragmentation returns the objective function for a search whose requests have one alternative each.
 func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alternatives) *fragmentation {
 	f := &fragmentation{search: s, name: p.Name, coverage: coverage{claimIndex: len(s.Requests) - 1}}
 	for i, a := range all {
@@ -80,8 +82,7 @@ func newFragmentation(s *search.Search, p *plan.Preference, all []search.Alterna
 	return f
 }
 
-// begin lists the sets of the shapes on the node and marks broken ones. It ignores shapes without devices of the members'
-// drivers.
+// begin lists the sets of the shapes and marks the broken sets. It ignores shapes without devices of the members' drivers.
 func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candidate) error {
 	s := f.search
 	broken := bitset.New(len(s.Inventory.Candidates))
@@ -123,12 +124,12 @@ func (f *fragmentation) begin(shapes []shape.Shape, members []*inventory.Candida
 	return nil
 }
 
-// isAbout reports whether a chosen device counts.
+// isAbout reports whether the preference covers the request of the chosen device.
 func (f *fragmentation) isAbout(c *search.Choice) bool {
 	return c.Claim == f.claimIndex && slices.ContainsFunc(f.covered, func(r *search.Request) bool { return r.Order == c.Request.Order })
 }
 
-// valueOf returns the value of a set.
+// valueOf returns the value of a complete set.
 func (f *fragmentation) valueOf(members []*inventory.Candidate) (int64, error) {
 	for _, c := range members {
 		f.free.Take(c.Position)
@@ -144,7 +145,7 @@ func (f *fragmentation) value() int64 { return -int64(f.free.Lost()) }
 
 func (f *fragmentation) isBest(value int64) bool { return value == 0 }
 
-// most returns no bound, because sets that break nothing are rare.
+// most returns no useful bound, because sets that break no other set are rare.
 func (f *fragmentation) most() int64 { return math.MaxInt64 }
 
 func (f *fragmentation) IsComplete() bool { return len(f.members) == f.wanted && f.wanted > 0 }
@@ -171,7 +172,7 @@ func (f *fragmentation) Add(r *requests.Request, c *inventory.Candidate) (bool, 
 	return false, nil
 }
 
-// bound returns an upper bound of the value of complete sets with the members. c is the last member.
+// bound returns an upper bound of the value of complete sets that contain the members. c is the member that was added last.
 func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int64 {
 	r := f.covered[len(f.covered)-1]
 	if &r.Request != of || r.WantsAll() {
@@ -187,7 +188,7 @@ func (f *fragmentation) bound(of *requests.Request, c *inventory.Candidate) int6
 	return -int64(f.leastLost(left, forced))
 }
 
-// leastLost returns the least loss if left more devices of the domain are taken, including the forced ones.
+// leastLost returns a lower bound of the loss after taking left more devices of the domain, including the forced devices.
 func (f *fragmentation) leastLost(left int, forced bitset.Set) freesets.Lost {
 	taken := 0
 	if forced != nil && forced.Count() <= left {
@@ -218,12 +219,12 @@ func (f *fragmentation) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (f *fragmentation) Len() int { return len(f.members) }
 
-// mayCut reports whether, like in a pruner, no other expression may fail before the set is complete.
+// mayCut reports whether a branch may be cut, because no other expression can fail in it before the set is complete.
 func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) bool {
 	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }
 
-// lost returns the loss of each shape, which it decodes from a value.
+// lost returns the losses of all shapes for a value.
 func (f *fragmentation) lost(value int64) []answer.Loss {
 	losses := make([]answer.Loss, len(f.shapes))
 	for i, shape := range f.shapes {
@@ -233,7 +234,7 @@ func (f *fragmentation) lost(value int64) []answer.Loss {
 	return losses
 }
 
-// lossesOf returns the losses of a policy, and nil for an expression.
+// lossesOf returns the losses for a value of a policy. It returns nil for an expression.
 func lossesOf(o objectiveFunction, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)

@@ -17,8 +17,9 @@ import (
 	"github.com/celset/celset/allocator/internal/shape"
 )
 
-// listSets returns the sets that the claims could get. If an expression fails or the budget is exhausted, it returns the sets
-// found so far: the shapes of others must not keep a claim from being allocated.
+// listSets returns all sets of devices that the claims could get. If an expression fails or the budget is exhausted, it returns
+// the sets found so far, because a shape of other claims must not keep a claim from being allocated. It returns an error if the
+// attempt's budget or the context ended.
 func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	result, devices := &freesets.Sets{}, len(on.Inventory.Candidates)
 	s, err := search.New(ctx, on, nil)
@@ -52,14 +53,14 @@ func listSets(ctx context.Context, on plan.OnNode) (*freesets.Sets, error) {
 	return result, nil
 }
 
-// All sets of a shape are counted on nodes with at most exactDevices devices. On larger nodes a sample is enough, since each
-// device is part of many sets.
+// On a node with at most exactDevices devices, all sets of a shape are counted. On a larger node, a sample of thinnedSets sets
+// is enough, because each device is part of many sets.
 const (
 	exactDevices = 16
 	thinnedSets  = 512
 )
 
-// ListedSets returns the sets of a shape on an idle node. It returns no sets if the budget of the attempt is exhausted.
+// ListedSets returns the sets of a shape on an idle node. If the budget of the attempt is exhausted, it returns no sets.
 func ListedSets(ctx context.Context, p *plan.Planner, node *v1.Node, has *inventory.Inventory, of shape.Shape) (*freesets.Sets, error) {
 	s, err := search.New(ctx, p.IdlePlan(of).OnIdle(node, has), nil)
 	if err != nil {

@@ -13,22 +13,22 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// Optimization is the search of one call for the first solution, and then for better ones if there are preferences.
+// Optimization runs the searches of an Allocate call: for the first solution and, if there are preferences, for better ones.
 type Optimization struct {
 	*search.Search
 	// preferred holds the result of the searches for better solutions.
 	preferred preferred
-	// hits is 1 if the answer came from the cache.
+	// hits is 1 if the cache had the result, and 0 otherwise.
 	hits int64
 }
 
-// New sets up the search for a plan on a node. The first mistake in the claims is the error.
+// New sets up the first search for a plan on a node. It returns the first error in the claims.
 func New(ctx context.Context, on plan.OnNode) (*Optimization, error) {
 	s, err := search.New(ctx, on, nil)
 	return &Optimization{Search: s}, err
 }
 
-// run searches for the first solution, and for better ones if there are preferences.
+// run searches for the first solution, and for better solutions if there are preferences.
 func (s *Optimization) run() (bool, error) {
 	found, err := s.Run()
 	if !found || err != nil {
@@ -37,7 +37,7 @@ func (s *Optimization) run() (bool, error) {
 	return true, s.prefer()
 }
 
-// found returns the best solution if there are preferences, and the first one otherwise.
+// found returns the best solution if there are preferences, and the first solution otherwise.
 func (s *Optimization) found() *search.Solution {
 	if s.preferred.incumbent != nil {
 		return s.preferred.incumbent
@@ -45,7 +45,7 @@ func (s *Optimization) found() *search.Solution {
 	return &s.Solution
 }
 
-// Chosen returns the positions of the devices that Allocate chose, in the order of the search.
+// Chosen returns the positions of the chosen devices, in the order of the search.
 func (s *Optimization) Chosen() []int {
 	choices := s.found().Choices
 	positions := make([]int, len(choices))
@@ -55,20 +55,21 @@ func (s *Optimization) Chosen() []int {
 	return positions
 }
 
-// preferred holds the best solution by the preferences, and how it was found.
+// preferred holds the best solution by the preferences, and whether it is proven to be the best.
 type preferred struct {
 	// incumbent is the best solution.
 	incumbent *search.Solution
 	outcome   answer.Outcome
-	// values holds the values of the incumbent.
+	// values holds the value of each preference for the incumbent.
 	values []answer.Value
-	// spent counts the work of the searches for better solutions.
+	// spent is the work of the searches for better solutions.
 	spent answer.Stats
-	// unrepeatable is not nil if the outcome depends on other work of the attempt. It is then the error that ended the search.
+	// unrepeatable is the error that ended the searches because of the attempt's budget, or nil. The result then depends on
+	// other searches of the attempt and must not be cached.
 	unrepeatable error
 }
 
-// prefer improves the solution of the search by the preferences of the claims.
+// prefer replaces the first solution by better solutions, by the preferences of the claims.
 func (s *Optimization) prefer() error {
 	p := &s.preferred
 	p.incumbent = &s.Solution
@@ -121,7 +122,7 @@ func (s *Optimization) prefer() error {
 	return nil
 }
 
-// statsOf returns the counts of a search for better solutions.
+// statsOf returns the work of a search for better solutions.
 func statsOf(b *betterSearch) answer.Stats {
 	stats := b.Stats()
 	if f, is := b.of.(*fragmentation); is {

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// newPolicyObjective returns the objective of a preference with a built-in policy, and adds the objective to the requests
-// that the preference covers. The requests have one alternative each.
+// newPolicyObjective returns the objective function of a built-in policy, and adds it as a constraint to the requests that the
+// preference covers. The requests have one alternative each.
 func newPolicyObjective(s *search.Search, p *plan.Preference, all []search.Alternatives) (objectiveFunction, error) {
 	switch p.Policy.Name {
 	case v1alpha1.PolicyKeepWhole:

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/allocator/internal/search"
 )
 
-// PolicyValues returns the values of the policies for the devices allocated to a claim on a node.
+// PolicyValues returns the values of a claim's policies for the devices allocated to the claim on a node.
 func PolicyValues(ctx context.Context, p *plan.Planner, node *v1.Node, claim *resourceapi.ResourceClaim) ([]answer.Value, error) {
 	definitions, err := p.Resolved(claim).Definitions()
 	if err != nil || !slices.ContainsFunc(definitions.Preferences, func(p plan.Preference) bool { return p.Policy != nil }) {

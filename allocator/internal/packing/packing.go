@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packing finds out how many sets of devices can be allocated at the same time. Such sets have no device in common, and
-// if devices share counters, don't exceed them.
+// Package packing finds out how many of some sets of devices can be allocated at the same time. Such sets have no common device
+// and, if devices share counters, do not exceed the counters.
 //
 // Most uses branch and bound. The worst case takes exponential time, so the caller limits the work ([Work]). When the limit is
-// reached, Most returns the best packing so far and reports that a better one may exist.
+// reached, Most returns the best packing so far and reports that a better packing may exist.
 package packing
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Work is the number of members of sets that may still be examined. Several packings can share it.
+// Work is the number of set members that may still be examined. Several packings can share it.
 type Work struct{ Left int64 }
 
-// do takes work and reports whether enough was left.
+// do subtracts members from the work that is left. It returns false if too little was left.
 func (w *Work) do(members int) bool {
 	if w.Left < int64(members) {
 		w.Left = 0
@@ -27,30 +27,29 @@ func (w *Work) do(members int) bool {
 	return true
 }
 
-// Reservations decides which sets can be taken together, if their members alone don't decide that. It is a stack: the last set
-// taken is given back first.
+// Reservations decides whether sets without common devices can be taken together. The last set taken is given back first.
 type Reservations interface {
-	// Take takes a set if it is available.
+	// Take takes a set and returns true, if the set is available.
 	Take(set []int) bool
 	GiveBack(set []int)
 }
 
-// packer is the state of one packing. Sets are identified by their index in sets.
+// packer is the state of one packing. A set is identified by its index in sets.
 type packer struct {
 	sets         [][]int
 	reservations Reservations
 	work         *Work
-	// size is the number of devices in the smallest set.
+	// size is the number of devices in the smallest of the sets.
 	size int
-	// degrees is a buffer for [packer.tightest]: the number of sets of each device.
+	// degrees is a buffer for [packer.tightest]: the number of sets that contain each device.
 	degrees      []int
 	chosen, best []int
 }
 
-// Most returns a largest choice of sets without common devices. Members of sets are positions below devices. isMost reports
-// whether no larger choice exists. reservations may be nil if only the members matter.
+// Most returns the indices of as many sets as possible that have no common device. The members of a set are positions below
+// devices. isMost is true if no larger number of sets is possible. reservations may be nil if only common devices matter.
 //
-// The result has at least as many sets as first fit in the given order, which is always computed, regardless of the limit.
+// Whatever the limit, Most first takes each set in order that fits (first fit). The result never has fewer sets.
 func Most(sets [][]int, devices int, reservations Reservations, work *Work) (chosen []int, isMost bool) {
 	sets, places := withoutDuplicates(sets)
 	if len(sets) == 0 {
@@ -70,7 +69,7 @@ func Most(sets [][]int, devices int, reservations Reservations, work *Work) (cho
 	return chosen, isMost
 }
 
-// withoutDuplicates drops empty sets and the repetitions of a device in a set. places holds the index in sets of each kept set.
+// withoutDuplicates removes empty sets, and repeated devices in a set. places holds the original index of each kept set.
 func withoutDuplicates(sets [][]int) (kept [][]int, places []int) {
 	for i, set := range sets {
 		if !isAscending(set) {
@@ -108,7 +107,7 @@ func (p *packer) giveBack() {
 	}
 }
 
-// keep stores the current choice if it is the largest so far.
+// keep makes the current choice of sets the best if it has more sets.
 func (p *packer) keep() {
 	if len(p.chosen) > len(p.best) {
 		p.best = append(p.best[:0], p.chosen...)
@@ -122,7 +121,7 @@ func (p *packer) giveAllBack() {
 	}
 }
 
-// takeInOrder packs by first fit.
+// takeInOrder takes each set in order that fits (first fit), and stores the choice.
 func (p *packer) takeInOrder(sets []int) {
 	taken := bitset.New(len(p.degrees))
 	for _, set := range sets {
@@ -136,7 +135,7 @@ func (p *packer) takeInOrder(sets []int) {
 	p.giveAllBack()
 }
 
-// takeTightest repeatedly takes the set whose devices are in the fewest other sets. It returns false if the work was not enough.
+// takeTightest always takes the set whose devices are in the fewest sets. It returns false if too little work was left.
 func (p *packer) takeTightest(alive []int) bool {
 	defer p.giveAllBack()
 	for len(alive) > 0 {
@@ -163,7 +162,7 @@ func (p *packer) takeTightest(alive []int) bool {
 	return true
 }
 
-// tightest returns the device that is in the fewest sets, but at least one, and the number of devices in all sets.
+// tightest returns the device that is in the fewest sets, but in at least one. devices counts the devices in all sets.
 func (p *packer) tightest(alive []int) (position, devices int) {
 	clear(p.degrees)
 	for _, set := range alive {
@@ -184,7 +183,7 @@ func (p *packer) tightest(alive []int) (position, devices int) {
 	return position, devices
 }
 
-// disjoint returns the sets without a device of the set with.
+// disjoint returns those sets that have no device of the set with.
 func (p *packer) disjoint(alive []int, with int) []int {
 	taken := bitset.New(len(p.degrees))
 	for _, position := range p.sets[with] {
@@ -199,10 +198,10 @@ func (p *packer) disjoint(alive []int, with int) []int {
 	return rest
 }
 
-// branch tries all extensions of the current choice by sets in alive. It returns false if the work was not enough.
+// branch tries all ways to add sets of alive to the current choice. It returns false if too little work was left.
 //
-// A device is in exactly one chosen set or in none. The device in the fewest sets gives the fewest cases. A branch is cut if it
-// has too few devices left to exceed the best choice.
+// A device is either in exactly one chosen set or in none. branch distinguishes these cases for the device in the fewest sets,
+// because this device has the fewest cases. It cuts a branch if too few devices are left to exceed the best choice.
 func (p *packer) branch(alive []int) bool {
 	p.keep()
 	for len(alive) > 0 {

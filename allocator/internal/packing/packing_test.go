@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// amounts is a counter that each device consumes some of.
+// amounts is a counter with an amount left. Each device consumes some amount of it.
 type amounts struct {
 	of   []int
 	left int
@@ -37,7 +37,7 @@ func (a *amounts) Take(set []int) bool {
 
 func (a *amounts) GiveBack(set []int) { a.left += a.sum(set) }
 
-// mostOf tries each subset of the sets.
+// mostOf returns the greatest number of sets that can be taken together. It tries each subset of the sets.
 func mostOf(sets [][]int, reserve *amounts) int {
 	most := 0
 	for chosen := range 1 << len(sets) {
@@ -76,16 +76,16 @@ func requireDisjoint(t require.TestingT, sets [][]int, chosen []int) {
 	}
 }
 
-// enough is the number of cases that cover all code. Only cases where first fit is not optimal are counted.
+// enough is the number of cases after which all code has been covered. It counts only cases where first fit is not optimal.
 const enough = 30
 
 func TestMostSameAsTryingAll(t *testing.T) {
 	beyond := 0
-	// Continue until some cases need more than first fit, even if few cases are requested.
+	// Continue until there are enough cases where first fit is not optimal, even if fewer cases are requested.
 	cases.Until(t, 50, func() bool { return beyond >= enough }, func(t *rapid.T) { beyond += trySets(t) })
 }
 
-// trySets draws sets, and returns 1 if first fit is not optimal.
+// trySets draws sets and checks Most. It returns 1 if first fit was not optimal.
 func trySets(t *rapid.T) (beyond int) {
 	devices := rapid.IntRange(1, 12).Draw(t, "devices")
 	sets := rapid.SliceOfN(rapid.SliceOfN(rapid.IntRange(0, devices-1), 0, 4), 0, 11).Draw(t, "sets")
@@ -113,7 +113,7 @@ func trySets(t *rapid.T) (beyond int) {
 	if len(first) < want {
 		beyond++
 	}
-	// isMost must be correct with any amount of work.
+	// isMost must be correct for any limit on work.
 	some := Work{Left: rapid.Int64Range(0, 300).Draw(t, "work")}
 	partial, isMost := Most(sets, devices, reservations, &some)
 	requireDisjoint(t, sets, partial)
@@ -125,7 +125,7 @@ func trySets(t *rapid.T) (beyond int) {
 	return beyond
 }
 
-// The sets are pairs of neighbours on a path. First fit takes the pair in the middle first.
+// The sets are the pairs of neighbors on a path. First fit takes the pair in the middle first, which is not optimal.
 func TestMost(t *testing.T) {
 	path := [][]int{{1, 2}, {0, 1}, {2, 3}}
 	chosen, isMost := Most(path, 4, nil, &Work{Left: 1000})
@@ -139,7 +139,7 @@ func TestMost(t *testing.T) {
 	require.True(t, isMost)
 }
 
-// There are many sets of 8 of 16 devices. The bound proves at once that at most two fit.
+// There are many sets of 8 of 16 devices. The bound proves at once that at most two of them fit.
 func TestMostOfManyIsCutAtOnce(t *testing.T) {
 	var sets [][]int
 	var choose func(from int, chosen []int)

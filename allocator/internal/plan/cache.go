@@ -23,35 +23,36 @@ import (
 )
 
 // Nodes of one hardware type differ only in their names and in the devices in use, and little changes between scheduling
-// attempts. So results are cached, each under a key of everything that it depends on. There are three kinds of results:
+// attempts. So results are cached by everything that they depend on. The cache holds three kinds of results:
 //
-//   - An analysis of a text holds for all devices (package definition).
-//   - A table holds the results of a text for the devices of a view ([tableKey]).
-//   - An answer holds the devices that claims get from a view with certain devices in use ([answerKey]).
+//   - The analysis of an expression holds for all devices (package definition).
+//   - A table holds the values of an expression for the devices of a view ([tableKey]).
+//   - An answer holds the result of an Allocate call: the devices that claims get from a view with certain devices in use, or
+//     the reason why they don't fit ([answerKey]).
 //
-// The inventories of nodes are not part of the cache. The cluster bounds their number, and [inventory.Index] keeps each one while
-// it is valid.
-// Keys keep no large object alive: they contain fingerprints of texts and views, and weak pointers to inventories. A failed
-// evaluation is not cached but repeated, and fails again. Sizes of entries are estimates. The devices of a view count once
-// while an entry points to them. Anything else that several entries point to counts for each of them.
+// The inventories of nodes are not part of the cache. The number of nodes limits them, and [inventory.Index] keeps each
+// inventory while it is valid. Keys keep no large object alive: they contain fingerprints of expressions and views, and weak
+// pointers to inventories. A failed evaluation is not cached. It is repeated and fails again. Sizes of entries are estimates.
+// The devices of a view count once while at least one entry refers to the view. Any other object counts for each entry.
 
-// DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type and many claims,
-// or for 1,800 nodes with 64 devices that all differ in attributes that claims read.
+// DefaultCacheBytes is the size of a [Cache] without options. It is enough for 5,000 nodes of one hardware type and many
+// claims. It is also enough for 1,800 nodes with 64 devices each if all devices differ in attributes that claims read.
 const DefaultCacheBytes int64 = 256 << 20
 
-// Cache holds results that allocators share: tables of expressions, verdicts of selectors and verdicts of constraints. It is safe
-// for concurrent use, bounded in bytes, and changes no answer. Only the reason why claims don't fit may become more detailed.
+// Cache holds results that allocators share: tables of expressions, verdicts of selectors and constraints, and answers. It is
+// safe for concurrent use, limited in bytes, and never changes which devices are allocated. Only the reason why claims don't
+// fit may become more detailed.
 //
-// The least recently used entry is evicted first, no matter who created it. Thousands of different claims can evict entries of
-// others, which then only take longer.
+// The cache evicts the least recently used entry first, no matter which claim it belongs to. Thousands of different claims can
+// evict the entries of other claims. Allocating those claims then only takes longer.
 //
-// ResourceSlices and Nodes must not be modified after an allocator with a Cache has seen them, not even after the allocator is
+// ResourceSlices and Nodes must not be modified after an allocator with a Cache has used them, not even after the allocator is
 // gone. Informers and their listers comply with that. All allocators with one Cache must have the same cache of selectors.
 type Cache struct {
 	memory  *memo.Memory
 	tables  *memo.Memo[tableKey, sized]
 	answers *memo.Memo[answerKey, answer.Answer]
-	// index is the index of the latest slices.
+	// index holds the inventories of nodes for the latest slices.
 	index inventory.Latest
 }
 
@@ -78,11 +79,11 @@ func NewCache(opts ...CacheOption) *Cache {
 // Used returns the estimated number of bytes in use.
 func (c *Cache) Used() int64 { return c.memory.Used() }
 
-// sized is a value with its estimated size in bytes.
+// sized is a cached value with its estimated size in bytes.
 type sized struct {
 	value any
 	bytes int
-	// keeps is the view whose devices the value keeps alive, or nil. The devices count once for all values that keep them.
+	// keeps is the view whose devices the value keeps alive, or nil. The devices count once for all values with the same view.
 	keeps *view.View
 }
 
@@ -94,14 +95,14 @@ func weightOf[K comparable](_ K, w *sized) memo.Size {
 	return size
 }
 
-// Find returns the value of the entry, and creates it if necessary. known reports whether the value was there already.
+// Find returns the value of a cache entry, and creates the value if it is missing. known is true if the value existed.
 func Find[K comparable, V any](ctx context.Context, entry *memo.Entry[K, V], create func() (V, error)) (value V, known bool, err error) {
 	value, known, err = entry.Find(ctx, create)
 	return value, known, Interrupted(ctx, err)
 }
 
-// Interrupted returns the cause if the context ended while waiting for a value that another call creates. It returns other errors
-// unchanged.
+// Interrupted converts the error of a call that waited for a value from another call. If the context ended during the wait, it
+// returns the cause of that. It returns other errors unchanged.
 func Interrupted(ctx context.Context, err error) error {
 	if err != nil && errors.Is(err, memo.ErrInterrupted) {
 		return fmt.Errorf("filter operation aborted: %w", cel.ContextError(ctx))
@@ -113,9 +114,9 @@ func Interrupted(ctx context.Context, err error) error {
 type tableKey struct {
 	view view.ID
 	kind tableKind
-	// by is the environment of the text, or another object that the table depends on.
+	// by is the environment that compiled the expression, or another object that the table depends on.
 	by any
-	// text is the text of the table. isGoal and shape refine the question that the table answers.
+	// text is the fingerprint of the expression. isGoal and shape distinguish tables for the same expression.
 	text   fingerprint.Sum
 	isGoal bool
 	shape  definition.SetShape
@@ -124,31 +125,31 @@ type tableKey struct {
 type tableKind int8
 
 const (
-	// tableOfValues holds the devices as values of expressions. It has no text.
+	// tableOfValues holds the devices of a view in the form that expressions read. It depends on no expression.
 	tableOfValues tableKind = iota
-	// tableOfSelectors holds the verdicts of the selectors of a request on devices.
+	// tableOfSelectors holds the verdicts of a request's selectors on devices.
 	tableOfSelectors
-	// tableOfExpression holds the results of a CEL constraint for devices and pairs, for sets of one shape.
+	// tableOfExpression holds the values of parts of a CEL constraint for devices and pairs, for sets of one shape.
 	tableOfExpression
-	// tableOfVerdicts holds the verdicts of a CEL constraint on sets.
+	// tableOfVerdicts holds the verdicts of a CEL constraint on complete sets.
 	tableOfVerdicts
-	// tableOfSymmetry holds the classes of devices with the same attributes in a read set.
+	// tableOfSymmetry numbers the devices so that devices with the same attributes in a read set have the same number.
 	tableOfSymmetry
-	// tableOfConflicts holds the devices of an inventory that exclude each other. Its key has no view.
+	// tableOfConflicts holds, for each device of an inventory, the devices that exclude it. Its key has no view.
 	tableOfConflicts
-	// tableOfSets holds the sets that a claim could get on an idle node, for [shapeFeatures].
+	// tableOfSets holds the sets of devices that a claim could get on an idle node. The field by is a [shapeFeatures].
 	tableOfSets
 )
 
-// shapeFeatures holds everything besides the claim that the sets of a shape depend on.
+// shapeFeatures holds everything that the sets of a shape depend on, except the claim and the view.
 type shapeFeatures struct {
 	features    structured.Features
 	environment *device.Environment
-	// devices is nil for plain inventories, because the view already covers everything that the claim reads.
+	// devices is the inventory, or nil for a plain inventory, because the view then contains everything that the claim reads.
 	devices weak.Pointer[inventory.Inventory]
 }
 
-// tableAt returns a cached table. Unlike [tableOf] it needs no function that creates the table.
+// tableAt returns the table if it is cached. Unlike [tableOf] it does not create the table.
 func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	if found := c.tables.At(key).Look(); found != nil {
 		return found.value.(T), true
@@ -156,7 +157,7 @@ func tableAt[T any](c *Cache, key tableKey) (table T, known bool) {
 	return table, false
 }
 
-// tableOf returns a table, and creates it if it is not cached. create gets a function that reports growth of the table in bytes.
+// tableOf returns the cached table, or caches the result of create. The table must call grown when it has grown.
 func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int)) T {
 	return tableKeeping(c, key, func(grown func(int)) (table T, bytes int, keeps *view.View) {
 		table, bytes = create(grown)
@@ -164,7 +165,7 @@ func tableOf[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (
 	})
 }
 
-// tableKeeping is like tableOf for tables that keep the devices of a view alive.
+// tableKeeping is like tableOf for a table that keeps the devices of a view alive.
 func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes int)) (table T, bytes int, keeps *view.View)) T {
 	entry := c.tables.At(key)
 	found, _, _ := entry.Find(context.Background(), func() (sized, error) {
@@ -174,7 +175,7 @@ func tableKeeping[T any](c *Cache, key tableKey, create func(grown func(bytes in
 	return found.value.(T)
 }
 
-// ViewOf returns the devices of an inventory as expressions with the read set see them.
+// ViewOf returns the view of an inventory: its devices in the form that expressions with the read set can read.
 func ViewOf(c *Cache, of *inventory.Inventory, read view.ReadSet) *view.View {
 	key := tableKey{view: view.IDOf(of, read), kind: tableOfValues}
 	if known, ok := tableAt[*view.View](c, key); ok {
@@ -186,7 +187,7 @@ func ViewOf(c *Cache, of *inventory.Inventory, read view.ReadSet) *view.View {
 	})
 }
 
-// answerKey holds everything that an answer depends on, for plain inventories.
+// answerKey holds everything that the result of an Allocate call depends on if the inventory is plain.
 type answerKey struct {
 	view        view.ID
 	features    structured.Features
@@ -195,10 +196,10 @@ type answerKey struct {
 	costBudget  uint64
 	stepBudget  int64
 	preferences budget.Budget
-	// prefers is true if preferences are read.
+	// prefers is true if the allocator uses preferences.
 	prefers bool
 	reasons bool
-	// inUse holds a bit for each device.
+	// inUse has a bit for each device, which is set if the device is in use.
 	inUse string
 }
 
@@ -206,5 +207,5 @@ func weightOfAnswer(key answerKey, a *answer.Answer) memo.Size {
 	return memo.Size{Bytes: len(key.inUse) + a.Bytes()}
 }
 
-// AnswerEntry is the cache entry of an answer. It may be empty.
+// AnswerEntry is the cache entry for the result of an Allocate call. It may be empty.
 type AnswerEntry = memo.Entry[answerKey, answer.Answer]

@@ -17,23 +17,24 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// resolvedClaim holds the definitions and the content of a claim with CEL constraints or preferences, for all nodes. It is nil
-// for other claims.
+// resolvedClaim holds the definitions and the content of a claim with CEL constraints or preferences, for all nodes. A claim
+// without them has a nil resolvedClaim.
 type resolvedClaim struct {
 	constraints func() (*definitions, error)
 	content     func() (fingerprint.Sum, bool)
 }
 
 // resolvedClaims caches resolved claims by pointer, because the claims of a pod are the same objects for every node. Decoding
-// and resolving them takes longer than many searches.
+// and resolving a claim takes longer than many searches.
 type resolvedClaims struct {
 	ByClaim sync.Map // *resourceapi.ResourceClaim -> *resolvedClaim
-	// ByContent holds claims that were made for one node. There are as many as nodes, and most differ only in the node.
+	// ByContent holds claims for extended resources. The scheduler makes one for each node, and most differ only in the node's
+	// name.
 	ByContent sync.Map // fingerprint.Sum -> *resolvedClaim
 }
 
-// Resolved returns the resolved claim, or nil for a claim without CEL constraints and preferences. Temporary claims without them
-// are not stored, because there is one for each node.
+// Resolved returns the resolved claim, or nil for a claim without CEL constraints and preferences. It does not cache nil for a
+// temporary claim, because the scheduler makes a temporary claim for each node.
 func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	if known, ok := a.ResolvedClaims.ByClaim.Load(claim); ok {
 		return known.(*resolvedClaim)
@@ -41,7 +42,7 @@ func (a *Planner) Resolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	isTemporary := claim.Annotations[resourceapi.ExtendedResourceClaimAnnotation] == "true"
 	if !a.CELConstraints || !v1alpha1.HasConstraints(claim, a.hasDefaults) && !a.hasPreference(claim) {
 		if !isTemporary && len(claim.Spec.Devices.Config) > 0 {
-			// Search large configurations once, not for each node.
+			// Cache that the configuration has no constraints. Searching a large configuration for each node would take too long.
 			a.ResolvedClaims.ByClaim.Store(claim, (*resolvedClaim)(nil))
 		}
 		return nil
@@ -76,8 +77,8 @@ func (a *Planner) newResolved(claim *resourceapi.ResourceClaim) *resolvedClaim {
 	return r
 }
 
-// withPreferences adds to the content of a claim everything else that its preferences depend on. Policies depend on other
-// claims, and the policy may come from the options.
+// withPreferences extends the fingerprint of a claim by everything else that the claim's preferences depend on. Policies depend
+// on the shapes of other claims, and the policy may come from the options.
 func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fingerprint.Sum, bool) {
 	definitions, err := r.Definitions()
 	if err != nil {
@@ -102,20 +103,20 @@ func (r *resolvedClaim) withPreferences(a *Planner, content fingerprint.Sum) (fi
 	return fingerprint.Of(all), true
 }
 
-// contentOfTemporary returns equal sums for claims for extended resources that differ only in their node. The name of the claim
-// is included, because messages contain it.
+// contentOfTemporary returns the fingerprint of a claim for extended resources, without the name of the node. The fingerprint
+// includes the name of the claim, because messages contain that name.
 func contentOfTemporary(claim *resourceapi.ResourceClaim) (fingerprint.Sum, bool) {
 	content, ok := fingerprint.AppendMessage(fingerprint.AppendPart(fingerprint.AppendPart(nil, klog.KObj(claim).String()), v1alpha1.ContainersOf(claim)), &claim.Spec)
 	return fingerprint.Of(content), ok
 }
 
-// hasDefaults reports whether a class has constraints by default. It returns false for a class that can't be read, because
-// looking for the devices of the class will report that.
+// hasDefaults reports whether a class has default constraints. It returns false for a class that can't be read, because the
+// search for devices of the class reports that error.
 func (a *Planner) hasDefaults(className string) bool {
 	return a.Defaults && a.Classes.HasDefaults(className)
 }
 
-// hasPreference reports whether a preference covers requests of the claim.
+// hasPreference reports whether a preference covers one of the claim's requests.
 func (a *Planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 	prefers, prepared := a.Prepared.Prefers(claim)
 	switch {
@@ -132,7 +133,7 @@ func (a *Planner) hasPreference(claim *resourceapi.ResourceClaim) bool {
 
 var noDefinitions = &definitions{}
 
-// Definitions returns the constraints and preferences that hold for the claim.
+// Definitions returns the constraints and preferences that apply to the claim.
 func (r *resolvedClaim) Definitions() (*definitions, error) {
 	if r == nil {
 		return noDefinitions, nil
@@ -140,7 +141,8 @@ func (r *resolvedClaim) Definitions() (*definitions, error) {
 	return r.constraints()
 }
 
-// fingerprint returns the fingerprint of everything that an answer depends on. ok is false if there is no such fingerprint.
+// fingerprint returns the fingerprint of everything in the claim that the result of an Allocate call depends on. ok is false if
+// the fingerprint can't be computed.
 func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 	if r == nil {
 		return fingerprint.Sum{}, false
@@ -152,19 +154,19 @@ func (r *resolvedClaim) fingerprint() (fingerprint.Sum, bool) {
 type definitions struct {
 	// Referred maps the index of a constraint of the claim to the CEL constraint that it refers to.
 	Referred map[int]*definition.Definition
-	// Defaults holds the constraints from the classes of requests, in the order of requests.
+	// Defaults holds the default constraints of the classes, in the order of requests.
 	Defaults []*definition.Definition
 	// Preferences holds the preferences of the claim and of its classes, in order.
 	Preferences []Preference
 }
 
-// Preference is an expression of type int, or a policy with the shapes that it depends on.
+// Preference is an expression of type int, or a policy with the shapes that the policy depends on.
 type Preference struct {
 	*definition.Definition
 	Shapes []shape.Shape
 }
 
-// resolveDefinitions returns the definitions that were prepared, or else compiles them.
+// resolveDefinitions returns the prepared definitions of a claim. If the claim was not prepared, it compiles them.
 func resolveDefinitions(a *Planner, claim *resourceapi.ResourceClaim) (*definitions, error) {
 	m := definition.PreparedDefinitions(a.Prepared, claim)
 	if m == nil {
@@ -222,7 +224,7 @@ func resolvePreferences(a *Planner, claim *resourceapi.ResourceClaim, m *definit
 	return result, nil
 }
 
-// defaultPreferenceName is the name of the preference for requests without a preference of their own.
+// defaultPreferenceName is the name of the preference for requests that no other preference covers.
 const defaultPreferenceName = "default"
 
 // classesCovered returns the classes of the named requests, or of all requests if names is empty.
@@ -236,7 +238,7 @@ func classesCovered(claim *resourceapi.ResourceClaim, names []string) sets.Set[s
 	return classes
 }
 
-// StepWeight returns the number of steps of the budget that one step costs.
+// StepWeight returns the number of steps that the budget charges for one step of a search for this preference.
 func (p *Preference) StepWeight() int64 {
 	if p.Policy == nil {
 		return 1

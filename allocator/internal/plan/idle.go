@@ -16,19 +16,19 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Listing the sets of a shape is limited to this many steps and this cost, once for each kind of hardware. Sets beyond the limit
-// are not counted. The limit is a part of the default budget for preferences, so each attempt finds something that can be cached.
+// These are the limits for listing the sets of a shape, which is done once for each kind of hardware. Sets beyond the limits
+// are not counted. The limits are a part of the default budget for preferences, so that each attempt can cache some sets.
 const (
 	shapeSteps = 10_000
 	shapeCost  = 500_000
 )
 
-// shapes provides the sets of shapes on idle nodes.
+// shapes provides the claim of each shape, and the planner that lists the sets of shapes on idle nodes.
 type shapes struct {
 	planner *Planner
-	// idle returns the planner for these sets. It is created at the first call.
+	// idle returns the planner for idle nodes. It creates the planner at the first call.
 	idle func() *Planner
-	// claims maps each shape to its claim, which is therefore always the same object.
+	// claims maps each shape to a claim. The claim of a shape is always the same object, because planners cache claims by pointer.
 	claims sync.Map // Shape -> *resourceapi.ResourceClaim
 }
 
@@ -36,10 +36,10 @@ func newShapes(a *Planner) *shapes {
 	return &shapes{planner: a, idle: sync.OnceValue(func() *Planner { return newIdle(a) })}
 }
 
-// newIdle returns the planner for a cluster where nothing is in use and no preferences hold.
+// newIdle returns a copy of the planner for a cluster without devices in use and without preferences.
 func newIdle(a *Planner) *Planner {
 	idle := a.In(availability.NewState(availability.Nothing()))
-	// Plans of the idle planner also ask for the sets of shapes.
+	// The idle planner uses the same claims for shapes.
 	idle.shapes = a.shapes
 	idle.ResolvedClaims = &resolvedClaims{}
 	idle.Preferences, idle.Reasons, idle.Unbounded = false, false, false
@@ -47,7 +47,7 @@ func newIdle(a *Planner) *Planner {
 	return idle
 }
 
-// claimFor returns the claim for the shape.
+// claimFor returns the claim that asks for one set of the shape.
 func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 	if known, ok := h.claims.Load(of); ok {
 		return known.(*resourceapi.ResourceClaim)
@@ -56,9 +56,9 @@ func (h *shapes) claimFor(of shape.Shape) *resourceapi.ResourceClaim {
 	return made.(*resourceapi.ResourceClaim)
 }
 
-// of returns the shapes that matter to a claim for devices of the classes, most important first. First come the shapes that other
-// claims asked for, with any class, since different classes may have the same devices. Constraints of the given classes that no
-// claim asked for follow with the usual counts.
+// of returns the shapes that KeepWhole should keep available when devices of the given classes are allocated, most important
+// first. First come the shapes that other claims asked for, with any class, because different classes may have the same
+// devices. Then come the constraints of the given classes that no claim asked for, with the usual counts.
 func (h *shapes) of(classes sets.Set[string]) []shape.Shape {
 	all := slices.Clone(h.planner.Asked[:min(len(h.planner.Asked), shape.Max)])
 	for _, count := range shape.UsualCounts {
@@ -80,7 +80,7 @@ func (h *shapes) definedBy(className string) []string {
 	if err != nil {
 		return nil
 	}
-	// If a class contains mistakes, this returns the definitions without mistakes.
+	// If the class contains invalid definitions, use the valid definitions only.
 	definitions, _ := v1alpha1.ClassDefinitions(class)
 	names := make([]string, len(definitions))
 	for i := range definitions {
@@ -89,12 +89,12 @@ func (h *shapes) definedBy(className string) []string {
 	return names
 }
 
-// IdlePlan returns the plan for a claim for the shape in a cluster where nothing is in use.
+// IdlePlan returns the plan for a claim that asks for the shape, in a cluster without devices in use.
 func (a *Planner) IdlePlan(of shape.Shape) *Plan {
 	return a.shapes.idle().PlanFor([]*resourceapi.ResourceClaim{a.shapes.claimFor(of)})
 }
 
-// IdlePlanIn returns the plan for a claim for the shape with the devices in use of the state.
+// IdlePlanIn returns the plan for a claim that asks for the shape, in a cluster with the devices in use given by state.
 func (a *Planner) IdlePlanIn(state *availability.State, of shape.Shape) *Plan {
 	idle := newIdle(a)
 	idle.State = state

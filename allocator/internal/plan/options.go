@@ -21,39 +21,39 @@ type Options struct {
 	DefinitionOptions
 	Limits
 	Sources
-	// Reasons makes the answer "does not fit" an error with a reason.
+	// Reasons makes Allocate return an error with a reason if the claims don't fit.
 	Reasons bool
-	// Unbounded makes the search work without bounds. Tests compare results with it.
+	// Unbounded makes the search evaluate every set, without bounds. Tests compare the normal search with it.
 	Unbounded bool
-	// Acceptance is an additional condition on complete sets, or nil.
+	// Acceptance is a condition on complete sets in addition to the claim's constraints, or nil.
 	Acceptance *Acceptance
 }
 
-// DefinitionOptions configures the constraints and preferences of claims and classes.
+// DefinitionOptions configures which constraints and preferences of claims and classes apply.
 type DefinitionOptions struct {
 	CELConstraints bool
 	Defaults       bool
 	Preferences    bool
-	// Preference is the policy for requests without a preference, or "". Asked holds the shapes that other claims ask for, as an
-	// input of the policy.
+	// Preference is the policy for requests without a preference, or "". Asked lists the shapes that other claims ask for. The
+	// policy KeepWhole reads them.
 	Preference v1alpha1.PreferencePolicy
 	Asked      []shape.Shape
 }
 
-// Limits bound one call.
+// Limits holds the limits of one Allocate call.
 type Limits struct {
 	CostBudget uint64
 	StepBudget int64
-	// PreferenceCost and PreferenceSteps are shared by all preferences of a call.
+	// PreferenceCost and PreferenceSteps limit the work for all preferences of a call together.
 	PreferenceCost  uint64
 	PreferenceSteps int64
-	// Attempt is the budget that all calls of an attempt share, or nil.
+	// Attempt is the budget that all calls of one scheduling attempt share, or nil.
 	Attempt *budget.Attempt
-	// MaxResults is the number of devices that a claim may get.
+	// MaxResults is the maximum number of devices of a claim.
 	MaxResults int
 }
 
-// Sources holds results of earlier work.
+// Sources holds compiled expressions, prepared claims and cached results from earlier work.
 type Sources struct {
 	Environment *device.Environment
 	Prepared    definition.Prepared
@@ -83,10 +83,10 @@ var sharedEnvironment = sync.OnceValues(func() (*device.Environment, error) {
 	return device.NewEnvironment(cel.Config{})
 })
 
-// Acceptance is a condition on complete sets that the caller of the search adds to the constraints of the claim. The search
-// checks it before it evaluates an expression, so expressions see only accepted sets.
+// Acceptance is a condition on complete sets in addition to the constraints of the claim. The search checks the condition
+// before it evaluates an expression, so expressions are evaluated only for accepted sets.
 type Acceptance struct {
-	// Totals are linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
+	// Totals holds linear inequalities over the set. The search cuts a branch as soon as no completion satisfies them.
 	Totals []Total
 	// Group returns the group of a device by its position on the node, a number of at least 0. A set has at most one device of each
 	// group. If Group is nil, each device has a group of its own.

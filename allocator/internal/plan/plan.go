@@ -22,21 +22,19 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Plan holds what is independent of the node for the claims of a pod.
+// Plan holds the properties of a pod's claims that don't depend on the node.
 type Plan struct {
 	Planner *Planner
 	Claims  []*resourceapi.ResourceClaim
-	// reads returns the attributes that the constraints, preferences and selectors of the claims read. Read returns their
-	// union.
+	// reads returns the attributes that the constraints, preferences and selectors of the claims read. Read returns the union.
 	reads func() reads
 	Read  func() view.ReadSet
-	// content returns the fingerprint of the claims, if all have CEL constraints or preferences. ok is false for other claims, or if
-	// there is no fingerprint.
+	// content returns the fingerprint of the claims. ok is false if a claim has neither CEL constraints nor preferences, or if
+	// the fingerprint of a claim can't be computed.
 	content func() (fingerprint.Sum, bool)
 }
 
-// PlanFor returns a plan for the claims. It reuses the last plan if that is for the same claims, because the claims of a pod are
-// the same objects on all nodes.
+// PlanFor returns a plan for the claims. It reuses the last plan if the objects are the same, as for all nodes of a pod.
 func (a *Planner) PlanFor(claims []*resourceapi.ResourceClaim) *Plan {
 	if last := a.lastPlan.Load(); last != nil && slices.Equal(last.Claims, claims) {
 		return last
@@ -48,8 +46,8 @@ func (a *Planner) PlanFor(claims []*resourceapi.ResourceClaim) *Plan {
 	return p
 }
 
-// Reading returns a plan for the same claims whose constraints read more attributes, so that devices which differ in these are
-// distinguished. Its answers are not cached.
+// Reading returns a plan for the same claims that treats the attributes in more as read by constraints. So the search
+// distinguishes devices that differ only in these attributes. Results for this plan are not cached.
 func (p *Plan) Reading(more view.ReadSet) *Plan {
 	other := &Plan{Planner: p.Planner, Claims: p.Claims, content: func() (fingerprint.Sum, bool) { return fingerprint.Sum{}, false }}
 	other.reads = sync.OnceValue(func() reads {
@@ -61,7 +59,7 @@ func (p *Plan) Reading(more view.ReadSet) *Plan {
 	return other
 }
 
-// ReadByConstraints returns the attributes that constraints read, and optionally those read by preferences.
+// ReadByConstraints returns the attributes that constraints read and, if preferences is true, that preferences read.
 func (p *Plan) ReadByConstraints(preferences bool) view.ReadSet {
 	read := p.reads()
 	if preferences {
@@ -78,7 +76,7 @@ func (p *Plan) findReads() reads {
 	return result
 }
 
-// reads holds the attributes that the constraints, preferences and selectors of claims read.
+// reads holds the attributes that the constraints, the preferences and the selectors of claims read.
 type reads struct{ constraints, preferences, selectors view.ReadSet }
 
 func (r *reads) add(other reads) {
@@ -97,7 +95,7 @@ func (p *Plan) fingerprint() (fingerprint.Sum, bool) {
 		if !ok {
 			return fingerprint.Sum{}, false
 		}
-		// The name is included because reasons contain it.
+		// The key contains the name of the claim because reasons contain it.
 		all = fingerprint.AppendPart(append(all, content[:]...), []byte(claim.Name))
 	}
 	return fingerprint.Of(all), len(p.Claims) > 0
@@ -108,18 +106,18 @@ func (p *Plan) isConstrained() bool {
 	return slices.ContainsFunc(p.Claims, func(claim *resourceapi.ResourceClaim) bool { return p.Planner.Resolved(claim) != nil })
 }
 
-// OnNode is a plan on a node.
+// OnNode is a plan together with the devices of one node.
 type OnNode struct {
 	*Plan
 	Node      *v1.Node
 	Inventory *inventory.Inventory
-	// Allocated holds the devices in use.
+	// Allocated has a bit for each candidate, which is set if the device is in use.
 	Allocated bitset.Set
-	// cachedView is the view of the node, or nil if no caller has asked for it.
+	// cachedView is the view of the node. It is nil until the first call of View.
 	cachedView *view.View
 }
 
-// On returns the plan on a node, with its current inventory and devices in use.
+// On returns the plan on a node, with the node's current inventory and devices in use.
 func (p *Plan) On(node *v1.Node) (OnNode, error) {
 	has, err := p.Planner.InventoryOf(node)
 	if err != nil {
@@ -128,7 +126,7 @@ func (p *Plan) On(node *v1.Node) (OnNode, error) {
 	return p.With(node, has, p.Planner.State.Of(has.Candidates)), nil
 }
 
-// OnIdle returns the plan on a node where nothing is in use.
+// OnIdle returns the plan on a node with the given inventory and no device in use.
 func (p *Plan) OnIdle(node *v1.Node, has *inventory.Inventory) OnNode {
 	return p.With(node, has, bitset.New(len(has.Candidates)))
 }
@@ -138,7 +136,7 @@ func (p *Plan) With(node *v1.Node, has *inventory.Inventory, allocated bitset.Se
 	return OnNode{Plan: p, Node: node, Inventory: has, Allocated: allocated}
 }
 
-// FailureHere returns the failure with the names of this node and its devices.
+// FailureHere returns a copy of the failure with the names of this node and its devices.
 func (n *OnNode) FailureHere(e *answer.Error) *answer.Error {
 	return answer.OnNode(e, n.Node, n.Claims, n.Inventory.Candidates)
 }
@@ -148,11 +146,11 @@ func (a *Planner) InventoryOf(node *v1.Node) (*inventory.Inventory, error) {
 	return a.inventories.Of(a.Features, node, a.allSlices)
 }
 
-// viewID returns the ID of the node's devices as the claims see them.
+// viewID returns the ID of the node's view for the attributes that the claims read.
 func (n *OnNode) viewID() view.ID { return view.IDOf(n.Inventory, n.Read()) }
 
-// answerKey returns the key of the answer. ok is false if the answer may depend on more than the key holds: on properties of
-// devices besides attributes and capacities, or on other users of shared devices.
+// answerKey returns the cache key for the result of an Allocate call. ok is false if the result may depend on something that
+// the key does not contain: properties of devices other than attributes and capacities, or other users of shared devices.
 func (n *OnNode) answerKey() (key answerKey, ok bool) {
 	a := n.Planner
 	if a.Unbounded || a.Acceptance != nil || !n.Inventory.IsPlain ||
@@ -175,7 +173,7 @@ func (n *OnNode) answerKey() (key answerKey, ok bool) {
 	}, true
 }
 
-// AnswerEntry returns the cache entry of the answer, or nil if the answer is not cached.
+// AnswerEntry returns the cache entry for the result of an Allocate call. It returns nil if such a result must not be cached.
 func (n *OnNode) AnswerEntry() *AnswerEntry {
 	if key, ok := n.answerKey(); ok {
 		return n.Planner.Cache.answers.At(key)
@@ -183,8 +181,8 @@ func (n *OnNode) AnswerEntry() *AnswerEntry {
 	return nil
 }
 
-// KnownRefusal returns the cached answer if the claims don't fit, and nil otherwise. Often most nodes of a cluster refuse a pod.
-// Such a refusal needs no search, and no checks either, because the search with the same key has passed them.
+// KnownRefusal returns the cached result if it says that the claims don't fit, and nil otherwise. Often most nodes of a cluster
+// refuse a pod. A cached refusal needs no search and no checks, because a search with the same key has made the checks.
 func KnownRefusal(kept *AnswerEntry) *answer.Answer {
 	if kept == nil {
 		return nil
@@ -199,7 +197,7 @@ func (a *Planner) readByClaim(claim *resourceapi.ResourceClaim) reads {
 	result := a.readByDefinitions(claim)
 	add := func(class string, own []resourceapi.DeviceSelector, derived []compat.DerivedAttribute) {
 		if len(derived) > 0 {
-			// Constraints see derived attributes, too.
+			// Constraints can read derived attributes, whose expressions may read any attribute.
 			result.constraints = view.AnyAttribute
 		}
 		result.selectors = result.selectors.With(a.readByRequest(class, own))
@@ -267,7 +265,8 @@ func (a *Planner) readBySelectors(selectors []resourceapi.DeviceSelector) view.R
 	return read
 }
 
-// readBySelector compiles the selector a second time, because the cache of selectors does not provide the syntax tree.
+// readBySelector returns the attributes that a selector reads. It compiles the selector a second time, because the cache of
+// compiled selectors does not provide the syntax tree.
 func (a *Planner) readBySelector(expression string) view.ReadSet {
 	if read, known := definition.ReadByPrepared(a.Prepared, expression); known {
 		return read

@@ -20,31 +20,32 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Planner makes the plans of an allocator. It is safe for concurrent use.
+// Planner makes plans for an allocator. It is safe for concurrent use.
 type Planner struct {
 	Options
 	Inputs
 	State *availability.State
-	// shapes provides the sets that other claims may ask for. Options.Asked holds the list.
+	// shapes provides the claims of shapes and the planner for idle nodes, which the policy KeepWhole uses.
 	shapes *shapes
-	// lastPlan is the latest plan.
+	// lastPlan is the plan that PlanFor returned last.
 	lastPlan atomic.Pointer[Plan]
 }
 
-// Inputs holds the arguments of [New] without the state of allocation. Planners for other states share it.
+// Inputs holds the arguments of [New] except the allocated devices. Planners for different allocated devices share it.
 type Inputs struct {
 	Features    structured.Features
 	Classes     *definition.Classes
 	Selectors   *dracel.Cache
 	allSlices   []*resourceapi.ResourceSlice
 	inventories *inventory.Index
-	// ResolvedClaims caches the compiled and resolved claims for all calls.
+	// ResolvedClaims caches the resolved claims for all calls.
 	ResolvedClaims *resolvedClaims
-	// compiling is the context for compiling unprepared claims. A single call can't cancel it, because all calls use the result.
+	// compiling is the context for compiling claims that were not prepared. A single Allocate call can't cancel it, because all
+	// calls use the compiled claims.
 	compiling context.Context
 }
 
-// Refusal returns the error for a reason, or nil unless reasons are requested.
+// Refusal returns an error with the reason. It returns nil unless the option Reasons is on.
 func (a *Planner) Refusal(reason string) error {
 	if !a.Reasons {
 		return nil
@@ -52,7 +53,7 @@ func (a *Planner) Refusal(reason string) error {
 	return answer.DoesNotFit(reason)
 }
 
-// Failure returns the failure, or nil unless reasons are requested.
+// Failure returns the failure as an error. It returns nil unless the option Reasons is on.
 func (a *Planner) Failure(failure *answer.Error) error {
 	if !a.Reasons {
 		return nil
@@ -60,14 +61,14 @@ func (a *Planner) Failure(failure *answer.Error) error {
 	return failure
 }
 
-// In returns a planner for another state of allocation.
+// In returns a planner for the given state of allocated devices.
 func (a *Planner) In(state *availability.State) *Planner {
 	other := &Planner{Options: a.Options, Inputs: a.Inputs, State: state}
 	other.shapes = newShapes(other)
 	return other
 }
 
-// WithPrepared returns a planner with additional prepared claims.
+// WithPrepared returns a planner that uses the prepared claims in more in addition to its own.
 func (p *Planner) WithPrepared(more definition.Prepared) *Planner {
 	knowing := p.In(p.State)
 	knowing.Prepared = maps.Clone(p.Prepared)
@@ -81,7 +82,7 @@ func (p *Planner) WithPrepared(more definition.Prepared) *Planner {
 	return knowing
 }
 
-// New returns a Planner for the arguments of an allocator. It modifies none of them.
+// New returns a Planner for the arguments of an allocator. It does not modify its arguments.
 func New(ctx context.Context,
 	features structured.Features,
 	allocatedState structured.AllocatedState,

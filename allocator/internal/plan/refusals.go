@@ -10,16 +10,16 @@ import (
 	"github.com/celset/celset/allocator/internal/availability"
 )
 
-// Refusals finds nodes with a cached answer that the claims don't fit, so that a scheduler need not visit them. It searches
-// nothing. It is for one goroutine.
+// Refusals finds the nodes with a cached result that the claims don't fit, so that a scheduler can skip these nodes. It never
+// searches. Only one goroutine may use it.
 type Refusals struct {
 	plan *Plan
-	// pools holds the devices in use, after [Refusals.ForMany].
+	// pools holds the devices in use by pool. [Refusals.ForMany] sets it.
 	pools *availability.Pools
 }
 
-// RefusalsOf returns the refusals of claims. It returns nil if their answers are never cached, for example because a claim has no
-// CEL constraint.
+// RefusalsOf returns the refusals of claims. It returns nil if results for these claims are never cached, for example because
+// no claim has a CEL constraint.
 func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	p := a.PlanFor(claims)
 	if _, ok := p.content(); !ok {
@@ -28,11 +28,10 @@ func (a *Planner) RefusalsOf(claims []*resourceapi.ResourceClaim) *Refusals {
 	return &Refusals{plan: p}
 }
 
-// ForMany prepares for calls of Has for most nodes of a cluster, which are faster then.
+// ForMany makes calls of Has faster. It pays off if Has is called for most nodes of a cluster.
 func (r *Refusals) ForMany() { r.pools = r.plan.Planner.State.Pools() }
 
-// Has reports whether the cache holds a refusal of the claims on a node. An allocator returns the same refusal and its reason
-// while the entry is cached.
+// Has reports whether the cache stores that the claims don't fit on a node. While it does, Allocate returns the same refusal.
 func (r *Refusals) Has(node *v1.Node) bool {
 	a := r.plan.Planner
 	has, err := a.InventoryOf(node)

@@ -21,10 +21,10 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// verdictsShare limits the verdicts of one expression to an eighth of the Cache.
+// verdictsShare limits the verdicts of one expression to one eighth of the Cache.
 const verdictsShare = 8
 
-// VerdictsOf returns the table of verdicts of an expression on sets of devices.
+// VerdictsOf returns the table that caches the verdicts of an expression on sets of devices.
 func (n *OnNode) VerdictsOf(d *definition.Definition) *verdict.Table {
 	c := n.Planner.Cache
 	key := tableKey{view: n.viewID(), kind: tableOfVerdicts, by: d.Key.Environment, text: d.Key.Text, isGoal: d.Key.IsGoal}
@@ -33,8 +33,9 @@ func (n *OnNode) VerdictsOf(d *definition.Definition) *verdict.Table {
 	})
 }
 
-// TablesOf returns the tables of an expression over the devices. If later conjuncts may exceed the cost limit, it covers only the
-// conjuncts before them. It returns nil if no conjunct can be read or the tables would be too large for so many devices.
+// TablesOf returns the tables that the bounds of an expression use. If evaluating later conjuncts may exceed the cost limit,
+// the tables cover only the conjuncts before them. It returns nil if no conjunct can be analyzed or the tables would be too
+// large.
 func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *bound.Tables {
 	c := n.Planner.Cache
 	key := tableKey{n.viewID(), tableOfExpression, d.Key.Environment, d.Key.Text, d.Key.IsGoal, shape}
@@ -53,7 +54,8 @@ func (n *OnNode) TablesOf(d *definition.Definition, shape definition.SetShape) *
 	})
 }
 
-// Conflicts returns the devices that exclude a device. It returns nil if no device consumes counters.
+// Conflicts returns a function that returns the devices that exclude the device at a position, because of counters. It returns
+// nil if no device consumes counters.
 func (n *OnNode) Conflicts() func(position int) bitset.Set {
 	if !n.Inventory.ConsumesCounters() {
 		return nil
@@ -65,7 +67,7 @@ func (n *OnNode) Conflicts() func(position int) bitset.Set {
 	}).At
 }
 
-// selectorsKey returns the key of the verdicts of a request. ok is false if a selector is not a CEL selector.
+// selectorsKey returns the key for the verdicts of a request's selectors. ok is false if a selector is not a CEL selector.
 func (n *OnNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
@@ -82,7 +84,7 @@ func (n *OnNode) selectorsKey(r *requests.Request) (key tableKey, ok bool) {
 	return tableKey{view: n.viewID(), kind: tableOfSelectors, by: n.Planner.Selectors, text: fingerprint.Of(content)}, true
 }
 
-// View returns the devices of the node as the claims see them.
+// View returns the devices of the node in the form that expressions of the claims can read.
 func (n *OnNode) View() *view.View {
 	if n.cachedView == nil {
 		n.cachedView = ViewOf(n.Planner.Cache, n.Inventory, n.Read())
@@ -90,9 +92,9 @@ func (n *OnNode) View() *view.View {
 	return n.cachedView
 }
 
-// SelectionRow returns the cached verdicts of the selectors of a request. It returns nil if the verdicts depend on the node, or
-// if a selector is not a CEL selector. It also returns nil if caching does not pay, because computing the view of a node takes as
-// long as evaluating some selectors.
+// SelectionRow returns the cached verdicts of a request's selectors. It returns nil if the verdicts depend on the node or a
+// selector is not a CEL selector. It also returns nil if caching does not pay off, because computing the view of a node takes
+// as long as evaluating some selectors.
 func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	if !n.Planner.SharesCache && !n.isConstrained() || n.Inventory.DevicesSelectNodes() {
 		return nil
@@ -110,7 +112,8 @@ func (n *OnNode) SelectionRow(r *requests.Request) *selection.Row {
 	})
 }
 
-// SymmetryKinds returns the cached classes of devices with the same attributes in a read set. find computes missing ones.
+// SymmetryKinds returns a number for each device, which is equal for devices with the same attributes in read. If the numbers
+// are not cached, find computes them.
 func (n *OnNode) SymmetryKinds(read view.ReadSet, find func() []int) []int {
 	key := tableKey{view: n.viewID(), kind: tableOfSymmetry, text: read.Fingerprint()}
 	return tableOf(n.Planner.Cache, key, func(func(int)) ([]int, int) {
@@ -119,8 +122,8 @@ func (n *OnNode) SymmetryKinds(read view.ReadSet, find func() []int) []int {
 	})
 }
 
-// SetsOf returns the sets of a shape on the idle node, as far as list finds them. The view of the node must contain everything
-// that the shape reads. The error is the error of list or of the context.
+// SetsOf returns the sets of a shape on the idle node. If they are not cached, list finds them. The view of the node must
+// contain everything that the shape's constraint reads. An error comes from list or from the context.
 func (n *OnNode) SetsOf(ctx context.Context, shape shape.Shape, list func(context.Context, OnNode) (*freesets.Sets, error)) (*freesets.Sets, error) {
 	idle, claim := n.Planner.shapes.idle(), n.Planner.shapes.claimFor(shape)
 	listed := func() (*freesets.Sets, error) {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package published checks allocations made by other programs against the published pools of drivers: whether devices are in use,
-// and whether enough capacity and counters are left.
+// Package published checks allocations that other programs have made against the published pools of drivers: whether the
+// devices are in use, and whether enough capacity and counters are left.
 package published
 
 import (
@@ -18,27 +18,27 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// Features returns the features that affect the devices and capacity of allocated claims, all turned on. They are for a program
-// that counts objects in the API server, which does not store fields of features that are off.
+// Features returns the features that change how allocated devices and capacity are counted, all turned on. It is for programs
+// that read objects from the API server. The API server does not store fields of features that are off.
 func Features() structured.Features {
 	features := structured.Features{AdminAccess: true, ConsumableCapacity: true, PartitionableDevices: true}
 	*celcompat.CompatibilityGroups(&features) = true
 	return features
 }
 
-// Pool is a pool with the slices of all nodes, for a program that checks allocations made by others. It counts like a search with
-// [Features]. Devices are in use by name, even if they are not published. Capacity and counters are only known for devices in the
-// latest generation of the pool. A Pool is not modified, and safe for concurrent use.
+// Pool is a pool with the slices of all nodes. It checks allocations that other programs have made, and counts like a search
+// with [Features]. A device can be in use even if it is not published. Capacity and counters are known only for devices in the
+// latest generation of the pool. A Pool is never modified and is safe for concurrent use.
 type Pool struct {
 	driver, name string
-	// pool is nil if no slices exist.
+	// pool is nil if the pool has no slices.
 	pool    *inventory.Pool
 	devices map[string]*resourceapi.Device
-	// partitioned is true if some devices consume counters.
+	// partitioned is true if some devices of the pool consume counters.
 	partitioned bool
 }
 
-// NewPool returns the pool of a driver, made from its slices. There may be no slices.
+// NewPool returns a driver's pool with the given slices, which may be empty.
 func NewPool(driver, name string, slices []*resourceapi.ResourceSlice) *Pool {
 	p := &Pool{driver: driver, name: name, devices: map[string]*resourceapi.Device{}}
 	p.pool = inventory.Whole(Features(), inventory.ID{Driver: driver, Name: name}, slices)
@@ -52,26 +52,26 @@ func NewPool(driver, name string, slices []*resourceapi.ResourceSlice) *Pool {
 	return p
 }
 
-// Has reports whether the pool has a device of that name.
+// Has reports whether the pool has a device with this name.
 func (p *Pool) Has(device string) bool { return p.devices[device] != nil }
 
-// Partitioned reports whether devices of the pool share counters. Then allocations of all its devices affect each of them.
-// Otherwise a device depends only on its own allocations.
+// Partitioned reports whether devices of the pool consume shared counters. If so, the allocation of a device may affect all
+// other devices. Otherwise only allocations of the same device matter.
 func (p *Pool) Partitioned() bool { return p.partitioned }
 
-// Overlap is the reason why chosen devices conflict with devices of other claims.
+// Overlap describes why devices of one claim conflict with devices of other claims.
 type Overlap struct {
-	// Device is the first unavailable device. Reason is a predicate of the device, such as "is in use".
+	// Device is the first device that is not available. Reason is a predicate for the device, such as "is in use".
 	Device structured.DeviceID
 	Reason string
-	// Stale is true if the reason depends on published slices, not only on other allocations.
+	// Stale is true if the reason depends on the published slices in addition to the allocations.
 	Stale bool
-	// InTheWay holds the devices whose other allocations conflict: the device itself, or devices that consume the same counters.
+	// InTheWay lists the devices whose other allocations conflict: Device itself, or devices that consume the same counters.
 	InTheWay []structured.DeviceID
 }
 
-// Beside returns the reason why results of this pool conflict with each other or with other allocations, or nil. Results with
-// admin access never conflict.
+// Beside returns an Overlap if the results of this pool conflict with each other or with the allocations in others. Otherwise
+// it returns nil. Results with admin access never conflict.
 func (p *Pool) Beside(others structured.AllocatedState, results []resourceapi.DeviceRequestAllocationResult) *Overlap {
 	devices, positions := p.chosen(results)
 	state := availability.NewState(others)
@@ -89,12 +89,12 @@ func (p *Pool) Beside(others structured.AllocatedState, results []resourceapi.De
 	return nil
 }
 
-// takes reports whether a result is from this pool and without admin access.
+// takes reports whether a result is from this pool and has no admin access.
 func (p *Pool) takes(result *resourceapi.DeviceRequestAllocationResult) bool {
 	return result.Driver == p.driver && result.Pool == p.name && !ptr.Deref(result.AdminAccess, false)
 }
 
-// chosen returns each device of the results once, and the positions by name.
+// chosen returns each device of the results once. positions maps the name of a device to its position in devices.
 func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devices []*inventory.Candidate, positions map[string]int) {
 	positions = make(map[string]int, len(results))
 	for i := range results {
@@ -106,8 +106,7 @@ func (p *Pool) chosen(results []resourceapi.DeviceRequestAllocationResult) (devi
 		devices = append(devices, &inventory.Candidate{
 			ID:     structured.MakeDeviceID(result.Driver, result.Pool, result.Device),
 			Device: p.devices[result.Device], Pool: p.pool, Position: len(devices),
-			// Every candidate counts as shareable here. Whether the result is for a share follows from the result, not from the
-			// device.
+			// Treat every candidate as shared here. Beside decides for each result whether the result is for a share.
 			Shared: true,
 		})
 	}
@@ -145,12 +144,12 @@ func (p *Pool) judge(available *availability.Availability, c *inventory.Candidat
 	return overlap
 }
 
-// isUncounted reports whether the device consumes counters, and the pool is too incomplete to define their amounts.
+// isUncounted reports whether the device consumes counters whose amounts are unknown, as the pool is incomplete or invalid.
 func (p *Pool) isUncounted(c *inventory.Candidate) bool {
 	return c.Device != nil && len(c.Device.ConsumesCounters) > 0 && (p.pool.Incomplete || p.pool.Invalid != "")
 }
 
-// consuming returns the devices that consume the same counter sets as a device, including itself.
+// consuming returns the devices that consume the same counter sets as the given device, including the device itself.
 func (p *Pool) consuming(device *resourceapi.Device) []structured.DeviceID {
 	sets := map[string]bool{}
 	for _, consumption := range device.ConsumesCounters {

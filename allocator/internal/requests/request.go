@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package requests reads and checks the requests of claims and their alternatives. A [Request] holds the requirements for a
-// device, independent of the existing devices.
+// Package requests reads and checks the requests of claims and their alternatives. A [Request] holds the requirements for
+// devices. It does not depend on the devices of a node.
 package requests
 
 import (
@@ -21,27 +21,27 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// Request is a request or subrequest of a claim. It is not modified after Prepare and DetermineCount.
+// Request is a request or subrequest of a claim. After Prepare and DetermineCount it is never modified.
 type Request struct {
 	Claim *resourceapi.ResourceClaim
-	// Name is "request" or "request/subrequest".
+	// Name is the name of the request, or "request/subrequest" for a subrequest.
 	Name string
-	// Parent is the name of the request of a subrequest, or "".
+	// Parent is the name of the request that contains the subrequest. It is "" for a request without alternatives.
 	Parent string
 	// Order is the index of the request in the claim.
 	Order int
 	Spec  *resourceapi.ExactDeviceRequest
 	Class *resourceapi.DeviceClass
-	// Count is the number of devices, at least 0. For allocation mode All it depends on the devices.
+	// Count is the number of devices, at least 0. For allocationMode All it depends on the devices of the node.
 	Count int
-	// Derived maps names of derived attributes to expressions.
+	// Derived maps the names of derived attributes to their expressions.
 	Derived map[resourceapi.FullyQualifiedName]string
 }
 
-// Alternatives returns the number of ways to meet a request of a claim.
+// Alternatives returns the number of alternatives of a request, or 1 for a request without alternatives.
 func Alternatives(api *resourceapi.DeviceRequest) int { return max(1, len(api.FirstAvailable)) }
 
-// New returns one way to meet a request of a claim: one of its subrequests, or the request itself.
+// New returns a request of a claim without alternatives, or one alternative of the request.
 func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	api := &claim.Spec.Devices.Requests[order]
 	if len(api.FirstAvailable) == 0 {
@@ -52,7 +52,7 @@ func New(claim *resourceapi.ResourceClaim, order, alternative int) Request {
 	return r
 }
 
-// Each yields the requests of a claim. For a request with alternatives it yields the alternatives.
+// Each yields the requests of a claim. For a request with alternatives it yields each alternative.
 func Each(claim *resourceapi.ResourceClaim) iter.Seq[Request] {
 	return func(yield func(Request) bool) {
 		for order := range claim.Spec.Devices.Requests {
@@ -66,7 +66,7 @@ func Each(claim *resourceapi.ResourceClaim) iter.Seq[Request] {
 	}
 }
 
-// AsksForMore reports whether a claim asks for more devices than the limit on any node. A request for all devices counts as 0.
+// AsksForMore reports whether a claim asks for more devices than the limit on any node. AllocationMode All counts as 0.
 func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
 	devices := 0
 	for order := range claim.Spec.Devices.Requests {
@@ -87,7 +87,7 @@ func AsksForMore(claim *resourceapi.ResourceClaim, limit int) bool {
 	return false
 }
 
-// subrequest returns a subrequest as a request. Subrequests have no admin access.
+// subrequest converts a subrequest of the request parent. Subrequests have no admin access.
 func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	spec := &resourceapi.ExactDeviceRequest{
 		DeviceClassName: api.DeviceClassName,
@@ -101,25 +101,25 @@ func subrequest(parent string, api *resourceapi.DeviceSubRequest) Request {
 	return Request{Name: parent + "/" + api.Name, Parent: parent, Spec: spec}
 }
 
-// WantsAll reports whether the request is for all matching devices.
+// WantsAll reports whether the request has allocationMode All.
 func (r *Request) WantsAll() bool {
 	return r.Spec.AllocationMode == resourceapi.DeviceAllocationModeAll
 }
 
-// AdminAccess reports whether the request shares devices with all other users.
+// AdminAccess reports whether the request has admin access. It can then get devices that are in use.
 func (r *Request) AdminAccess() bool {
 	return ptr.Deref(r.Spec.AdminAccess, false)
 }
 
-// WantsCapacity reports whether the request is for capacity of a device.
+// WantsCapacity reports whether the request asks for an amount of a capacity.
 func (r *Request) WantsCapacity() bool {
 	return r.Spec.Capacity != nil && len(r.Spec.Capacity.Requests) > 0
 }
 
-// IsSimple reports whether only selectors and devices in use decide whether the request can get the device.
+// IsSimple reports whether only selectors and exclusive allocations determine whether the request can get the device.
 func (r *Request) IsSimple(c *inventory.Candidate) bool { return c.Ordinary && !r.WantsCapacity() }
 
-// IsNamed reports whether the names in a constraint or configuration include the request.
+// IsNamed reports whether names, from a constraint or configuration, contain the request or its parent.
 func (r *Request) IsNamed(names []string) bool {
 	return slices.Contains(names, r.Name) || r.Parent != "" && slices.Contains(names, r.Parent)
 }
@@ -129,7 +129,7 @@ func (r *Request) Errorf(format string, args ...any) error {
 	return fmt.Errorf("claim %s, request %s: %w", klog.KObj(r.Claim), r.Name, fmt.Errorf(format, args...))
 }
 
-// CheckFeatures returns an error if the request needs a feature that is off and must not be ignored.
+// CheckFeatures returns an error if the request uses a feature that is off and must not be ignored.
 func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClaim, api *resourceapi.DeviceRequest) error {
 	r := &Request{Claim: claim, Name: api.Name}
 	const disabled = "has %s, but the %s feature is disabled"
@@ -148,7 +148,8 @@ func CheckFeatures(features structured.Features, claim *resourceapi.ResourceClai
 	return nil
 }
 
-// Prepare checks that the request is supported and its class exists.
+// Prepare reads the class and the derived attributes of the request. It fails if the class is missing or the request is not
+// supported.
 func (r *Request) Prepare(features structured.Features, classes structured.DeviceClassLister) error {
 	if derived := compat.DerivedAttributes(r.Spec); len(derived) > 0 {
 		if !*celcompat.DerivedAttributes(&features) {
@@ -178,7 +179,7 @@ func (r *Request) Prepare(features structured.Features, classes structured.Devic
 	return nil
 }
 
-// DetermineCount sets the number of devices, unless the request is for all.
+// DetermineCount sets Count from the specification. For allocationMode All it leaves Count unchanged.
 func (r *Request) DetermineCount() error {
 	switch {
 	case r.Spec.AllocationMode != resourceapi.DeviceAllocationModeExactCount:

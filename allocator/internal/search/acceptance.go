@@ -12,7 +12,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// acceptance applies a [plan.Acceptance] in a search. It is a constraint that comes before all others of the claim.
+// acceptance checks the condition of the allocator's caller ([plan.Acceptance]) during a search. It comes before other
+// constraints.
 //
 // r is the number of devices that a partial set lacks. The total of a completion is at most the sum of the set's weights plus
 // the r greatest weights in the domain. If this bound is below the least sum, no completion exists. If a device together with
@@ -53,13 +54,13 @@ func newGroups(devices int, of func(position int) int) *groups {
 	return g
 }
 
-// total is a [plan.Total] in a search.
+// total is the state of one inequality ([plan.Total]) during a search.
 type total struct {
 	least int
-	// weights maps positions to weights of candidates. levels holds the positions of each weight, the greatest first.
+	// weights maps the position of a candidate to its weight. levels groups the positions by weight, in descending order.
 	weights []int
 	levels  []level
-	// sum is the sum of the weights of the members.
+	// sum is the sum of the weights of the chosen devices.
 	sum int
 }
 
@@ -153,8 +154,8 @@ func (a *acceptance) Remove(c *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (a *acceptance) Len() int { return len(a.members) }
 
-// narrow removes devices from the domain that belong to no set of the members and left more devices. It returns false if no such
-// set exists.
+// narrow removes each device from the domain that can't be one of the left devices that complete the set. It returns false if
+// the domain has no devices that complete the set.
 func (a *acceptance) narrow(domain bitset.Set, left int) bool {
 	for i := range a.totals {
 		if !a.totals[i].narrow(domain, left) {
@@ -200,7 +201,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 		return false
 	}
 	for _, level := range t.levels {
-		// In the bound, a device of this level takes the place of the smallest of the greatest weights.
+		// The upper bound for a set with a device of this level: the device replaces the lightest device counted in sum.
 		if sum-last+level.weight < t.least {
 			domain.Drop(level.at)
 		}
@@ -208,7 +209,7 @@ func (t *total) narrow(domain bitset.Set, left int) bool {
 	return true
 }
 
-// key returns a string that is equal for devices with equal weights.
+// key returns a string that is equal for two devices if every total gives them equal weights.
 func (a *acceptance) key(position int) string {
 	key := ""
 	for i := range a.totals {

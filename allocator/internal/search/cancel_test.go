@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A search notices cancellation before any expensive work. Between two checks of the context it makes at most one step, and at
-// most one evaluation of a constraint, a selector or a derived attribute. Evaluations check the context themselves.
+// A search stops before any expensive work when its context is cancelled. Between two checks of the context the search makes at
+// most one step, and at most one evaluation of a constraint, a selector or a derived attribute. Evaluations check the context
+// themselves.
 
 // If the context ends during an evaluation, the evaluation stops.
 func TestContextEndsDuringEvaluation(t *testing.T) {
@@ -37,7 +38,7 @@ func TestContextEndsDuringEvaluation(t *testing.T) {
 	}
 }
 
-// atDepth is a context that is cancelled at its nth check at a certain depth of the search. It records the work done until then.
+// atDepth is a context that is cancelled at its nth check at a given depth of the search. It records the work until then.
 type atDepth struct {
 	context.Context
 	search             *Search
@@ -59,8 +60,8 @@ func (a *atDepth) Err() error {
 	return nil
 }
 
-// A search for 12 of 24 devices, with 2.7 million sets, ends as soon as it is cancelled, at any depth and for expressions with
-// and without bounds.
+// A search for 12 of 24 devices has 2.7 million sets. It ends as soon as its context is cancelled, at any depth, with and
+// without bounds.
 func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	const wanted = 12
 	for name, expression := range map[string]string{
@@ -90,8 +91,8 @@ func TestCancellationIsNoticedAtAnyDepth(t *testing.T) {
 	}
 }
 
-// One step may examine all devices. After cancellation it evaluates no selector, no derived attribute, and no set that an
-// alternative completes.
+// One step may examine all devices. After a cancellation the search evaluates no selector, no derived attribute, and no
+// constraint whose set becomes complete because an alternative adds no devices.
 func TestNothingIsEvaluatedAfterCancellation(t *testing.T) {
 	s := given(t, `devices 3 mla-# index=#; claim c; want x 1 if $device.index >= 0; derive color = $device.index >= 0 ? 'red' : 'blue'
 first y; sub none 0; cel shape = true`).search(t)

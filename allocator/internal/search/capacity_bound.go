@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/allocator/internal/inventory"
 )
 
-// restIsInfeasible reports whether this request, all later ones, and the missing devices of the previous request certainly can't
-// be met together.
+// restIsInfeasible reports whether too few devices are left for the given request and all later requests together. missing
+// holds the previous request with the number of devices that it still needs.
 func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool {
 	if !l.isBounded() || !l.cannotFail[claim][request] {
 		return false
@@ -24,29 +24,29 @@ func (l *lookahead) restIsInfeasible(claim, request int, missing ...demand) bool
 	return known && (bound.lacksAlternative() || bound.lacksDevices() || bound.lacksValue() || bound.lacksMatches())
 }
 
-// demand is a request with the number of devices that it still needs.
+// demand is a request with the number of devices that the request still needs.
 type demand struct {
 	*Request
 	devices int
 }
 
-// capacityBound compares the devices that one request and all later ones still need with the devices that are left.
+// capacityBound compares how many devices one request and all later requests still need with how many are left for them.
 type capacityBound struct {
 	search *Search
 	// fixed holds the requests that need a fixed number of devices.
 	fixed []demand
-	// open holds requests with alternatives and requests for all devices.
+	// open holds requests with alternatives and requests with allocationMode All.
 	open []Alternatives
-	// supplies maps a kind of request to the devices that are left for it.
+	// supplies maps a group of requests to the devices that are left for the group.
 	supplies map[*group]*supply
 }
 
-// supply holds the devices that are left for one kind of request.
+// supply holds the devices that are left for one group of requests.
 type supply struct {
 	devices []*inventory.Candidate
-	// admin reports whether the requests have admin access, so that other users of a device don't matter.
+	// admin is true if the requests have admin access. They can then get devices that are in use.
 	admin bool
-	// reusable reports whether some of the devices can be allocated more than once.
+	// reusable is true if some of the devices can be allocated more than once.
 	reusable bool
 }
 
@@ -55,8 +55,8 @@ func (s *supply) isEnough(wanted int) bool { return s.reusable || len(s.devices)
 // isReusable reports whether several requests can get the device.
 func (s *supply) isReusable(c *inventory.Candidate) bool { return s.admin || c.Shared }
 
-// boundFrom collects the given request and all later ones. known is false if the devices left for them depend on something that
-// has not been evaluated.
+// boundFrom returns the bound for the given request and all later requests. known is false if a selector has not been evaluated
+// for a device that one of the requests could get.
 func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacityBound, known bool) {
 	s := l.search
 	b = &capacityBound{search: s, fixed: missing, supplies: make(map[*group]*supply, len(s.groups))}
@@ -79,7 +79,7 @@ func (l *lookahead) boundFrom(claim, request int, missing []demand) (b *capacity
 	return b, true
 }
 
-// add adds the alternatives of a request. It returns false if the devices left for one of them can't be determined.
+// add adds the alternatives of a request to the bound. It returns false if the devices left for an alternative are unknown.
 func (b *capacityBound) add(all Alternatives) bool {
 	if len(all) == 1 && !all[0].WantsAll() {
 		b.fixed = append(b.fixed, demand{all[0], all[0].Count})
@@ -89,7 +89,7 @@ func (b *capacityBound) add(all Alternatives) bool {
 	return !slices.ContainsFunc(all, func(request *Request) bool { return !b.findSupply(request) })
 }
 
-// findSupply determines the devices left for a request, once for each kind.
+// findSupply stores the devices left for the request's group, if they are not stored yet. known is false if they are unknown.
 func (b *capacityBound) findSupply(request *Request) (known bool) {
 	if b.supplies[request.group] != nil {
 		return true
@@ -101,7 +101,7 @@ func (b *capacityBound) findSupply(request *Request) (known bool) {
 	return known
 }
 
-// supplyFor finds the devices left for requests of a kind. sure is false if a selector has not been evaluated for one of them.
+// supplyFor returns the devices left for the group of r. sure is false if a selector has not been evaluated for a device.
 func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	s := l.search
 	left = &supply{admin: r.AdminAccess()}
@@ -120,7 +120,7 @@ func (l *lookahead) supplyFor(r *Request) (left *supply, sure bool) {
 	return left, true
 }
 
-// lacksAlternative reports whether some request has no alternative that could be met even by itself.
+// lacksAlternative reports whether some request lacks devices for each of its alternatives, even if no other request existed.
 func (b *capacityBound) lacksAlternative() bool {
 	for _, all := range b.open {
 		lacking := 0
@@ -136,7 +136,7 @@ func (b *capacityBound) lacksAlternative() bool {
 	return false
 }
 
-// lacksDevices reports whether the requests of some kind need more devices than are left.
+// lacksDevices reports whether the requests of some group need more devices than are left for the group.
 func (b *capacityBound) lacksDevices() bool {
 	wanted := make(map[*group]int, len(b.supplies))
 	for _, request := range b.fixed {
@@ -150,7 +150,7 @@ func (b *capacityBound) lacksDevices() bool {
 	return false
 }
 
-// lacksValue reports whether some constraint admits fewer devices than the requests under it need.
+// lacksValue reports whether a constraint that compares attributes allows fewer devices than its requests need.
 func (b *capacityBound) lacksValue() bool {
 	covered := make(map[constraint.Bounding][]demand)
 	for _, request := range b.fixed {
@@ -168,7 +168,7 @@ func (b *capacityBound) lacksValue() bool {
 	return false
 }
 
-// isOverstretched reports whether the requests under a constraint need more devices than the constraint admits.
+// isOverstretched reports whether the requests that the constraint under covers need more devices than the constraint allows.
 func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []demand) bool {
 	wanted := 0
 	seen := make([]bool, len(b.search.Inventory.Candidates))
@@ -180,7 +180,7 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 				continue
 			}
 			if c.Shared {
-				// A shared device counts once for each of the requests.
+				// Several requests can get a shared device, so the number of devices is no upper bound.
 				return false
 			}
 			seen[c.Position] = true
@@ -190,16 +190,16 @@ func (b *capacityBound) isOverstretched(under constraint.Bounding, requests []de
 	return under.Most(devices) < wanted
 }
 
-// matchingDemand is the demand of one matchAttribute constraint: a number of devices of each kind, all with the same value. For
-// example, a GPU and a NIC on one PCIe root are one demand. Eight such demands need eight roots with both, or fewer roots with
-// several of both.
+// matchingDemand is the number of devices of each group that one matchAttribute constraint needs with the same value. For
+// example, a GPU and a NIC on the same PCIe root are one demand. Eight such demands need eight roots with a GPU and a NIC each,
+// or fewer roots with several GPUs and NICs.
 type matchingDemand struct {
 	constraint constraint.Matching
 	wanted     map[*group]int
 }
 
-// lacksMatches reports whether the remaining devices can't meet all demands of some kind, even if no other request existed.
-// Demands of one kind compare the same attribute and want the same numbers of devices.
+// lacksMatches reports whether too few devices are left for all demands with the same key, even if no other request existed.
+// Demands with the same key compare the same attribute and need the same number of devices of each group.
 func (b *capacityBound) lacksMatches() bool {
 	sorts := make(map[string][]*matchingDemand)
 	for _, d := range b.matchingDemands() {
@@ -214,8 +214,8 @@ func (b *capacityBound) lacksMatches() bool {
 	return false
 }
 
-// matchingDemands returns the demands that have no device yet. For each attribute a request counts under one constraint only,
-// so each of its devices counts once.
+// matchingDemands returns the demands of constraints that have no device yet. If several constraints compare the same attribute
+// for a request, the request counts for the first of them only. So each device of the request counts once.
 func (b *capacityBound) matchingDemands() []*matchingDemand {
 	var result []*matchingDemand
 	known := make(map[constraint.Matching]*matchingDemand)
@@ -240,8 +240,8 @@ func (b *capacityBound) matchingDemands() []*matchingDemand {
 	return result
 }
 
-// demandKey returns a key for demands. It is equal for demands that compare the same attribute and want the same number of devices
-// of each kind.
+// demandKey returns a key for a demand. Two demands have the same key if they compare the same attribute and need the same
+// number of devices of each group.
 func (b *capacityBound) demandKey(d *matchingDemand) string {
 	counts := make([]int, len(b.search.groups))
 	for i, g := range b.search.groups {
@@ -250,7 +250,7 @@ func (b *capacityBound) demandKey(d *matchingDemand) string {
 	return fmt.Sprint(d.constraint.AttributeName(), counts)
 }
 
-// mostDemands returns an upper bound of the number of demands like d that the remaining devices can meet.
+// mostDemands returns an upper bound of the number of demands like d that can be met with the devices that are left.
 func (b *capacityBound) mostDemands(d *matchingDemand) int {
 	var places map[attribute.Scalar]int
 	for g, wanted := range d.wanted {
@@ -273,7 +273,7 @@ func (b *capacityBound) mostDemands(d *matchingDemand) int {
 	return room
 }
 
-// leastOf returns the smaller of the two counts of each value. A nil map has no limits.
+// leastOf returns the minimum of the counts in a and b for each value. A nil map a means that there are no limits.
 func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	if a == nil {
 		return b
@@ -284,7 +284,7 @@ func leastOf(a, b map[attribute.Scalar]int) map[attribute.Scalar]int {
 	return b
 }
 
-// countValues counts the remaining devices by their value. Devices that can be allocated more than once count without limit.
+// countValues counts the devices left for the group g by attribute value. A reusable device makes its values unlimited.
 func (b *capacityBound) countValues(g *group, by constraint.Matching) map[attribute.Scalar]int {
 	counts := make(map[attribute.Scalar]int)
 	for _, c := range b.supplies[g].devices {
@@ -299,5 +299,5 @@ func (b *capacityBound) countValues(g *group, by constraint.Matching) map[attrib
 	return counts
 }
 
-// unlimited is more devices than any claim requests.
+// unlimited exceeds the number of devices in any claim.
 const unlimited = 1 << 30

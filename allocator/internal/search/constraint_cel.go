@@ -27,12 +27,12 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// CELConstraint is the CEL device constraint of KEP-5254. It collects devices until the set is complete and then evaluates the
-// expression. The verdict on a partial set would say nothing about its completions; pruner.go explains what bounds can say.
+// CELConstraint is the CEL device constraint of KEP-5254. It collects devices until the set is complete, and then evaluates the
+// expression. Its value for a partial set says nothing about complete sets. pruner.go explains how bounds exclude partial sets.
 //
-// The size of a complete set becomes clear during the search. A request with alternatives contributes the devices of its current
-// alternative, and none if the constraint does not cover that alternative. The search takes requests in order and devices in
-// ascending order, so members are always in the order that an expression expects.
+// The size of a complete set is not fixed at the start. A request with alternatives contributes the devices of its current
+// alternative, or no devices if the constraint does not cover that alternative. The search takes requests in order and devices
+// in ascending order, so members are always in the order that an expression expects.
 type CELConstraint struct {
 	*definition.Definition
 	coverage
@@ -40,44 +40,44 @@ type CELConstraint struct {
 	counts
 	search *Search
 	claim  *resourceapi.ResourceClaim
-	// values is a buffer for the devices of a complete set.
+	// values is a buffer that memberValues fills with the devices of a complete set.
 	values []*device.Device
-	// verdictTable holds the verdicts on sets. It is nil until a verdict is needed. positions is a buffer for the key of a set.
+	// verdictTable caches the verdicts on sets. It is nil until it is needed. positions is a buffer for the key of a set.
 	verdictTable *verdict.Table
 	positions    []int
-	// pruners holds a pruner for each alternative of the first covered request. pruner belongs to the alternative that is being
-	// tried or was tried last.
+	// pruners holds a pruner for each alternative of the first covered request. pruner is for the current or last alternative.
 	pruners []*pruner
 	pruner  *pruner
 	// Goal is the condition on the value of a preference, nil for a constraint.
 	Goal *Goal
 }
 
-// coverage holds the requests that make up a set. It is filled when the search is set up.
+// coverage holds the requests whose devices make up the set. It is filled when the search is set up.
 type coverage struct {
-	// claimIndex is the index of the claim. first and last are the indices of the first and last covered requests in the claim.
+	// claimIndex is the index of the claim in the pod. first and last are the indices in the claim of the first and the last
+	// request that the constraint covers.
 	claimIndex, first, last int
-	// covered holds the alternatives that the constraint covers, for each request that has such alternatives.
+	// covered holds an entry for each request with covered alternatives. The entry holds only the covered alternatives.
 	covered []Alternatives
 }
 
-// progress describes the partial set. It changes when an alternative is tried, and when a device is added or removed.
+// progress describes the partial set. It changes when the search tries an alternative, or takes or gives back a device.
 type progress struct {
-	// undecided is the number of covered requests without a current alternative. wanted is the number of devices that the other
-	// covered requests contribute.
+	// undecided is the number of covered requests without a current alternative. The other covered requests contribute wanted
+	// devices.
 	undecided, wanted int
 	// members holds the devices of the set so far.
 	members []*inventory.Candidate
 }
 
-// counts holds counters for [answer.Stats] and [reason].
+// counts holds counters that [answer.Stats] and [reason] use.
 type counts struct {
-	// evaluations counts evaluations of the expression, hits counts verdicts from the cache. accepted and rejected count complete
-	// sets by verdict, proven counts sets that were accepted without an evaluation.
+	// evaluations counts evaluations of the expression. hits counts verdicts from the cache. accepted and rejected count
+	// complete sets by verdict. proven counts sets that were accepted without an evaluation.
 	evaluations, hits, accepted, rejected, proven int64
 }
 
-// NewCELConstraint adds the constraint of a definition to the claim that is being set up.
+// NewCELConstraint adds a constraint to the claim that is being set up. d is the definition that the constraint api refers to.
 func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definition.Definition, api *resourceapi.DeviceConstraint, requests []Alternatives) *CELConstraint {
 	c := &CELConstraint{Definition: d, search: s, claim: claim, coverage: coverage{claimIndex: len(s.Requests) - 1, first: len(requests)}}
 	for i, all := range requests {
@@ -93,7 +93,7 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 		c.covered = append(c.covered, covered)
 		c.first, c.last = min(c.first, i), i
 		c.undecided++
-		// Alternatives that are not covered matter too: trying one of them decides that the request contributes nothing.
+		// The search may also try an alternative that is not covered. The request then contributes no devices to the set.
 		for _, r := range all {
 			r.decides = append(r.decides, contribution{c, constraint.Covers(api, &r.Request)})
 		}
@@ -108,7 +108,7 @@ func (s *Search) NewCELConstraint(claim *resourceapi.ResourceClaim, d *definitio
 	return c
 }
 
-// selectPruner selects the pruner of r if r is an alternative of the first covered request.
+// selectPruner makes the pruner of r the current pruner if r is an alternative of the first covered request.
 func (c *CELConstraint) selectPruner(r *Request) {
 	for _, p := range c.pruners {
 		if p.first == r {
@@ -117,18 +117,17 @@ func (c *CELConstraint) selectPruner(r *Request) {
 	}
 }
 
-// isActive reports whether the first covered request has a current alternative.
+// isActive reports whether the search has chosen an alternative of the first covered request.
 func (c *CELConstraint) isActive() bool { return c.undecided < len(c.covered) }
 
-// isEvaluatedAfter reports whether c evaluates its set only after other has accepted its own set. That is so if the last covered
-// request of c comes after the last covered request of other. If both have the same last request, it is so if the request has
-// no alternatives and c comes behind other in the list of constraints.
+// isEvaluatedAfter reports whether c evaluates its set only after other has accepted its own set. This is so if the last
+// covered request of c comes after the last covered request of other. If both constraints have the same last request, c must
+// come behind other in the list of constraints and the request must have no alternatives.
 func (c *CELConstraint) isEvaluatedAfter(other *CELConstraint, behind bool) bool {
 	return c.last > other.last || behind && c.last == other.last && len(c.search.Requests[c.claimIndex][c.last]) == 1
 }
 
-// cuts counts the partial sets that were refused because they have no satisfactory completion, and the devices that were
-// removed from a domain.
+// cuts returns the number of partial sets that the pruners excluded plus the number of devices that they removed from domains.
 func (c *CELConstraint) cuts() int64 {
 	var cuts int64
 	for _, p := range c.pruners {
@@ -137,8 +136,8 @@ func (c *CELConstraint) cuts() int64 {
 	return cuts
 }
 
-// refused counts sets, partial sets and devices that the expression refused. Partial sets that lacked devices don't count,
-// because the expression did not cause that.
+// refused counts the complete sets, partial sets and devices that the expression excluded. A partial set that lacks devices
+// does not count, because the expression is not the cause.
 func (c *CELConstraint) refused() int64 {
 	n := c.rejected + c.cuts()
 	for _, p := range c.pruners {
@@ -147,8 +146,8 @@ func (c *CELConstraint) refused() int64 {
 	return n
 }
 
-// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last.
-// It makes no difference whether last has been added already.
+// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last,
+// whether or not last is in the set already. last may be nil.
 func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	mayFail := func(p *pruner) bool { return !p.isPrepared() || p.mayFail(last) }
 	if c.isActive() {
@@ -157,7 +156,7 @@ func (c *CELConstraint) mayFail(last *inventory.Candidate) bool {
 	return slices.ContainsFunc(c.pruners, mayFail)
 }
 
-// contribution is the effect of trying a request on the size of a constraint's set.
+// contribution links a request to a constraint whose set size depends on it. covered is true if the constraint covers it.
 type contribution struct {
 	constraint *CELConstraint
 	covered    bool
@@ -170,8 +169,8 @@ func (c contribution) devices(r *Request) int {
 	return 0
 }
 
-// decide informs all constraints that the request is being tried. It returns false if this completes a set that is not
-// satisfactory. If it returns false or an error, nothing has changed.
+// decide records in all constraints of r.decides that the search now tries r. It returns false if a constraint excludes r,
+// because the bounds allow no set or the complete set is not satisfactory. It has then undone its changes.
 func (r *Request) decide() (bool, error) {
 	for _, d := range r.decides {
 		d.constraint.selectPruner(r)
@@ -186,7 +185,7 @@ func (r *Request) decide() (bool, error) {
 	return true, nil
 }
 
-// undecide undoes decide for the first n constraints.
+// undecide undoes decide for the first n constraints in r.decides.
 func (r *Request) undecide(n int) {
 	for i := n - 1; i >= 0; i-- {
 		r.decides[i].constraint.undecide(r.decides[i].devices(r))
@@ -222,7 +221,7 @@ func (c *CELConstraint) undecide(devices int) {
 	}
 }
 
-// IsComplete reports whether the set has all its devices. It is never true for an empty set, because that is not evaluated.
+// IsComplete reports whether the set has all its devices. It returns false for an empty set, which is not evaluated.
 func (c *CELConstraint) IsComplete() bool {
 	return c.undecided == 0 && len(c.members) == c.wanted && c.wanted > 0
 }
@@ -254,8 +253,7 @@ func (c *CELConstraint) Remove(removed *inventory.Candidate) {
 // Len implements [constraint.Constraint].
 func (c *CELConstraint) Len() int { return len(c.members) }
 
-// evaluate reports whether the complete set is satisfactory. It uses the bounds if they are certain, and otherwise the verdict of
-// the expression.
+// evaluate reports whether the complete set is satisfactory. It evaluates the expression only if the bounds don't decide.
 func (c *CELConstraint) evaluate() (bool, error) {
 	if err := c.search.Work.Cancelled(); err != nil {
 		return false, err
@@ -305,7 +303,7 @@ func (c *CELConstraint) evaluationError(err error) error {
 	return err
 }
 
-// role returns the word for the constraint in messages.
+// role returns the term for c in messages.
 func (c *CELConstraint) role() string {
 	if c.Key.IsGoal {
 		return "preference"
@@ -313,8 +311,8 @@ func (c *CELConstraint) role() string {
 	return "constraint"
 }
 
-// verdict evaluates the expression for the complete set, or looks the verdict up. Both charge the same cost, so that earlier
-// searches don't decide whether this search stays within its budget.
+// verdict returns the cached verdict on the complete set, or evaluates the expression. Both charge the same cost. Otherwise
+// earlier searches would affect whether this search stays within its budget.
 func (c *CELConstraint) verdict() (bool, error) {
 	s := c.search
 	if s.Planner.Unbounded {
@@ -344,7 +342,7 @@ func (c *CELConstraint) EvaluateSet() (verdict.Verdict, error) {
 	return verdict.Verdict{Satisfied: satisfied, Cost: c.search.Work.Cost.Spent() - before}, err
 }
 
-// memberValues returns the devices of the set as an expression sees them. The slice is valid until the next call.
+// memberValues returns the devices of the set in the form that expressions use. The slice is valid until the next call.
 func (c *CELConstraint) memberValues() []*device.Device {
 	values := c.search.View().Values
 	c.values = c.values[:0]
@@ -354,7 +352,7 @@ func (c *CELConstraint) memberValues() []*device.Device {
 	return c.values
 }
 
-// evaluationErrorOnNode returns the error if the failure concerns this node only, and nil if the failure ends the attempt.
+// evaluationErrorOnNode returns an error that excludes only this node, or nil if the failure ends the attempt on all nodes.
 func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	failure, ok := errors.AsType[*cel.Error](err)
 	if !ok || c.FailurePolicy != v1alpha1.FailurePolicyNodeDoesNotFit {
@@ -371,7 +369,7 @@ func (c *CELConstraint) evaluationErrorOnNode(err error) *answer.Error {
 	return c.search.FailureHere(e)
 }
 
-// Covers reports whether the device was chosen for a request that the constraint covers.
+// Covers reports whether the constraint covers the request that the device was chosen for.
 func (c *CELConstraint) Covers(chosen *Choice) bool {
 	return chosen.Claim == c.claimIndex && slices.ContainsFunc(c.covered, func(all Alternatives) bool {
 		return slices.ContainsFunc(all, func(r *Request) bool {
@@ -380,7 +378,7 @@ func (c *CELConstraint) Covers(chosen *Choice) bool {
 	})
 }
 
-// ValueOf returns the value of a preference for a set. The constraint must have no members.
+// ValueOf returns the value of the preference c for the given set. c must have no members.
 func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 	c.members = append(c.members, members...)
 	defer func() { c.members = c.members[:0] }()
@@ -391,8 +389,9 @@ func (c *CELConstraint) ValueOf(members []*inventory.Candidate) (int64, error) {
 	return value, nil
 }
 
-// Most returns an upper bound of the value of all sets, or [math.MaxInt64]. A bound exists only if the last device of all claims
-// completes the set. Otherwise tryBound of package objective could pass over a set behind which the search would meet an error.
+// Most returns an upper bound of the preference's value over all sets, or [math.MaxInt64]. A bound exists only if the last
+// device of all claims completes the set. Otherwise tryBound in package objective could skip a set that is followed by an
+// error.
 func (c *CELConstraint) Most() int64 {
 	requests := c.search.Requests
 	if c.search.Planner.Unbounded || c.claimIndex != len(requests)-1 || c.last != len(requests[c.claimIndex])-1 || !c.pruner.isPrepared() {
@@ -401,20 +400,20 @@ func (c *CELConstraint) Most() int64 {
 	return c.pruner.most()
 }
 
-// Raise makes the bounds refuse sets whose values are not above the floor.
+// Raise passes the new floor of the goal to the bounds. The bounds then exclude sets whose value is not above the floor.
 func (c *CELConstraint) Raise() {
 	for _, p := range c.pruners {
 		p.raise()
 	}
 }
 
-// value returns the value of the preference for the complete set.
+// value evaluates the preference for the complete set.
 func (c *CELConstraint) value() (int64, error) {
 	c.evaluations++
 	return c.Expression.Value(c.search.Ctx, c.memberValues(), c.search.Work.Cost)
 }
 
-// isReached reports whether the value of the complete set is above the floor, and if so stores it in the goal.
+// isReached reports whether the value of the complete set is above the goal's floor. If so, it stores the value in the goal.
 func (c *CELConstraint) isReached() (bool, error) {
 	value, err := c.value()
 	if err != nil || value <= c.Goal.Floor {

@@ -12,38 +12,37 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Lookahead cuts branches with too few devices left. Upstream's search takes 2^25 steps to find out that 26 devices can't be had
-// if 25 exist.
+// Lookahead cuts branches with too few devices left. Upstream's search takes 2^25 steps to refuse 26 devices if 25 exist.
 //
-// A bound must never change the answer, and an error is an answer. So lookahead cuts a branch only if the search would find
-// nothing there and would meet no error. Errors come from evaluations, so everything that the branch evaluates must have a result
-// already:
+// A cut must change neither the solution nor the error of a search. So lookahead cuts a branch only if it contains no solution
+// and no error. Errors come from evaluations, so every evaluation in the branch must have succeeded already:
 //
-//   - Selectors are evaluated ahead for every free device that the requests in the branch might try. If one fails, the branch
-//     stays.
-//   - Requests with derived attributes are not cut.
-//   - No CEL constraint may become complete in the branch.
-//   - Requests for all devices fail with an error if a constraint refuses a device. They are not cut if a constraint covers them.
+//    - Lookahead evaluates the selectors for every free device that the requests in the branch might try. If a selector fails,
+//      lookahead does not cut the branch.
+//    - Lookahead cuts no request with derived attributes.
+//    - No CEL constraint may become complete in the branch.
+//    - A request with allocationMode All fails with an error if a constraint refuses a device. Lookahead does not cut such a
+//      request if a constraint covers it.
 //
-// Lookahead compares what a branch needs with an upper bound of what it could find. For the current request, the bound counts the
-// devices after the last one taken that its constraints and the shared counters permit. For later requests, [capacityBound]
-// compares the devices for each alternative, for each kind of request, under each constraint, and for groups of requests that
-// must match.
+// Lookahead compares the number of devices that a branch needs with an upper bound of the number that it could get. For the
+// current request, the bound counts the devices after the last device taken that the constraints and the shared counters
+// permit. For later requests, [capacityBound] compares the numbers for each alternative, for each group of requests, under each
+// constraint, and for requests whose devices must match.
 //
-// Lookahead starts when the search has given back a device for the first time, so a search that succeeds at once pays nothing.
+// Lookahead starts when the search gives back a device for the first time. A search that succeeds at once has no extra cost.
 
-// lookahead finds branches of a search that hold no solution.
+// lookahead finds branches of a search that contain no solution because devices are missing.
 type lookahead struct {
 	search *Search
-	// backtracked reports whether the search has given back a device.
+	// backtracked is true if the search has given back a device.
 	backtracked bool
-	// cannotFail reports, for each request of each claim, whether the search evaluates nothing but selectors from there on.
+	// cannotFail is indexed by claim and request. An entry is true if the search evaluates only selectors from this request on.
 	cannotFail [][]bool
 	// left is a buffer for the result of [lookahead.devicesLeft].
 	left []*inventory.Candidate
 }
 
-// findWhatCannotFail fills cannotFail. No entry is true if the limit on results could matter.
+// findWhatCannotFail fills cannotFail. All entries are false if a claim might exceed the limit on its results.
 func (l *lookahead) findWhatCannotFail() {
 	s := l.search
 	l.cannotFail = make([][]bool, len(s.Requests))
@@ -64,33 +63,33 @@ func (l *lookahead) findWhatCannotFail() {
 	}
 }
 
-// eligibility is the state of a free device for a request.
+// eligibility describes whether a request can get a free device, regardless of other devices.
 type eligibility int8
 
 const (
-	// eligible devices can be taken if only the device itself matters.
+	// eligible means that the request can get the device.
 	eligible eligibility = iota
-	// ineligible devices can't be taken.
+	// ineligible means that the request can't get the device.
 	ineligible
-	// unknown means that a selector has not been evaluated or fails.
+	// unknown means that a selector fails for the device or has not been evaluated.
 	unknown
 )
 
-// evaluateSelectors evaluates the selectors of a request for all devices that it may try, including devices in use by the search. It ignores
-// failures: the search may never reach such a device, and meets the failure itself if it does.
+// evaluateSelectors evaluates the selectors of a request for all devices that the search may try, including devices that the
+// search has taken. It ignores failures, because the search may never reach such a device. If it does, it repeats the failure.
 func (l *lookahead) evaluateSelectors(r *Request) {
 	s := l.search
 	r.group.lookedAhead = true
 	for _, c := range s.Inventory.Candidates {
 		if r.AdminAccess() || !s.Available.Allocated().Has(c.Position) {
-			// A verdict is remembered, a failure is not.
+			// The group caches the verdict. It does not cache a failure.
 			_, _ = r.isSelected(c)
 		}
 	}
 }
 
-// evaluateAhead evaluates the selectors of requests for all devices that they may try. It returns false if one of them fails, or if
-// the search evaluates something else that may fail.
+// evaluateAhead evaluates the selectors of the requests for all devices that the search may try. It returns false if a selector
+// fails, or if a request has derived attributes, whose expressions might fail.
 func (l *lookahead) evaluateAhead(requests ...*Request) bool {
 	return !slices.ContainsFunc(requests, func(r *Request) bool { return !l.cannotFailFor(r) })
 }
@@ -115,8 +114,8 @@ func (l *lookahead) cannotFailFor(r *Request) bool {
 	return true
 }
 
-// eligibilityOf returns the state of a free device. If necessary it evaluates the selectors ahead for all devices, and no other
-// expression.
+// eligibilityOf returns whether r can get the free device c. If a verdict is missing, it evaluates the selectors for all
+// devices. It evaluates no other expression.
 func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibility {
 	switch r.group.selectors.Verdict(c.Position) {
 	case selection.NotSelected:
@@ -131,7 +130,7 @@ func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibilit
 		l.evaluateSelectors(r)
 		return l.eligibilityOf(r, c)
 	}
-	// In the order of the search: capacity, which may fail, before usability.
+	// Like the search, check the capacity first. This check may fail. Then check whether the device is usable.
 	switch enough, err := l.search.Available.HasCapacity(&r.Request, c); {
 	case err != nil:
 		return unknown
@@ -145,7 +144,7 @@ func (l *lookahead) eligibilityOf(r *Request, c *inventory.Candidate) eligibilit
 // isBounded reports whether lookahead is active.
 func (l *lookahead) isBounded() bool { return l.backtracked && !l.search.Planner.Unbounded }
 
-// isInfeasible reports whether the request can't get its missing devices, or the requests after it can't get theirs.
+// isInfeasible reports whether too few devices are left for the missing devices of the request, or for the requests after it.
 func (l *lookahead) isInfeasible(p point, r *Request) bool {
 	if !l.isBounded() || r.WantsAll() {
 		return false
@@ -158,8 +157,8 @@ func (l *lookahead) isInfeasible(p point, r *Request) bool {
 	return known && (!l.isEnough(r, left, wanted) || safe && l.restIsInfeasible(p.claim, p.request+1, demand{r, wanted}))
 }
 
-// devicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if the
-// devices depend on something that only the search itself evaluates.
+// devicesLeft returns the devices that the request may still get. The slice is valid until the next call. known is false if
+// eligibilityOf returns unknown for a device.
 func (l *lookahead) devicesLeft(p point, r *Request) (left []*inventory.Candidate, known bool) {
 	left = l.left[:0]
 	for _, c := range l.search.Inventory.Candidates[p.from:] {
@@ -179,8 +178,8 @@ func (l *lookahead) devicesLeft(p point, r *Request) (left []*inventory.Candidat
 	return left, true
 }
 
-// hasPlenty reports, by a few bit operations, whether the request can certainly get enough devices: enough ordinary devices are
-// free, and no constraint bounds their number. It returns false if examining each device would evaluate a selector.
+// hasPlenty reports whether enough ordinary devices are certainly free for the request and no constraint limits their number.
+// It uses only a few bit operations. It returns false if examining each device would evaluate a selector.
 func (l *lookahead) hasPlenty(p point, r *Request, wanted int) bool {
 	if r.AdminAccess() || r.WantsCapacity() || len(r.bounding) > 0 {
 		return false
@@ -202,7 +201,7 @@ func (l *lookahead) hasPlenty(p point, r *Request, wanted int) bool {
 	return count >= wanted
 }
 
-// isEnough reports whether the request may get the wanted number of these devices together. Its constraints admit each of them.
+// isEnough reports whether the request may get wanted of the devices together. Its constraints must admit each device.
 func (l *lookahead) isEnough(r *Request, devices []*inventory.Candidate, wanted int) bool {
 	if len(devices) < wanted {
 		return false

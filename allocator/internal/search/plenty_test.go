@@ -15,8 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// If hasPlenty finds enough ordinary devices by bit operations, examining each device gives the same result and evaluates
-// nothing new.
+// If hasPlenty returns true, the slower check of each device gives the same result and evaluates no further selector.
 func TestPlentyIsEnough(t *testing.T) {
 	seen := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -98,7 +97,7 @@ func randomFreeDevices(t *rapid.T) scenario {
 	return s
 }
 
-// Requests are of the same kind if the same devices are eligible for them.
+// sameKind returns true for two requests only if the same devices are eligible for both.
 func TestSameKind(t *testing.T) {
 	plain := func() *claimBuilder { return claim("c").Want("x", 1, "true") }
 	for name, test := range map[string]struct {

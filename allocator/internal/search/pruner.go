@@ -10,83 +10,84 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// KEP-5254 searches exhaustively: the verdict on a partial set says nothing about its completions, so each set is completed and
-// evaluated. There are 488,526,937,079,580 sets of 16 out of 64 devices.
+// KEP-5254 searches exhaustively. It completes and evaluates each set, because the value of the expression for a partial set
+// says nothing about complete sets. There are 488,526,937,079,580 sets of 16 out of 64 devices.
 //
-// Package bound says more. It finds out whether any completion of a partial set can be satisfactory. For that it uses the
-// structure of the expression and tables of its verdicts on single devices and pairs. If no completion can be, the constraint
-// refuses the device that is about to be added. Package bound also finds devices that belong to no satisfactory completion, and
-// the search skips them.
+// Package bound can exclude partial sets. It reads the structure of the expression and tables of its values for single devices
+// and pairs. If no completion of the partial set with the next device is satisfactory, the constraint refuses this device.
+// Package bound also finds the devices that belong to no satisfactory completion, and the search skips these devices.
 //
-// For a complete set, the same bounds may prove that the expression is true. The set is then accepted without an evaluation, at
-// no cost. In all other cases the expression is evaluated, also if computing the bounds was too much work. If the context ends
-// or the budget is exhausted while the bounds are computed, that error ends the search.
+// For a complete set, the bounds may prove that the expression is true. Then the set is accepted without an evaluation and
+// without cost. In all other cases the expression is evaluated, also if the work on the bounds exceeded its limit. If the
+// context ends or the budget is exhausted while the bounds are computed, the search ends with that error.
 //
-// An evaluation may also fail because of its cost. There are no bounds unless that is excluded for sets of this size
-// (bound.Analysis.Affordable).
+// An evaluation also fails if its cost exceeds the limit. So bounds are used only if no evaluation of a set of this size can
+// exceed the limit (bound.Analysis.Affordable).
 //
 // As in lookahead.go, a branch is cut only if the search would meet no error in it:
 //
-//   - The bound is "certainly false", which implies that no completion fails.
-//   - Everything else that the branch may evaluate is decided already or can't fail. That concerns selectors of all requests up
-//     to the last request that the constraint covers, and other CEL constraints that become complete on the way.
+//    - The bounds prove that the expression is false for all completions. This implies that no evaluation of a completion
+//      fails.
+//    - Every other evaluation in the branch has succeeded already or can't fail. Other evaluations are selectors of all
+//      requests up to the last request that the constraint covers, and other CEL constraints whose sets become complete in the
+//      branch.
 //
-// The selectors are evaluated ahead for that. If one fails, the failure is ignored and nothing is cut, because the search may
-// find a solution before it reaches that device.
+// The pruner evaluates these selectors ahead. If a selector fails, the pruner ignores the error and cuts nothing, because the
+// search may find a solution before it reaches that device.
 
 // pruner cuts branches for one CEL constraint. It is prepared when begin is called for the first time.
 //
-// The constraint reports each change of its set (begin, descend, ascend, end). It asks whether a complete set is certainly
-// satisfactory (outcome) and for the error that ended the work on the bounds (failure). The search asks which device to try
-// next (next).
+// The constraint calls begin, descend, ascend and end for each change of its set. It calls outcome to find out whether a
+// complete set is certainly satisfactory, and failure for the error that ended the work on the bounds. The search calls next
+// for the next device to try.
 type pruner struct {
 	constraint *CELConstraint
 	search     *Search
-	// first is the current alternative of the first covered request. covered holds the requests that make up the set with it.
+	// first is the current alternative of the first covered request. covered holds all requests whose devices make up the set.
 	first   *Request
 	covered []*Request
 	// useless is true if the pruner can never cut anything.
 	useless bool
 	prunerTables
 	partialSet
-	// refusals counts refused devices. cuts counts partial sets without a satisfactory completion, and devices removed from the
-	// domain. lacked counts partial sets that lack devices.
+	// refusals counts refused devices. cuts counts partial sets without a satisfactory completion, plus devices removed from
+	// the domain. lacked counts the partial sets that were cut because too few devices were left.
 	refusals     int
 	cuts, lacked int64
 }
 
-// prunerTables is filled when the pruner is prepared and is valid for the whole search.
+// prunerTables is filled when the pruner is prepared. It stays valid for the whole search.
 type prunerTables struct {
 	// size is the size of a complete set.
 	size   int
 	bounds *bound.Bounds
-	// eligible holds, for each covered request, the devices that it could get if only the device itself mattered. later holds the
-	// eligible devices of all covered requests after it.
+	// eligible holds, for each covered request, the devices that the request could get if no device were taken. later holds,
+	// for each covered request, the union of the eligible devices of all covered requests after it.
 	eligible, later bitset.List
-	// volatile is true if devices that the search has taken may make eligible devices unavailable.
+	// volatile is true if a device that the search takes may make another eligible device unavailable.
 	volatile bool
-	// empty is the empty set.
+	// empty is an empty domain, used for complete sets.
 	empty bitset.Set
 }
 
 // partialSet mirrors the set of the constraint. It is valid only between begin and end of the pruner.
 type partialSet struct {
 	active bool
-	// chosen holds the devices of the set. domain holds, for each number of chosen devices, the devices that may still be added.
-	// forced holds the devices of domain that every satisfactory completion contains.
+	// chosen holds the devices of the set. domain is indexed by the number of chosen devices and holds the devices that may still
+	// be added. forced is indexed in the same way and holds the devices of domain that every satisfactory completion contains.
 	chosen         bitset.Set
 	domain, forced bitset.List
-	// completed is the outcome of the bounds for the complete set, or 0 if it has not been computed.
+	// completed is the outcome of the bounds for the complete set, or 0 if the outcome has not been computed.
 	completed bound.Outcome
-	// fixpoint reports, for each number of chosen devices, whether the bounds were propagated to a fixpoint.
+	// fixpoint is indexed by the number of chosen devices. An entry is true if the bounds were propagated to a fixpoint.
 	fixpoint []bool
 }
 
-// thoroughFrom is the number of refusals after which the bounds do more work to exclude devices. Before that, the search may well
-// succeed at once.
+// thoroughFrom is the number of refusals after which the bounds spend more work on a partial set. A search with fewer refusals
+// may well succeed without that work.
 const thoroughFrom = 3
 
-// begin examines the empty set before the first covered request is met. It returns false if no set is satisfactory.
+// begin examines the empty set before the first covered request gets devices. It returns false if no set is satisfactory.
 func (p *pruner) begin() bool {
 	if !p.isPrepared() {
 		return true
@@ -109,7 +110,7 @@ func (p *pruner) begin() bool {
 	return false
 }
 
-// descend examines the set after added was added for request r. It returns false if no completion is satisfactory.
+// descend examines the set after added was added to it for request r. It returns false if no completion is satisfactory.
 func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	c := p.constraint
 	if !p.active {
@@ -122,7 +123,7 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	next.Remove(added.Position)
 	at := p.coveredIndex(r)
 	eligible, later := p.eligible.At(at), p.later.At(at)
-	// Devices before added are only for later requests.
+	// r takes its devices in ascending order, so only later requests can get devices before added.
 	for w := range next {
 		now := eligible[w]
 		switch {
@@ -146,7 +147,8 @@ func (p *pruner) descend(r *requests.Request, added *inventory.Candidate) bool {
 	return false
 }
 
-// isDetermined reports whether the set had a single completion and added is part of it. Then nothing is left to compute.
+// isDetermined reports whether the set had a single possible completion before the device added was added, and added is part of
+// this completion. Then the bounds need no computation.
 func (p *pruner) isDetermined(added *inventory.Candidate) bool {
 	c := p.constraint
 	before, now := len(c.members)-1, len(c.members)
@@ -168,11 +170,11 @@ func (p *pruner) ascend(removed *inventory.Candidate) {
 	}
 }
 
-// end forgets the set, because the first covered request is no longer tried.
+// end marks the set as invalid after the search has tried the first covered request.
 func (p *pruner) end() { p.active = false }
 
-// hasCompletion reports whether the set may become satisfactory, or whether something else may fail before the set is complete.
-// It removes devices from the domain that belong to no satisfactory completion.
+// hasCompletion reports whether some completion of the set may be satisfactory, or another evaluation may fail before the set
+// is complete. It removes the devices from the domain that belong to no satisfactory completion.
 func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) bool {
 	c := p.constraint
 	level := len(c.members)
@@ -209,14 +211,15 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 	return true
 }
 
-// isNotAccepted reports whether the [acceptance] of the caller excludes all completions. It narrows the domain.
+// isNotAccepted reports whether the caller's condition ([acceptance]) excludes all completions. It removes devices from the
+// domain that the condition excludes.
 func (p *pruner) isNotAccepted() bool {
 	a, level := p.search.accepts, len(p.constraint.members)
 	return a != nil && a.size == p.size && !a.narrow(p.domain.At(level), p.size-level)
 }
 
-// outcome returns the result of the bounds for the complete set. If it is True, the set is certainly satisfactory. If the
-// bounds have not seen all devices of the set, the outcome is Open.
+// outcome returns the outcome of the bounds for the complete set. True means that the set is certainly satisfactory. The
+// outcome is Open if chosen lacks some of the set's devices.
 func (p *pruner) outcome() bound.Outcome {
 	c := p.constraint
 	if !p.active || !p.bounds.MayProve() || p.chosen.Count() != len(c.members) {
@@ -228,7 +231,7 @@ func (p *pruner) outcome() bound.Outcome {
 	return p.completed
 }
 
-// lacksDevices reports whether fewer eligible devices are left in the domain than some request still needs.
+// lacksDevices reports whether the domain has fewer eligible devices than one of the covered requests still needs.
 func (p *pruner) lacksDevices() bool {
 	c := p.constraint
 	taken := len(c.members)
@@ -242,8 +245,7 @@ func (p *pruner) lacksDevices() bool {
 	return false
 }
 
-// failure returns the error that ended the work on the bounds: the context ended or the budget is exhausted. Otherwise it
-// returns nil.
+// failure returns the error that ended the work on the bounds (the end of the context or an exhausted budget), or nil.
 func (p *pruner) failure() error {
 	if p.bounds == nil || p.bounds.Err() == nil {
 		return nil
@@ -251,8 +253,8 @@ func (p *pruner) failure() error {
 	return p.constraint.evaluationError(p.bounds.Err())
 }
 
-// removeTaken removes devices that became unavailable because the search took others. Devices for r come from the given
-// position on.
+// removeTaken removes the devices from the domain that became unavailable because the search took other devices. r can get only
+// devices at position from or later.
 func (p *pruner) removeTaken(r *requests.Request, from int, domain bitset.Set) {
 	for position := range domain.All() {
 		if !p.mayTake(r, from, p.search.Inventory.Candidates[position]) {
@@ -261,7 +263,7 @@ func (p *pruner) removeTaken(r *requests.Request, from int, domain bitset.Set) {
 	}
 }
 
-// mayTake reports whether r or a later covered request can still get the device.
+// mayTake reports whether r or a later covered request can still get the device. r gets only devices at position from or later.
 func (p *pruner) mayTake(r *requests.Request, from int, candidate *inventory.Candidate) bool {
 	for i, q := range p.covered {
 		if q.Order < r.Order || &q.Request == r && candidate.Position < from || !p.eligible.At(i).Has(candidate.Position) {
@@ -284,9 +286,9 @@ func (p *pruner) coveredIndex(r *requests.Request) int {
 	return -1
 }
 
-// next returns the first position from the given one on whose device r may get next in a satisfactory completion. Without such
-// a position it returns the number of candidates. Devices of a request are taken in ascending order, so r must not skip a
-// forced device that no later request can get.
+// next returns the first position, starting at the given position, of a device that r may get in a satisfactory completion. If
+// there is no such device, it returns the number of candidates. A request takes its devices in ascending order, so r must not
+// skip a forced device that no later request can get.
 func (p *pruner) next(r *requests.Request, position int) int {
 	c := p.constraint
 	chosen := len(c.members)
@@ -319,8 +321,8 @@ func (p *pruner) othersCannotFail(r *requests.Request, last *inventory.Candidate
 	return true
 }
 
-// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last.
-// It makes no difference whether last has been added already.
+// mayFail reports whether the expression may fail for some completion of the set. The completion may contain the device last,
+// whether or not last is in the set already. last may be nil.
 func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	c := p.constraint
 	partial := bound.Partial{Chosen: p.chosen, Left: p.size - len(c.members)}
@@ -338,7 +340,7 @@ func (p *pruner) mayFail(last *inventory.Candidate) bool {
 	return p.bounds.Bound(partial)&bound.Error != 0
 }
 
-// most returns an upper bound of the values of all sets. The set must be empty.
+// most returns an upper bound of the preference's value over all sets. The pruner's set must be empty.
 func (p *pruner) most() int64 {
 	domain := bitset.New(len(p.search.Inventory.Candidates))
 	for i, r := range p.covered {
@@ -347,7 +349,7 @@ func (p *pruner) most() int64 {
 	return p.bounds.Most(bound.Partial{Chosen: p.empty, Domain: domain, Left: p.size})
 }
 
-// raise passes the new floor to the bounds.
+// raise passes the new floor of the goal to the bounds.
 func (p *pruner) raise() {
 	if p.bounds != nil {
 		p.bounds.Exceed(p.constraint.Goal.Floor)
@@ -355,7 +357,7 @@ func (p *pruner) raise() {
 	}
 }
 
-// next returns the position of the first device from the given one on that no CEL constraint rules out.
+// next returns the first position, starting at the given position, that no CEL constraint of r excludes.
 func (r *Request) next(position int) int {
 	for i := 0; i < len(r.decides); i++ {
 		d := r.decides[i]
@@ -364,7 +366,7 @@ func (r *Request) next(position int) int {
 		}
 		next := d.constraint.pruner.next(&r.Request, position)
 		if next > position && i > 0 {
-			// The other constraints judged a different device, so ask them again.
+			// The other constraints have checked an earlier position, so check the new position with all constraints.
 			i = -1
 		}
 		position = next
@@ -372,7 +374,8 @@ func (r *Request) next(position int) int {
 	return position
 }
 
-// isPruned reports whether a CEL constraint already checks that enough devices are left, so that lookahead need not count them.
+// isPruned reports whether a CEL constraint that covers r already checks that enough devices are left. Lookahead then counts
+// nothing.
 func (r *Request) isPruned() bool {
 	for _, d := range r.decides {
 		if d.covered && d.constraint.pruner.active && !d.constraint.pruner.volatile {
@@ -382,8 +385,8 @@ func (r *Request) isPruned() bool {
 	return false
 }
 
-// Narrow removes devices from the domain that the CEL constraints of the request rule out. It returns the forced devices of a
-// constraint whose last covered request is the given one, or nil.
+// Narrow removes the devices from the domain that the CEL constraints of r exclude. last is the index of a request. Narrow
+// returns the forced devices of a constraint whose last covered request is this request, or nil.
 func (r *Request) Narrow(domain bitset.Set, last int) (forced bitset.Set) {
 	for _, d := range r.decides {
 		if p := d.constraint.pruner; d.covered && p.active {

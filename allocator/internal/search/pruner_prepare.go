@@ -13,9 +13,9 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// isPrepared prepares the pruner at the first call and reports whether it can cut anything. The eligible devices and the bounds
-// of the expression are then valid for the whole search. The pruner cuts nothing if a selector, or another evaluation
-// before the set is complete, may fail.
+// isPrepared prepares the pruner at the first call and reports whether the pruner can cut anything. The eligible devices and
+// the bounds are then valid for the whole search. The pruner cuts nothing if another evaluation before the set is complete may
+// fail.
 func (p *pruner) isPrepared() bool {
 	if p.bounds == nil && !p.useless {
 		p.useless = p.search.Planner.Unbounded || !p.prepare()
@@ -23,7 +23,7 @@ func (p *pruner) isPrepared() bool {
 	return !p.useless
 }
 
-// newPruner returns a pruner for sets with the given alternative of the first covered request.
+// newPruner returns a pruner for sets that begin with the alternative first of the first covered request.
 func newPruner(c *CELConstraint, first *Request) *pruner {
 	p := &pruner{constraint: c, search: c.search, first: first, useless: !slices.Contains(c.covered[0], first)}
 	p.covered = append(p.covered, first)
@@ -33,7 +33,7 @@ func newPruner(c *CELConstraint, first *Request) *pruner {
 	return p
 }
 
-// prepare reads the expression. It returns false if the pruner can never cut anything.
+// prepare computes the bounds and the eligible devices. It returns false if the pruner can never cut anything.
 func (p *pruner) prepare() bool {
 	c := p.constraint
 	span, ok := p.span()
@@ -110,7 +110,7 @@ func (p *pruner) allocateSets() {
 	c.members = slices.Grow(c.members, p.size)
 }
 
-// findEligible determines the devices that each covered request can get.
+// findEligible fills eligible and later for all covered requests.
 func (p *pruner) findEligible() {
 	c := p.constraint
 	for i, r := range p.covered {
@@ -124,8 +124,8 @@ func (p *pruner) findEligible() {
 	}
 }
 
-// span returns the requests of the claim from the first to the last covered one, because all of them are met before the set is
-// complete. ok is false if a request after the first has alternatives, because it is unclear which will be tried.
+// span returns the requests of the claim from the first covered request to the last. The search handles all of them before the
+// set is complete. ok is false if a request after the first has alternatives, because the alternative is not known in advance.
 func (p *pruner) span() ([]*Request, bool) {
 	c := p.constraint
 	span := []*Request{p.first}
@@ -138,8 +138,8 @@ func (p *pruner) span() ([]*Request, bool) {
 	return span, true
 }
 
-// boundsOf returns the bounds of an expression for complete sets of the given shape. It returns nil if the expression can't be
-// read or the cost of evaluating a set may exceed its limit. After the search is cancelled, no expression is read.
+// boundsOf returns the bounds of an expression for complete sets of the given shape. It returns nil if package bound can't
+// analyze the expression, if the cost of evaluating a set may exceed the limit, or if the search was cancelled.
 func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *bound.Bounds {
 	if s.Ctx.Err() != nil {
 		return nil
@@ -151,8 +151,8 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
-// findEligibleFor adds to the set all devices that the request can get if only the device itself matters. volatile is true if one
-// of them may become unavailable through other devices that the search takes.
+// findEligibleFor sets to to the devices that the request can get if the search has taken no device. volatile is true if
+// another device that the search takes may make one of these devices unavailable.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
 	to.SetTo(r.group.selectors.Passed())
@@ -173,7 +173,7 @@ func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	return volatile
 }
 
-// joinFree adds the eligible devices that the request can get now.
+// joinFree adds to the set to those eligible devices that r can get now.
 func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 	taken := p.search.Available.Taken()
 	for w, word := range eligible {
@@ -189,15 +189,15 @@ func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 	}
 }
 
-// mayTakeFor reports whether the request can still get the device. For allocationMode All the search asks the constraint before
-// it checks the capacity of the device, so capacity does not matter here either.
+// mayTakeFor reports whether the request can still get the device. For allocationMode All it ignores the capacity of the
+// device, because the search then calls the constraint before it checks the capacity.
 func (p *pruner) mayTakeFor(r *Request, c *inventory.Candidate) bool {
 	return !p.search.Available.InUse(p.constraint.claimIndex, &r.Request, c) &&
 		(r.WantsAll() || p.search.lookahead.eligibilityOf(r, c) != ineligible) && r.isAdmitted(c)
 }
 
-// others yields the CEL constraints of the claim that may be evaluated between the requests from and to. It leaves out than, and
-// constraints that are evaluated only after than has accepted a set.
+// others yields the CEL constraints of the claim that may be evaluated between the requests with the indices from and to. It
+// skips the constraint than, and constraints that are evaluated only after than has accepted a set.
 func (p *pruner) others(than *CELConstraint, from, to int) iter.Seq[*CELConstraint] {
 	return func(yield func(*CELConstraint) bool) {
 		behind := false

@@ -16,19 +16,19 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// reason explains why a search found nothing. The explanation is the first of these that applies:
+// reason explains why a search found no solution. It returns the first explanation in this list that applies:
 //
-//   - Requests for all devices need more than a claim can have.
-//   - A request can't be met even by itself, because too few devices are free.
+//   - The requests with allocationMode All need more devices than a claim can have.
+//   - Too few devices are free for a request, even if no other request existed.
 //   - No set satisfies a CEL constraint.
 //   - Requests and constraints can't be met together.
 //
 // A constraint that refused no set is not named, because another part of the claims is the cause.
 //
 // The text contains no numbers that differ between nodes, because the scheduler writes a line for each distinct reason. Package
-// explain has the numbers for one node.
+// explain reports the numbers for one node.
 //
-// reason uses only results of the search and evaluates nothing: an expression that the search did not reach might fail.
+// reason uses only results that the search has stored. It evaluates no expression, because the evaluation might fail.
 type reason struct{ search *Search }
 
 // Reason returns why the search found nothing.
@@ -59,8 +59,8 @@ func (y reason) String() string {
 	return "no combination of free devices meets all requests and constraints"
 }
 
-// overLimit names the requests for all devices of a claim that needs more devices than a claim can have. It returns "" if there
-// is no such claim. A claim that asks for too many devices on every node fails in the setup.
+// overLimit returns the reason for a claim that needs more devices than a claim can have, by its requests with allocationMode
+// All. It returns "" if there is no such claim. A claim that exceeds the limit on every node already fails in setup.
 func (y reason) overLimit() string {
 	limit := y.search.Planner.MaxResults
 	for i, requests := range y.search.Requests {
@@ -79,7 +79,7 @@ func (y reason) overLimit() string {
 	return ""
 }
 
-// prefix names the claim if the pod has several claims.
+// prefix returns the name of the claim for a message, or "" if the pod has a single claim.
 func (y reason) prefix(claim int) string {
 	if len(y.search.Claims) == 1 {
 		return ""
@@ -87,7 +87,7 @@ func (y reason) prefix(claim int) string {
 	return fmt.Sprintf("claim %s: ", y.search.Claims[claim].Name)
 }
 
-// shortages lists what each alternative lacks. It returns "" if some alternative lacks nothing.
+// shortages joins the shortages of all alternatives. It returns "" if some alternative has no shortage.
 func (y reason) shortages(all Alternatives) string {
 	var lacks []string
 	for _, r := range all {
@@ -100,8 +100,8 @@ func (y reason) shortages(all Alternatives) string {
 	return strings.Join(lacks, "; ")
 }
 
-// shortage describes the devices that the request lacks even by itself. It returns "" if the request lacks none, or if the
-// search has not examined enough devices.
+// shortage returns a text about the devices that the request lacks even if no other request existed. It returns "" if no device
+// is missing, or if the search has not examined enough devices to know.
 func (y reason) shortage(r *Request) string {
 	free, known := y.free(r)
 	switch {
@@ -118,8 +118,8 @@ func (y reason) shortage(r *Request) string {
 	}
 }
 
-// isRefused reports whether a constraint that compares attributes refuses the devices of a request for all devices, regardless of
-// other requests.
+// isRefused reports whether a constraint that compares attributes refuses the devices of a request with allocationMode All,
+// even if no other request existed.
 func isRefused(r *Request) bool {
 	return slices.ContainsFunc(r.bounding, func(b constraint.Bounding) bool {
 		admitted := slices.DeleteFunc(slices.Clone(r.all), func(c *inventory.Candidate) bool { return !b.Admits(c) })
@@ -127,7 +127,7 @@ func isRefused(r *Request) bool {
 	})
 }
 
-// free counts the devices that the request could get by itself. known is false if the search has not examined all devices for it.
+// free counts the devices that the request could get without other requests. known is false if some were not examined.
 func (y reason) free(r *Request) (free int, known bool) {
 	s := y.search
 	known = true
@@ -137,7 +137,7 @@ func (y reason) free(r *Request) (free int, known bool) {
 		case r.group.selectors.Verdict(c.Position) == selection.Unknown:
 			known = known && s.evaluator.NeverSelects(c)
 		case r.group.selectors.Verdict(c.Position) == selection.Selected && s.Available.IsUsable(&r.Request, c):
-			// The search has given back all devices, so this concerns only the device itself.
+			// The search has given back all its devices, so HasCapacity depends only on c and earlier allocations.
 			if enough, err := s.Available.HasCapacity(&r.Request, c); err == nil && enough {
 				free++
 			}
@@ -146,17 +146,17 @@ func (y reason) free(r *Request) (free int, known bool) {
 	return free, known
 }
 
-// unsatisfied returns the reason for a constraint that no set satisfied.
+// unsatisfied returns the reason for a CEL constraint that accepted no set.
 func (y reason) unsatisfied(c *CELConstraint) string {
 	if compared := comparedBeside(c); compared != "" {
-		// The constraint saw only sets that the compared attributes allow.
+		// The search showed the constraint only sets that satisfy the constraints on attributes.
 		return fmt.Sprintf("no set of free devices satisfies constraint %s and %s together", c.Name, compared)
 	}
 	if len(c.covered) == 1 && len(c.covered[0]) == 1 {
 		r := c.covered[0][0]
 		free, known := y.free(r)
 		sets := new(big.Int).Binomial(int64(free), int64(r.Count))
-		// Either all sets were evaluated, or only this constraint kept the search from completing them.
+		// The constraint alone is the cause if all sets were evaluated, or if no other part of the claims can have excluded a set.
 		if known && (sets.Cmp(big.NewInt(c.rejected)) == 0 || y.isPruned(c) && len(r.constraints) == 1 && y.isFirst(c) && !y.hasCounters()) {
 			if r.Count == 1 {
 				return fmt.Sprintf("no free device satisfies constraint %s", c.Name)
@@ -167,10 +167,10 @@ func (y reason) unsatisfied(c *CELConstraint) string {
 	return fmt.Sprintf("no set of free devices satisfies constraint %s and the rest of the claim together", c.Name)
 }
 
-// maxCompared is the number of attribute constraints that a reason names.
+// maxCompared is the maximum number of attribute constraints that a reason names.
 const maxCompared = 3
 
-// comparedBeside names the attribute constraints that cover devices of a CEL constraint.
+// comparedBeside names the attribute constraints that cover a request of the CEL constraint c.
 func comparedBeside(c *CELConstraint) string {
 	var names []string
 	for i := range c.claim.Spec.Devices.Constraints {
@@ -192,12 +192,12 @@ func comparedBeside(c *CELConstraint) string {
 	return strings.Join(names, ", ")
 }
 
-// isPruned reports whether sets were excluded without an evaluation.
+// isPruned reports whether the search excluded sets of c without an evaluation.
 func (y reason) isPruned(c *CELConstraint) bool {
 	return c.cuts()+y.search.symmetry.skipped > 0
 }
 
-// isFirst reports whether the constraint covers the first device that the search takes.
+// isFirst reports whether the constraint covers the first request with devices, so that no other request comes before it.
 func (y reason) isFirst(c *CELConstraint) bool {
 	for i, requests := range y.search.Requests[:c.claimIndex+1] {
 		if i == c.claimIndex {
@@ -210,7 +210,7 @@ func (y reason) isFirst(c *CELConstraint) bool {
 	return true
 }
 
-// hasCounters reports whether some devices share counters, so that one can make another unavailable.
+// hasCounters reports whether some devices consume shared counters. Then taking one device can make another device unavailable.
 func (y reason) hasCounters() bool {
 	for _, c := range y.search.Inventory.Candidates {
 		if len(c.Device.ConsumesCounters) > 0 {

@@ -18,21 +18,21 @@ type Request struct {
 	requests.Request
 	// alternative is the index among the alternatives of the request.
 	alternative int
-	// all holds the devices that allocation mode All asks for, in order.
+	// all holds the devices of the node that a request with allocationMode All must get, in ascending order.
 	all []*inventory.Candidate
-	// Constraints holds the constraints that cover the request, in the order of the claim.
+	// constraints holds the constraints that cover the request, in the order of the claim.
 	constraints []constraint.Constraint
-	// bounding holds the constraints before the first CEL constraint. Later ones are left out, because evaluating the CEL
-	// constraint might fail.
+	// bounding holds the attribute constraints that come before the first CEL constraint. Later attribute constraints are left
+	// out, because the CEL constraint is evaluated before them and might fail.
 	bounding []constraint.Bounding
-	// decides holds the CEL constraints whose set size depends on whether this request is tried, even if they don't cover it.
+	// decides holds the CEL constraints whose set size depends on whether the search tries this request. A constraint may be in
+	// decides without covering the request.
 	decides []contribution
-	// Group is shared by all requests for the same kind of device.
+	// group is shared by all requests with the same eligible devices.
 	group *group
 }
 
-// Alternatives are the subrequests of a prioritized list, or a single request. The search chooses the first alternative that
-// leads to a solution.
+// Alternatives holds the subrequests of a prioritized list, or one request. The search chooses the first one with a solution.
 type Alternatives []*Request
 
 // least returns the alternative that needs the fewest devices.
@@ -46,16 +46,16 @@ func (a Alternatives) least() *Request {
 	return result
 }
 
-// group holds the common state of requests with the same eligible devices.
+// group holds the state that requests with the same eligible devices share.
 type group struct {
 	first *Request
-	// Selectors holds the verdicts of the selectors, which all requests of the group share.
+	// selectors holds the selectors with their verdicts on devices.
 	selectors selection.Selectors
-	// lookedAhead is true after the selectors were evaluated for all devices that the requests may try.
+	// lookedAhead is true if the selectors have been evaluated for all devices that the requests may try.
 	lookedAhead bool
 }
 
-// sameKind reports whether the same devices are eligible for two requests.
+// sameKind reports whether the same devices are eligible for both requests.
 func sameKind(a, b *Request) bool {
 	return a.Class.Name == b.Class.Name &&
 		a.AdminAccess() == b.AdminAccess() &&
@@ -77,7 +77,7 @@ func (r *Request) AddConstraint(c constraint.Constraint) {
 	r.constraints = append(r.constraints, c)
 }
 
-// otherConstraints counts the constraints of the request except an [acceptance], because the pruner applies that itself.
+// otherConstraints returns the number of the request's constraints without [acceptance], because the pruner applies that.
 func (r *Request) otherConstraints() int {
 	count := len(r.constraints)
 	if count > 0 {
@@ -88,7 +88,8 @@ func (r *Request) otherConstraints() int {
 	return count
 }
 
-// isAdmitted reports whether the bounding constraints admit the device. If they refuse a device now, they also refuse it later.
+// isAdmitted reports whether the bounding constraints allow adding the device. If a constraint refuses the device now, it also
+// refuses the device after more devices were added.
 func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 	for _, b := range r.bounding {
 		if !b.Admits(c) {
@@ -98,10 +99,10 @@ func (r *Request) isAdmitted(c *inventory.Candidate) bool {
 	return true
 }
 
-// cannotFail reports whether meeting the request evaluates nothing but selectors, in every branch.
+// cannotFail reports whether the search evaluates only selectors while it tries the request, in every branch.
 func (r *Request) cannotFail() bool {
 	return len(r.Derived) == 0 && len(r.decides) == 0
 }
 
-// Passed returns the devices whose verdict of the selectors has been found to be true.
+// Passed returns the devices that have been evaluated and that the selectors select.
 func (r *Request) Passed() bitset.Set { return r.group.selectors.Passed() }

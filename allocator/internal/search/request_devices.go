@@ -8,20 +8,20 @@ import (
 	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// RequestDevices holds the devices of a node for one request, regardless of other requests and constraints.
+// RequestDevices lists the devices of a node for one request, as if there were no other requests and constraints.
 type RequestDevices struct {
 	Claim *resourceapi.ResourceClaim
-	// Request is the name of the request, "request/subrequest" for an alternative.
+	// Request is the name of the request, or "request/subrequest" for an alternative.
 	Request string
 	// Wanted is the number of devices to allocate.
 	Wanted int
-	// Matching holds the devices that the request could get if no device were in use. Free holds the matching devices that are
-	// available now.
+	// Matching holds the devices that the request could get if no device were in use. Free holds the matching devices available
+	// now.
 	Matching, Free []structured.DeviceID
 	// Unusable holds devices that pass the selectors but can't be used. They have a taint that the request does not tolerate,
 	// or need a feature that is off or that the node lacks.
 	Unusable []structured.DeviceID
-	// Failed holds devices that a selector failed on. They are not counted.
+	// Failed holds the devices that a selector failed for. No other field includes these devices.
 	Failed []structured.DeviceID
 }
 

@@ -21,11 +21,11 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// Solution holds the decisions and devices of a search, in the order of claims, requests and devices.
+// Solution holds the alternatives and devices that a search has chosen, in the order of claims, requests and devices.
 type Solution struct {
-	// Decisions holds the current alternative of each request up to the current one.
+	// Decisions holds the alternative that the search tries, for each request up to the current one, over all claims in order.
 	Decisions []*Request
-	// Choices holds the devices taken.
+	// Choices holds the devices that the search has taken.
 	Choices []Choice
 }
 
@@ -37,7 +37,7 @@ type Choice struct {
 	availability.Reservation
 }
 
-// chosen returns the alternative that was met for each request of a claim. all holds the requests of all claims.
+// chosen returns the chosen alternative of each request of a claim. all holds the requests of all claims.
 func (s *Solution) chosen(all [][]Alternatives, claim int) []*Request {
 	start := 0
 	for _, requests := range all[:claim] {
@@ -46,7 +46,8 @@ func (s *Solution) chosen(all [][]Alternatives, claim int) []*Request {
 	return s.Decisions[start : start+len(all[claim])]
 }
 
-// tried returns the current alternative for a request of a claim, or nil if the search has not reached the request.
+// tried returns the alternative that the search currently tries for a request of a claim. It returns nil if the search has not
+// reached the request. all holds the requests of all claims.
 func (s *Solution) tried(all [][]Alternatives, claim, request int) *Request {
 	for _, requests := range all[:claim] {
 		request += len(requests)
@@ -57,7 +58,7 @@ func (s *Solution) tried(all [][]Alternatives, claim, request int) *Request {
 	return s.Decisions[request]
 }
 
-// choicesOf returns the devices of one claim. They are consecutive, because the search takes one claim after the other.
+// choicesOf returns the devices of one claim. They are consecutive, because the search handles one claim after the other.
 func (s *Solution) choicesOf(claim int) []Choice {
 	start := 0
 	for start < len(s.Choices) && s.Choices[start].Claim < claim {
@@ -90,7 +91,7 @@ func (s *Search) Results(of *Solution) ([]resourceapi.AllocationResult, error) {
 	return results, nil
 }
 
-// deviceResults returns the devices of a claim, with their binding conditions if the feature is on.
+// deviceResults returns the allocation results for the devices of a claim, with binding conditions if the feature is on.
 func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.DeviceRequestAllocationResult {
 	results := make([]resourceapi.DeviceRequestAllocationResult, len(choices))
 	for i, c := range choices {
@@ -117,8 +118,8 @@ func deviceResults(choices []Choice, bindingConditions bool) []resourceapi.Devic
 	return results
 }
 
-// configuration returns the configuration of the classes, each once, followed by the configuration of the claim. A configuration
-// that applies to all requests lists none.
+// configuration returns the configurations of the classes followed by the configurations of the claim. A class that several
+// requests use is included once. If a configuration applies to all requests, its list of requests is empty.
 func configuration(claim *resourceapi.ResourceClaim, requests []*Request) []resourceapi.DeviceAllocationConfiguration {
 	config := classConfiguration(requests)
 	for _, c := range claim.Spec.Devices.Config {
@@ -163,8 +164,8 @@ func classConfiguration(requests []*Request) []resourceapi.DeviceAllocationConfi
 	return config
 }
 
-// nodeSelector returns a selector for the nodes where the devices can be used. It selects only this node if a device is tied to
-// the node, and otherwise combines the selectors of the devices. It returns nil if the devices can be used everywhere.
+// nodeSelector returns a selector for the nodes where all devices can be used. If a device is tied to a node, the selector
+// selects only this node. Otherwise it combines the selectors of the devices. It is nil if all nodes can use the devices.
 func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 	var term v1.NodeSelectorTerm
 	for _, c := range choices {
@@ -179,8 +180,7 @@ func nodeSelector(node string, choices []Choice) (*v1.NodeSelector, error) {
 			continue
 		}
 		if n := len(selector.NodeSelectorTerms); n > 1 {
-			// The terms of a selector are alternatives. The API allows one, because
-			// alternatives of several devices could not be combined in one term.
+			// The terms of a selector are alternatives. The API allows one term, because alternatives can't be combined into one term.
 			return nil, answer.DoesNotFit(fmt.Sprintf("unsupported ResourceSlice.NodeSelector with %d terms", n))
 		}
 		term.MatchFields = addRequirements(term.MatchFields, selector.NodeSelectorTerms[0].MatchFields)
@@ -202,7 +202,7 @@ func onlyOn(node string) *v1.NodeSelector {
 	}}}
 }
 
-// addRequirements appends the requirements that to does not contain yet.
+// addRequirements appends those requirements in from that to lacks.
 func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorRequirement {
 	for _, requirement := range from {
 		if !containsRequirement(to, requirement) {
@@ -212,7 +212,7 @@ func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorReq
 	return to
 }
 
-// containsRequirement reports whether in holds the requirement. The order of values has no meaning.
+// containsRequirement reports whether in contains the requirement. The order of values is ignored.
 func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSelectorRequirement) bool {
 	values := sets.New(requirement.Values...)
 	for _, known := range in {
@@ -223,14 +223,13 @@ func containsRequirement(in []v1.NodeSelectorRequirement, requirement v1.NodeSel
 	return false
 }
 
-// IsAbout reports whether a preference of a claim covers a device of the solution. A preference of a class may cover only an
-// alternative that was not chosen, and this check saves setting up a search for it.
+// IsAbout reports whether the preference p of a claim covers a device of the solution. A preference of a class may cover only
+// an alternative that was not chosen. Then no search for the preference has to be set up.
 func (s *Solution) IsAbout(claim int, p *plan.Preference) bool {
 	return slices.ContainsFunc(s.Choices, func(c Choice) bool { return c.Claim == claim && constraint.Covers(p.API, &c.Request.Request) })
 }
 
-// Positions describes a solution without objects of the node: by the alternatives of all requests and the positions of the
-// devices.
+// Positions describes a solution independently of the node: by the indices of alternatives and the positions of devices.
 func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choice) {
 	decisions, choices = make([]int, 0, len(of.Decisions)), make([]answer.Choice, 0, len(of.Choices))
 	next := 0
@@ -246,7 +245,7 @@ func (s *Search) Positions(of *Solution) (decisions []int, choices []answer.Choi
 	return decisions, choices
 }
 
-// Replay restores the solution of the search from its positions.
+// Replay sets the solution of the search from the values that Positions returned.
 func (s *Search) Replay(decisions []int, choices []answer.Choice) {
 	for _, requests := range s.Requests {
 		for _, all := range requests {
@@ -262,7 +261,7 @@ func (s *Search) Replay(decisions []int, choices []answer.Choice) {
 	}
 }
 
-// HasChosen makes the allocation of the claim the solution of the search.
+// HasChosen sets the solution of the search to the devices allocated to the claim.
 func (s *Search) HasChosen(claim *resourceapi.ResourceClaim) error {
 	var results []resourceapi.DeviceRequestAllocationResult
 	if claim.Status.Allocation != nil {

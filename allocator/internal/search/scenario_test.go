@@ -44,10 +44,10 @@ type (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// scenario holds the inputs of a search.
+// scenario holds the claims, slices and options for a search.
 type scenario fixture.Scenario
 
-// given returns the scenario of statements.
+// given parses statements into a scenario. [fixture.Given] defines the statements.
 func given(t *testing.T, statements string) scenario { return scenario(fixture.Given(t, statements)) }
 
 // with returns a copy with one more option.
@@ -56,7 +56,7 @@ func (s scenario) with(option fixture.Option) scenario {
 	return s
 }
 
-// unbounded evaluates constraints on every set.
+// unbounded is an option that turns all bounds off, so that constraints are evaluated for every set.
 func unbounded(o *plan.Options) { o.Unbounded = true }
 
 // search returns the search that an allocator would run.
@@ -74,7 +74,7 @@ func (s scenario) plannedBy(t testing.TB, planner *plan.Planner) *Search {
 	return result
 }
 
-// searchIfValid returns nil if a claim is refused before the search begins.
+// searchIfValid returns the search for the scenario, or nil if a claim is refused before the search begins.
 func (s scenario) searchIfValid(t testing.TB) *Search {
 	t.Helper()
 	on, err := fixture.Scenario(s).Planner(t).PlanFor(fixture.Scenario(s).APIClaims()).On(fixture.Scenario(s).OnNode())

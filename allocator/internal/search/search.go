@@ -16,18 +16,19 @@ import (
 
 // The search handles one request and one device at a time:
 //
-//  1. nextRequest meets the next request. After the last request, the solution is complete and nextRequest yields it.
-//  2. try meets a request with one of its alternatives, in order.
-//  3. nextDevice finds the next device of the alternative. When the alternative has all its devices, it continues with the next
-//     request.
-//  4. takeAny takes the first eligible candidate that no constraint refuses. For a request for all devices, takeNextOfAll takes
-//     the only possible next device instead.
-//  5. proceed continues with nextDevice. If that fails, giveBack undoes the last take, and takeAny takes the next candidate.
+//   1. nextRequest handles the next request. After the last request the solution is complete, and nextRequest yields it.
+//   2. try handles one alternative of a request. nextRequest calls try for each alternative in order.
+//   3. nextDevice finds the next device of the alternative. When the alternative has all its devices, nextDevice continues with
+//      the next request.
+//   4. takeAny takes the first eligible candidate that no constraint refuses. For a request with allocationMode All,
+//      takeNextOfAll takes the only possible next device instead.
+//   5. proceed calls nextDevice for the devices after it. If nextDevice finds no solution, giveBack undoes the last take, and
+//      takeAny takes the next candidate.
 //
-// step counts before 1 and 3. A function that fails restores the state that its caller passed. Most cuts come before any change.
-// After a cut, Request.decide and CELConstraint.Add withdraw the decision or the device themselves.
+// nextRequest and nextDevice count a step each. A function that finds no solution restores the state from before its call. Most
+// cuts come before any change. After a cut, Request.decide and CELConstraint.Add undo their own changes.
 
-// Run finds the first solution, which then is the solution of the search.
+// Run finds the first solution and leaves it in s.Solution. It returns false if there is no solution.
 func (s *Search) Run() (bool, error) {
 	for range s.Solutions() {
 		s.logger.V(6).Info("Allocation result found")
@@ -36,8 +37,8 @@ func (s *Search) Run() (bool, error) {
 	return false, s.Err
 }
 
-// Solutions yields the solutions in order. A solution is valid until the search continues. If the loop ends early, the search
-// keeps its last solution. [Search.Err] is the error that ended the search.
+// Solutions yields the solutions in order. A solution is valid until the search continues. If the caller's loop ends early, the
+// search keeps its last solution. If an error ended the search, [Search.Err] holds the error.
 func (s *Search) Solutions() iter.Seq[*Solution] {
 	return func(yield func(*Solution) bool) {
 		s.yield = yield
@@ -45,7 +46,7 @@ func (s *Search) Solutions() iter.Seq[*Solution] {
 	}
 }
 
-// iterate meets all requests. It evaluates nothing if a request for all devices would give a claim too many.
+// iterate runs the search. It evaluates nothing if requests with allocationMode All exceed the limit on a claim's devices.
 func (s *Search) iterate() (outcome, error) {
 	if (reason{s}).overLimit() != "" {
 		return none, nil
@@ -53,7 +54,7 @@ func (s *Search) iterate() (outcome, error) {
 	return s.nextRequest(0, 0)
 }
 
-// nextRequest meets the given request and all later ones. If that fails, it gives back all devices that it took.
+// nextRequest handles the request and all later requests. If it finds no solution, it gives back all devices that it took.
 func (s *Search) nextRequest(claim, request int) (outcome, error) {
 	if err := s.step(); err != nil {
 		return none, err
@@ -108,7 +109,7 @@ func (s *Search) step() error {
 	}
 }
 
-// try meets a request with one of its alternatives.
+// try handles a request with its alternative r.
 func (s *Search) try(p point, r *Request) (outcome, error) {
 	s.Solution.Decisions = append(s.Solution.Decisions, r)
 	satisfied, err := r.decide()
@@ -124,13 +125,13 @@ func (s *Search) try(p point, r *Request) (outcome, error) {
 	return result, err
 }
 
-// nextDevice finds the devices of the request from p on, and then meets the requests after it.
+// nextDevice finds the devices of r from point p on, and then handles the requests after r.
 func (s *Search) nextDevice(p point, r *Request) (outcome, error) {
 	switch {
 	case s.isNotBetter():
 		return none, nil
 	case r.WantsAll() && len(r.all) == 0:
-		// A request for all devices is not met by an empty set.
+		// A request with allocationMode All needs at least one device.
 		return none, nil
 	case p.device == r.Count:
 		return s.nextRequest(p.claim, p.request+1)
@@ -152,8 +153,8 @@ func (s *Search) nextDevice(p point, r *Request) (outcome, error) {
 	}
 }
 
-// takeNextOfAll takes the next device of a request for all devices. The order of its devices does not matter, so there is no
-// other choice.
+// takeNextOfAll takes the next device of a request with allocationMode All. It tries no other device, because the request must
+// get all of them and their order does not matter.
 func (s *Search) takeNextOfAll(p point, r *Request) (outcome, error) {
 	c := r.all[p.device]
 	if s.Available.InUse(p.claim, &r.Request, c) {
@@ -165,7 +166,7 @@ func (s *Search) takeNextOfAll(p point, r *Request) (outcome, error) {
 	return s.proceed(p, r, c)
 }
 
-// takeAny tries the devices from p.From on. After a device fails, it skips the devices of the same symmetry class.
+// takeAny tries the devices from p.from on. After a device fails, takeAny skips all devices of the same symmetry class.
 func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 	var failed failedClasses
 	for position := r.next(p.from); position < len(s.Inventory.Candidates); position = r.next(position + 1) {
@@ -190,7 +191,7 @@ func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 				return result, err
 			}
 			if s.isNotBetter() {
-				// The devices of this request make no difference. Trying them can only lead to errors.
+				// The value of the objective does not depend on this request's devices. More tries can't improve it, but may fail.
 				return none, nil
 			}
 		}
@@ -201,8 +202,7 @@ func (s *Search) takeAny(p point, r *Request) (outcome, error) {
 	return none, nil
 }
 
-// isEligible reports whether the request may get the device. Cheap checks come first, so no selector is evaluated for a device in
-// use.
+// isEligible reports whether the request may get the device. It evaluates no selector for a device in use.
 func (s *Search) isEligible(claim int, r *Request, c *inventory.Candidate) (bool, error) {
 	if s.Available.InUse(claim, &r.Request, c) {
 		return false, nil
@@ -217,7 +217,7 @@ func (s *Search) isEligible(claim int, r *Request, c *inventory.Candidate) (bool
 	return s.Available.HasCapacity(&r.Request, c)
 }
 
-// proceed continues after c was taken at p, and gives c back if that fails.
+// proceed continues the search after c was taken at p. If the search finds no solution, proceed gives c back.
 func (s *Search) proceed(p point, r *Request, c *inventory.Candidate) (outcome, error) {
 	p.device++
 	p.from = c.Position + 1
@@ -228,8 +228,8 @@ func (s *Search) proceed(p point, r *Request, c *inventory.Candidate) (outcome, 
 	return result, err
 }
 
-// take takes a selected device that is not in use, unless it is unusable or a constraint refuses it. That constraint is returned.
-// If the device is not taken, nothing has changed.
+// take takes a selected device that is not in use, unless the device is unusable or a constraint refuses it. If a constraint
+// refuses the device, take returns that constraint. If the device is not taken, the state is unchanged.
 func (s *Search) take(claim int, r *Request, c *inventory.Candidate) (refusedBy constraint.Constraint, taken bool, err error) {
 	var reserved availability.Reservation
 	if !r.IsSimple(c) {
@@ -261,7 +261,7 @@ func (s *Search) take(claim int, r *Request, c *inventory.Candidate) (refusedBy 
 	return nil, true, nil
 }
 
-// mark marks the device as taken and returns true, if the device has enough capacity.
+// mark marks the device as taken if the device has enough capacity, and reports whether it did.
 func (s *Search) mark(claim int, r *Request, c *inventory.Candidate, reserved *availability.Reservation) (bool, error) {
 	if !r.IsSimple(c) {
 		if enough, err := s.Available.HasCapacity(&r.Request, c); err != nil || !enough {
@@ -292,7 +292,7 @@ func removeFrom(constraints []constraint.Constraint, c *inventory.Candidate) {
 	}
 }
 
-// withinLimit reports whether the claim stays within the limit on results with every choice of alternatives.
+// withinLimit reports whether a claim with these requests stays within the limit on results with all choices of alternatives.
 func (s *Search) withinLimit(requests []Alternatives) bool {
 	devices := 0
 	for _, all := range requests {
@@ -308,14 +308,14 @@ func (s *Search) withinLimit(requests []Alternatives) bool {
 	return true
 }
 
-// IsPredictable evaluates the selectors of these requests of a claim ahead. It reports whether nothing else may fail in the
-// search for them.
+// IsPredictable evaluates the selectors of the given requests of a claim ahead. It reports whether the selectors succeeded, the
+// requests have no derived attributes, and the claim can't exceed the limit on results.
 func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.lookahead.evaluateAhead(requests...)
 }
 
-// MayFailBetween reports whether a CEL constraint may fail that becomes complete between two requests of the claim. Its set may
-// contain the device last.
+// MayFailBetween reports whether a CEL constraint of the claim may fail whose requests overlap the requests from and to. The
+// constraint's set may contain the device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
 	return slices.ContainsFunc(s.celConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)

@@ -23,8 +23,8 @@ func withNames(devices []resourceapi.Device) []resourceapi.Device {
 	return devices
 }
 
-// judged reports, for each device, whether it passes, and the number of devices that the selectors of the first request were
-// evaluated for.
+// judged returns whether each device passes the selectors of the first request. evaluated is the number of devices that the
+// selectors were evaluated for.
 func judged(t testing.TB, s *Search) (passes []bool, evaluated int) {
 	t.Helper()
 	r := s.Requests[0][0][0]
@@ -46,7 +46,7 @@ func judged(t testing.TB, s *Search) (passes []bool, evaluated int) {
 	return passes, evaluated
 }
 
-// Selectors are evaluated once for consecutive devices that look the same to them.
+// The selectors are evaluated once for consecutive devices that differ only in attributes that no selector reads.
 func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	const (
 		three   = "devices 3 mla-# index=#; claim c; want x 1"
@@ -88,7 +88,7 @@ func TestSelectorsSeeDevicesOnce(t *testing.T) {
 	}
 }
 
-// For any devices and selectors, the verdicts are the same as if the selectors were evaluated for each device.
+// For random devices and selectors, the verdicts are the same as if the selectors were evaluated for each device.
 func TestSelectorsAsIfEvaluated(t *testing.T) {
 	selectors := []string{
 		"true", "device.driver == '" + driver + "'", index + " > 1", "has(device.attributes['" + driver + "'].serial)",
@@ -133,7 +133,7 @@ func TestSelectorsAsIfEvaluated(t *testing.T) {
 	require.Positive(t, saved)
 }
 
-// anyDevice returns a device with few attributes and capacities.
+// anyDevice draws a device with few attributes and capacities.
 func anyDevice(t *rapid.T) resourceapi.Device {
 	d := newDevice("", nil)
 	for range rapid.IntRange(0, 6).Draw(t, "parts") {
@@ -142,7 +142,7 @@ func anyDevice(t *rapid.T) resourceapi.Device {
 	return d
 }
 
-// changed returns a copy of a device with at most one change.
+// changed returns a copy of a device with at most one random change.
 func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	d = *d.DeepCopy()
 	set := func(name resourceapi.QualifiedName, values ...any) func(*resourceapi.Device) {
@@ -152,7 +152,7 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	}
 	rapid.SampledFrom([]func(*resourceapi.Device){
 		func(*resourceapi.Device) {},
-		// At most one attribute is invalid for upstream's evaluator, because its error names a random one of several.
+		// At most one attribute is invalid for upstream's evaluator. With several, upstream's error names a random one.
 		set("serial", "1", "2", 1, []string{"1"}, []string{"1", "2"}, true, resourceapi.DeviceAttribute{}),
 		set("index", 0, 1, 2, []int64{}, []int64{1}),
 		set("other.example.com/index", 0, 1),
@@ -162,7 +162,8 @@ func changed(t *rapid.T, d resourceapi.Device) resourceapi.Device {
 	return d
 }
 
-// Devices are of one kind if constraints read the same attributes, selectors give the same verdicts, and both are free or in use.
+// Two devices are symmetric if they have equal values of the attributes that constraints read, equal verdicts of the selectors,
+// and both are free or both are in use.
 func TestKindsOfDevices(t *testing.T) {
 	const serial = "$device.?serial.orValue('')"
 	for name, test := range map[string]struct {

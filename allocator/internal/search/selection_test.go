@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
-// Verdicts on devices are remembered separately for each kind of request.
+// Verdicts on devices are cached separately for each group of requests with equal selectors.
 func TestSelectionIsRemembered(t *testing.T) {
 	s := scenario{Slices: []*sliceBuilder{slice("1", ring(2)...)}, Claims: []*claimBuilder{claim("c").Want("a", 1, index+" == 0").Want("b", 1).Want("c", 2, index+" == 0")}}.search(t)
 	a, b := s.Requests[0][0][0], s.Requests[0][1][0]
@@ -36,7 +36,7 @@ func TestSelectionIsRemembered(t *testing.T) {
 	require.Equal(t, []selection.Verdict{selection.Selected, selection.NotSelected}, remembered(s.Requests[0][2][0]))
 }
 
-// slow takes long enough to notice that the context has ended.
+// slow is an expression that runs long enough to notice that the context has ended.
 const slow = "[0,1,2,3,4,5,6,7,8,9].all(a, [0,1,2,3,4,5,6,7,8,9].all(b, [0,1,2,3,4,5,6,7,8,9].all(c, a + b + c >= 0)))"
 
 func TestInterruptedSelector(t *testing.T) {
@@ -52,7 +52,7 @@ func TestInterruptedSelector(t *testing.T) {
 	}
 }
 
-// rowOf returns a search with the cached verdicts of the selectors of its first request.
+// rowOf returns a search whose selectors' verdicts are stored in the given cache.
 func (s scenario) rowOf(t testing.TB, cache *plan.Cache, selectors *dracel.Cache) *Search {
 	t.Helper()
 	planner := fixture.Scenario(s.with(func(o *plan.Options) { o.Cache, o.SharesCache = cache, true })).Planner(t)
@@ -60,7 +60,7 @@ func (s scenario) rowOf(t testing.TB, cache *plan.Cache, selectors *dracel.Cache
 	return s.plannedBy(t, planner)
 }
 
-// rememberedBy returns the row of cached verdicts for the first request.
+// rememberedBy returns the cached verdicts of the first request's selectors.
 func rememberedBy(s *Search) *selection.Row {
 	return s.SelectionRow(&s.Requests[0][0][0].Request)
 }
@@ -97,7 +97,7 @@ func TestSelectionsAreShared(t *testing.T) {
 	require.NotSame(t, rememberedBy(s), rememberedBy(given(t, three+claim).rowOf(t, cache, others)), "selectors mean something else")
 }
 
-// If devices select nodes, the verdicts depend on the node and are not shared.
+// If the slices select nodes for single devices, the verdicts depend on the node. Nodes then do not share verdicts.
 func TestSelectionsByNodeAreNotShared(t *testing.T) {
 	cache, selectors := plan.NewCache(), dracel.NewCache(10, dracel.Features{})
 	for want, nodes := range map[string][3]string{
@@ -115,7 +115,7 @@ claim c; want x 1 if $device.index >= 0`, nodes[0], nodes[1], nodes[2]))
 	}
 }
 
-// A failing selector fails for each search that reaches the device.
+// A failing selector is not cached. It fails again in each search that reaches the device.
 func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 	cache, selectors := plan.NewCache(), dracel.NewCache(10, dracel.Features{})
 	s := scenario{Slices: []*sliceBuilder{slice("1", ring(4)...)}, Claims: []*claimBuilder{claim("c").Want("x", 2, "1 / ("+index+" - 2) <= 0")}}
@@ -134,7 +134,8 @@ func TestFailingSelectorsAreNotRemembered(t *testing.T) {
 	}
 }
 
-// The value of a derived attribute is remembered for a device, for all names and requests. Errors are not.
+// The value of a derived attribute is cached for each device and expression, regardless of the attribute's name and the
+// request. Errors are not cached.
 func TestDerivedAttributesAreRemembered(t *testing.T) {
 	s := scenario{
 		Slices: []*sliceBuilder{slice("1", ring(2)...)},

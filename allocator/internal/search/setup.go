@@ -23,8 +23,8 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// New checks claims and requests in order and sets up the state of a search. If improves is nil the search accepts any solution,
-// otherwise only a better one.
+// New checks the claims and requests in order and sets up a search. If improves is nil, the search accepts any solution.
+// Otherwise it accepts only better solutions than the incumbent.
 func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, error) {
 	a := on.Planner
 	s := &Search{
@@ -57,7 +57,7 @@ func New(ctx context.Context, on plan.OnNode, improves *Improvement) (*Search, e
 	return s, nil
 }
 
-// allocateStacks allocates the stacks so that they don't grow during the search.
+// allocateStacks allocates slices that are large enough for the whole search.
 func (s *Search) allocateStacks() {
 	requests, devices := 0, 0
 	for _, claim := range s.Requests {
@@ -70,7 +70,7 @@ func (s *Search) allocateStacks() {
 	s.Available.Expect(devices)
 }
 
-// setup reads the requests and constraints of the claims of a search, in order. The first mistake is the error.
+// setup adds the requests and constraints of the claims to a search, in order. It ends at the first error.
 type setup struct{ search *Search }
 
 func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
@@ -86,7 +86,7 @@ func (b setup) addClaim(claim *resourceapi.ResourceClaim) error {
 			a = a[met.alternative : met.alternative+1]
 		}
 		least := a.least()
-		// Subtract instead of adding: a sum of untrusted counts may overflow.
+		// Subtract instead of adding, because a sum of untrusted counts may overflow.
 		if limit := b.search.Planner.MaxResults; least.Count > limit-devices && requests.AsksForMore(claim, limit) {
 			return least.Errorf("adding %d devices exceeds the claim limit of %d, with %d already accounted for",
 				least.Count, limit, devices)
@@ -122,7 +122,7 @@ func (b setup) newAlternatives(claim *resourceapi.ResourceClaim, order int) (Alt
 	return result, nil
 }
 
-// groupOf returns the group of a request, and creates it if necessary.
+// groupOf returns the group of a request. It creates the group if no earlier request has the same eligible devices.
 func (b setup) groupOf(r *Request) *group {
 	s := b.search
 	for _, g := range s.groups {
@@ -143,8 +143,8 @@ func (b setup) determineCount(r *Request) error {
 	return r.DetermineCount()
 }
 
-// determineAll finds the devices of a request for all devices. It fails while any pool is incomplete or invalid, even if no
-// device of that pool would be selected. Other nodes may have other pools.
+// determineAll finds the devices for a request with allocationMode All. It returns an error that excludes the node if any pool
+// of the node is incomplete or invalid, even if the selectors would select no device of the pool.
 func (b setup) determineAll(r *Request) error {
 	next, candidates := 0, b.search.Inventory.Candidates
 	for _, p := range b.search.Inventory.Pools {
@@ -168,8 +168,8 @@ func (b setup) determineAll(r *Request) error {
 	return nil
 }
 
-// isPartOfAll reports whether a request for all devices includes the device. It excludes devices that lack the requested capacity
-// even if unused.
+// isPartOfAll reports whether a request with allocationMode All must get the device. The request does not get a device that
+// lacks the requested capacity even when unused.
 func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	features := b.search.Planner.Features
 	selected, err := r.isSelected(c)
@@ -183,7 +183,7 @@ func (b setup) isPartOfAll(r *Request, c *inventory.Candidate) (bool, error) {
 	return enough, nil
 }
 
-// addConstraints sets up the constraints of a claim for its requests.
+// addConstraints adds the constraints of a claim to the requests that they cover.
 func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternatives) error {
 	a := b.search.Planner
 	definitions, err := a.Resolved(claim).Definitions()
@@ -214,7 +214,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternativ
 	return nil
 }
 
-// Cover adds the constraint to the requests that it covers.
+// Cover adds the constraint c to all alternatives that it covers. api is the constraint in the claim.
 func Cover(all []Alternatives, api *resourceapi.DeviceConstraint, c constraint.Constraint) {
 	for _, alternatives := range all {
 		for _, r := range alternatives {

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
-// Search is the state of one Allocate call. It is used by one goroutine.
+// Search is the state of one search on a node. Only one goroutine may use it.
 type Search struct {
 	plan.OnNode
 	demands
@@ -34,7 +34,7 @@ type Search struct {
 	Err error
 }
 
-// demands holds the requests and constraints of the claims. It is filled when the search is set up.
+// demands holds the requests and constraints of the claims. New fills it.
 type demands struct {
 	// Requests holds the requests of each claim, in order.
 	Requests       [][]Alternatives
@@ -46,44 +46,44 @@ type demands struct {
 type taken struct {
 	// Available tracks the availability of the candidates.
 	Available *availability.Availability
-	// Solution holds the decisions and devices so far. It is empty after a search that found nothing.
+	// Solution holds the alternatives and devices chosen so far. It is empty after a search without a solution.
 	Solution Solution
-	// resultCount holds the number of choices of each claim.
+	// resultCount maps the index of a claim to the number of devices that the search has taken for the claim.
 	resultCount []int
 }
 
-// cutting holds the mechanisms that cut branches.
+// cutting holds the parts of the search that cut branches.
 type cutting struct {
 	lookahead lookahead
 	symmetry  symmetry
-	// SymmetryOff is true if symmetry must not be used, because it matters which devices remain free.
+	// SymmetryOff is true if the search must not skip symmetric devices, because it matters which devices remain free.
 	SymmetryOff bool
-	// accepts is the condition of the caller on complete sets, or nil.
+	// accepts is the caller's condition on complete sets, or nil.
 	accepts *acceptance
 }
 
-// preference is empty unless the search is for a better solution.
+// preference holds the preference that the search improves. It is empty in a search for any solution.
 type preference struct {
 	Improves  *Improvement
 	Objective Objective
 }
 
-// point is the current point of the search: the claim, the request, the index of the device to find next, and the first position
-// to try. Devices of one request are taken in ascending order, so that each set is tried in one order only.
+// point is a position in the search. claim and request are indices, and device is the index of the next device within the
+// request. from is the first position to try. A request takes devices in ascending order, so that each set is tried only once.
 type point struct {
 	claim, request, device int
 	from                   int
 }
 
-// outcome is the result of a part of the search, unless it ended with an error.
+// outcome is the result of searching a branch, if no error ended the search.
 type outcome int8
 
 const (
-	// none means that this branch has no solution.
+	// none means that the branch has no solution.
 	none outcome = iota
-	// found means that the choices are the solution and the search ends.
+	// found means that the current choices are the solution and that the search ends.
 	found
-	// tooMany means that this branch has no solution because a claim would get more results than it may have. Other devices for
-	// earlier requests can't change that, so they are not tried. Other alternatives can.
+	// tooMany means that the branch has no solution because a claim would get more devices than a claim may have. The search
+	// then skips other devices for earlier requests, because they can't change that. It still tries other alternatives.
 	tooMany
 )

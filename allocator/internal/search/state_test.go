@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestSearchesLeaveNothing checks random scenarios, with each outcome of a search.
+// TestSearchesLeaveNothing checks the state after random searches with each outcome.
 func TestSearchesLeaveNothing(t *testing.T) {
 	outcomes := map[string]int{}
 	cases.CheckN(t, cases.Of(200, 1000), func(rt *rapid.T) {
@@ -36,7 +36,7 @@ func TestSearchesLeaveNothing(t *testing.T) {
 	require.Len(t, outcomes, 4, "the generator has lost an outcome: %v", outcomes)
 }
 
-// TestSearchesOfTranscriptsLeaveNothing checks the cases of the transcripts of package allocator.
+// TestSearchesOfTranscriptsLeaveNothing checks the state after the searches in the transcripts of package allocator.
 func TestSearchesOfTranscriptsLeaveNothing(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "testdata", "transcripts", "*.txt"))
 	require.NoError(t, err)
@@ -66,8 +66,8 @@ func TestSearchesOfTranscriptsLeaveNothing(t *testing.T) {
 	require.Len(t, outcomes, 4, "%v", outcomes)
 }
 
-// requireNothingLeft requires that a search without a result has given back everything, and a successful search holds just its
-// solution. s is nil for a claim that is refused.
+// requireNothingLeft runs the search and checks its state. A search without a solution must have given back all devices. A
+// search with a solution must hold exactly the solution. s is nil for a claim that is refused.
 func requireNothingLeft(t require.TestingT, s *Search) (outcome string) {
 	if s == nil {
 		return "refused"
@@ -87,7 +87,7 @@ func requireNothingLeft(t require.TestingT, s *Search) (outcome string) {
 	}
 }
 
-// requireUntouched requires that the search holds nothing.
+// requireUntouched requires that the search has taken no device and that all its constraints are empty.
 func requireUntouched(t require.TestingT, s *Search) {
 	require.Empty(t, s.Solution.Choices)
 	require.Empty(t, s.Solution.Decisions)
@@ -167,7 +167,7 @@ func requireConsistent(t require.TestingT, s *Search) {
 	requireCounters(t, s, byDevice)
 }
 
-// requireNotOverbooked checks the choices of one device.
+// requireNotOverbooked checks that the choices of one device don't exceed the device.
 func requireNotOverbooked(t require.TestingT, s *Search, c *inventory.Candidate, choices []Choice) {
 	byClaim, requests := sets.New[int](), sets.New[*Request]()
 	consumed := capacity.Amounts{}
@@ -200,8 +200,8 @@ func requireNotOverbooked(t require.TestingT, s *Search, c *inventory.Candidate,
 	}
 }
 
-// requireCounters requires that counters were charged for the choices, once for a shared device and not for admin access.
-// Counters must suffice if a device of the pool was taken.
+// requireCounters requires that the search charged the counters for its devices: once for a shared device, and never for admin
+// access. The counters of a pool must suffice if the search took a device of the pool.
 func requireCounters(t require.TestingT, s *Search, byDevice [][]Choice) {
 	for _, p := range s.Inventory.Pools {
 		charged, groups := counter.New(p, isAllocated(s)), counter.NewGroups(p, isAllocated(s))
@@ -237,7 +237,7 @@ func isAllocated(s *Search) func(*resourceapi.ResourceSlice, *resourceapi.Device
 	}
 }
 
-// requireLeft requires the same remaining amounts of all counters of a pool.
+// requireLeft requires that two states of a pool's counters have the same remaining amounts.
 func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Counters) {
 	for counterSet := range p.CounterSets {
 		left := got.Left(counterSet)
@@ -248,7 +248,7 @@ func requireLeft(t require.TestingT, p *inventory.Pool, want, got *counter.Count
 	}
 }
 
-// prunerState is the state of a pruner for the current set and its prefixes.
+// prunerState is a comparable copy of a pruner's state for the current set and all its prefixes.
 type prunerState struct {
 	Begun          bool
 	Members        []int
@@ -271,7 +271,7 @@ func stateOf(c *CELConstraint) prunerState {
 	return s
 }
 
-// prunable returns a scenario whose first constraint can be read.
+// prunable draws a scenario whose first constraint has bounds.
 func prunable(t *rapid.T) scenario {
 	c := claim("c")
 	requests := rapid.IntRange(1, 3).Draw(t, "requests")
@@ -304,7 +304,7 @@ func prunable(t *rapid.T) scenario {
 	return s
 }
 
-// After any sequence of takes and give-backs at any depth, the pruner has its previous state.
+// After devices were taken and given back in any order, the pruner has the same state as before.
 func TestPrunerIsAStack(t *testing.T) {
 	refused, undone, reset := 0, 0, 0
 	cases.Check(t, func(rt *rapid.T) {
@@ -312,7 +312,7 @@ func TestPrunerIsAStack(t *testing.T) {
 		c := s.celConstraints[0]
 		before := stateOf(c)
 		var walk func(requests []Alternatives)
-		// take adds devices to a request, continues with the requests after it, and gives all devices back.
+		// take adds left devices to a request, calls walk for the requests after it, and gives all devices back.
 		var take func(r *Request, from int, then []Alternatives, left int)
 		take = func(r *Request, from int, then []Alternatives, left int) {
 			if left == 0 {
@@ -383,7 +383,7 @@ func TestPrunerIsAStack(t *testing.T) {
 	require.Positive(t, reset)
 }
 
-// A request must not get a device after a forced device that no later request can have.
+// A request must not skip a forced device that no later request can get.
 func TestNextStopsAtRequiredDevices(t *testing.T) {
 	s := given(t, "devices 8 mla-# index=#; claim c; want x 2 if $device.index < 4; want y 1 if $device.index > 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	c, x := s.celConstraints[0], s.Requests[0][0][0]
@@ -402,7 +402,7 @@ func TestNextStopsAtRequiredDevices(t *testing.T) {
 	require.Equal(t, bitset.Set{1 << 1}, c.pruner.forced.At(0))
 	x.undecide(len(x.decides))
 
-	// A device that a later request can have may be skipped.
+	// A request may skip a forced device that a later request can get.
 	s = given(t, "devices 8 mla-# index=#; claim c; want x 1; want y 1; cel low = devices.exists(d, $at.index == 1)").search(t)
 	x = s.Requests[0][0][0]
 	_, err = x.decide()

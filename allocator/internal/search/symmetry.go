@@ -16,31 +16,30 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Two devices are symmetric if nothing that affects the search distinguishes them. Exchanging them turns one solution into
-// another. So if one of them leads to no solution at some point, the other does not either. The search tries one of 64 equal
-// GPUs, not all 64.
+// Two devices are symmetric if no part of the search can distinguish them. Exchanging two symmetric devices turns one solution
+// into another. So if the search fails with one device at some point, it also fails with the other. For example, the search
+// tries one of 64 equal GPUs instead of all 64.
 //
-// The driver, the pool, capacities, selector verdicts and the attributes that constraints read distinguish devices. Serial
-// numbers don't. A device with anything beyond attributes and capacities, or one that other nodes can reach, is symmetric to no
-// other.
+// Devices are distinguished by driver, pool, capacities, selector verdicts, and the attributes that constraints read. Serial
+// numbers do not distinguish them. A device with fields other than attributes and capacities is symmetric to no other device.
+// Neither is a device that other nodes can reach.
 //
-// The exchange must not change the order of the devices in an expression. In the current request it does not, since all later
-// devices of the request come after both. A later request may get either device, next to others. So no device is skipped if a
-// CEL constraint covers a later request. No device is skipped either if a later request is for all devices. That request takes
-// its devices in order, so the device in use decides what it meets first.
+// The exchange must not change the order of devices in an expression. Within the current request the order stays the same,
+// because all later devices of the request come after both devices. A later request may place the two devices at different
+// indices of its sorted devices. So no device is skipped if a CEL constraint covers a later request. No device is skipped
+// either if a later request has allocationMode All. Such a request stops at its first device in use or with an error.
 
 // symmetry finds the symmetric devices of a search.
 type symmetry struct {
 	search *Search
-	// classes caches the result of [symmetry.classOf]. It is valid if found is true.
+	// classes caches the result of [symmetry.classOf]. It is valid only if found is true.
 	classes []int
 	found   bool
 	// skipped counts the devices that were skipped because a device of their class had failed.
 	skipped int64
 }
 
-// classOf returns the symmetry class of each position. Symmetric devices have the same class. It returns nil if no two devices
-// are symmetric.
+// classOf returns a class for each position, which symmetric devices share. It returns nil if no devices are symmetric.
 func (y *symmetry) classOf() []int {
 	if !y.found {
 		y.found = true
@@ -49,7 +48,7 @@ func (y *symmetry) classOf() []int {
 	return y.classes
 }
 
-// maySkip reports whether symmetric devices may be skipped for the request at p.
+// maySkip reports whether the search may skip a device for the request at p after a symmetric device has failed.
 func (y *symmetry) maySkip(p point) bool {
 	s := y.search
 	if s.Planner.Unbounded || s.SymmetryOff {
@@ -71,7 +70,7 @@ func (y *symmetry) maySkip(p point) bool {
 	return true
 }
 
-// failedClasses holds the symmetry classes of devices that failed at one point of the search.
+// failedClasses holds the symmetry classes of the devices that have failed at one point of the search.
 type failedClasses struct {
 	classOf []int
 	failed  bitset.Set
@@ -98,7 +97,7 @@ func (f *failedClasses) add(y *symmetry, p point, position int) {
 }
 
 func (y *symmetry) find() []int {
-	// Attributes that only selectors read don't matter, because the verdicts are compared below.
+	// Attributes that only selectors read don't matter here, because the key below contains the verdicts of the selectors.
 	s, read := y.search, y.search.ReadByConstraints(y.search.Improves != nil)
 	if s.Inventory.Plain.Count() < 2 || !inventory.AreUsable(s.Inventory.Pools) {
 		return nil
@@ -123,7 +122,7 @@ func (y *symmetry) find() []int {
 		}
 		for _, g := range s.groups {
 			if g.selectors.Verdict(i) == selection.Unknown {
-				// A selector fails for the device or has not been evaluated.
+				// A selector fails for the device at position i or has not been evaluated, so no other device is symmetric to it.
 				return fmt.Sprint("unknown ", i)
 			}
 			key += fmt.Sprint(" ", g.selectors.Verdict(i))
@@ -132,7 +131,7 @@ func (y *symmetry) find() []int {
 	})
 }
 
-// numbered returns a number for each key, equal for equal keys. It returns nil if all keys differ.
+// numbered returns a number for each of the n keys. Equal keys get equal numbers. It returns nil if all keys differ.
 func numbered(n int, key func(int) string) []int {
 	numbers := make(map[string]int, n)
 	numberOf := make([]int, n)
@@ -149,7 +148,7 @@ func numbered(n int, key func(int) string) []int {
 	return numberOf
 }
 
-// byContent numbers the devices by driver, capacities and the attributes that are read. It returns nil if all devices differ.
+// byContent numbers the devices by driver, capacities and the attributes in read. It returns nil if all devices differ.
 func (y *symmetry) byContent(read view.ReadSet) []int {
 	candidates, readers := y.search.Inventory.Candidates, map[string]func(resourceapi.QualifiedName) bool{}
 	return numbered(len(candidates), func(i int) string {

@@ -21,9 +21,9 @@ func (c *CELConstraint) budgetError(of budget.Limit, err error) *budget.Error {
 	return result
 }
 
-// currentConstraint returns the CEL constraint that the search is about to find devices for. That is the last constraint with some but not
-// all devices, or else the first constraint that lacks devices. If all sets are complete, it is the last constraint, because the
-// search would try another set of that constraint next.
+// currentConstraint returns the CEL constraint whose set the search was completing. This is the last constraint with a partial,
+// nonempty set, or else the first constraint that lacks devices. If all sets are complete, it is the last constraint, because
+// the search would next try another set for it.
 func (s *Search) currentConstraint() *CELConstraint {
 	var partial, open *CELConstraint
 	for _, c := range s.celConstraints {
@@ -45,8 +45,8 @@ func (s *Search) currentConstraint() *CELConstraint {
 	}
 }
 
-// combinations returns the combinations of the covered requests, in order. For a prioritized list it uses the current
-// alternative, or the first if the search has not reached the request.
+// combinations returns a combination for each covered request, in order. For a prioritized list it uses the alternative that
+// the search currently tries, or the first alternative if the search has not reached the request.
 func (c *CELConstraint) combinations() []budget.Combination {
 	var result []budget.Combination
 	members := c.members
@@ -69,7 +69,7 @@ func (c *CELConstraint) isCovered(r *Request) bool {
 	return slices.ContainsFunc(c.covered, func(all Alternatives) bool { return slices.Contains(all, r) })
 }
 
-// combination counts the devices for a request that has already got the members.
+// combination counts the devices that the request could get and marks the members, which it has already got.
 func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.Combination {
 	candidates := s.Inventory.Candidates
 	if r.WantsAll() {
@@ -88,7 +88,7 @@ func (s *Search) combination(r *Request, members []*inventory.Candidate) budget.
 	return result
 }
 
-// isFree reports whether the request could get the device by itself. It can't if a selector fails for the device.
+// isFree reports whether the request could get the device if no other request existed. If a selector fails, it returns false.
 func (s *Search) isFree(r *Request, c *inventory.Candidate) bool {
 	if s.Available.Allocated().Has(c.Position) && !r.AdminAccess() {
 		return false

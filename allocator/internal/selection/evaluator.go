@@ -1,12 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package selection evaluates expressions over one device: the selectors of requests and of their classes ([Selectors]), and
-// derived attributes.
+// Package selection evaluates expressions over one device: selectors of requests and classes ([Selectors]), and derived
+// attributes.
 //
-// They are evaluated when the search reaches a device, because a failure on a device that is not needed must not fail the
-// allocation. Verdicts don't depend on allocations. They are kept in the search, and in a [Row] for other searches over the same
-// view. Errors are not kept.
+// The search evaluates an expression only when it reaches a device, because a failure for a device that is not needed must not
+// fail the allocation. A verdict does not depend on allocations. The search keeps it, and a [Row] keeps it for other searches
+// over the same view. Errors are not kept.
 package selection
 
 import (
@@ -26,33 +26,33 @@ import (
 	celcompat "github.com/celset/celset/cel/compat"
 )
 
-// Evaluator evaluates expressions over the devices of one node, for one search.
+// Evaluator evaluates expressions over single devices of one node, for one search.
 type Evaluator struct {
 	Context  context.Context
 	Features structured.Features
 	Node     *v1.Node
-	// Compiled is the cache of compiled expressions.
+	// Compiled caches compiled expressions.
 	Compiled *dracel.Cache
-	// Work is checked before each evaluation.
+	// Work is asked before each evaluation whether the search was cancelled.
 	Work interface {
-		// Cancelled returns an error if nothing more must be evaluated.
+		// Cancelled returns an error if no further expression must be evaluated.
 		Cancelled() error
 	}
-	// ReadSets returns the attributes that selectors read. If it is nil, selectors are evaluated for each device separately.
+	// ReadSets returns the attributes that selectors read. If ReadSets is nil, selectors are evaluated for each device.
 	ReadSets interface {
 		ReadBy(class *resourceapi.DeviceClass, own []resourceapi.DeviceSelector) view.ReadSet
 	}
-	// Evaluated counts the devices that selectors were evaluated for.
+	// Evaluated is the number of devices that selectors were evaluated for.
 	Evaluated int64
 	derived   map[derivation]derivedAttribute
 }
 
-// NeverSelects reports whether the device is excluded regardless of selectors. This is checked before a selector can fail.
+// NeverSelects reports whether no selector can select the device. It is checked before a selector may fail.
 func (e *Evaluator) NeverSelects(c *inventory.Candidate) bool {
 	return !e.Features.DeviceBindingAndStatus && len(c.Device.BindingConditions) > 0
 }
 
-// matches reports whether all selectors are true for the device. owner is the object with the selectors.
+// matches reports whether all selectors are true for the device. owner describes the object with the selectors, for errors.
 func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector, c *inventory.Candidate) (bool, error) {
 	for i, selector := range selectors {
 		if selector.CEL == nil {
@@ -73,7 +73,7 @@ func (e *Evaluator) matches(owner string, selectors []resourceapi.DeviceSelector
 	return true, nil
 }
 
-// explained adds the error of an ended context, because an interrupted selector only wraps the cause.
+// explained wraps the error of an ended context in addition to err, because an interrupted selector wraps only the cause.
 func (e *Evaluator) explained(err error) error {
 	if e.Context.Err() != nil && !errors.Is(err, e.Context.Err()) {
 		return fmt.Errorf("%w: %w", e.Context.Err(), err)
@@ -81,7 +81,7 @@ func (e *Evaluator) explained(err error) error {
 	return celcompat.EnhanceRuntimeError(err)
 }
 
-// deviceOf returns the device as upstream's expressions over one device see it.
+// deviceOf returns the device in the form that upstream's expressions over one device read.
 func deviceOf(c *inventory.Candidate) dracel.Device {
 	return dracel.Device{
 		Driver:                   c.Slice.Spec.Driver,
@@ -91,7 +91,7 @@ func deviceOf(c *inventory.Candidate) dracel.Device {
 	}
 }
 
-// derivation identifies the value of a derived attribute on a device, for all names and requests.
+// derivation is the key of a derived attribute's value on a device. The value depends on neither the name nor the request.
 type derivation struct {
 	expression string
 	position   int
@@ -99,8 +99,8 @@ type derivation struct {
 
 type derivedAttribute = *resourceapi.DeviceAttribute
 
-// Attribute returns the attribute of the device that constraints compare, or nil. A derived attribute of the request replaces a
-// published one.
+// Attribute returns the attribute of the device that constraints compare, or nil. A derived attribute of the request takes
+// precedence over a published attribute with the same name.
 func (e *Evaluator) Attribute(r *requests.Request, c *inventory.Candidate, name resourceapi.FullyQualifiedName) (*resourceapi.DeviceAttribute, error) {
 	expression, derived := r.Derived[name]
 	if !derived {

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/allocator/internal/selection"
 )
 
-// Rows of more than a word, with concurrent writers.
+// A Row with several words returns the verdicts that concurrent goroutines enter.
 func TestSelectionRows(t *testing.T) {
 	const devices = 150
 	row := selection.NewRow(devices)

@@ -17,15 +17,15 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Verdict is the result of selectors for a device.
+// Verdict is the result of the selectors for a device.
 type Verdict int8
 
 const (
-	// Unknown means that the selectors were not evaluated, or one of them failed.
+	// Unknown means that the selectors have not been evaluated for the device, or that a selector failed.
 	Unknown Verdict = iota
-	// Selected means that the device passes all selectors.
+	// Selected means that all selectors are true for the device.
 	Selected
-	// NotSelected means that the device does not pass.
+	// NotSelected means that a selector is false for the device.
 	NotSelected
 )
 
@@ -34,14 +34,13 @@ type Selectors struct {
 	evaluator *Evaluator
 	class     *resourceapi.DeviceClass
 	own       []resourceapi.DeviceSelector
-	// judged and passed have a bit for each position. passed is a subset of judged.
+	// judged holds the positions of devices with a verdict. passed holds the positions of devices with the verdict Selected.
 	judged, passed bitset.Set
 	row            *Row
 	last           judgement
 }
 
-// Init sets the selectors of a request on a node. devices is the number of devices. row keeps verdicts for other searches, and
-// may be nil.
+// Init prepares the selectors of a request for a node with the given number of devices. row shares verdicts, and may be nil.
 func (s *Selectors) Init(e *Evaluator, r *requests.Request, devices int, row *Row) {
 	sets := bitset.NewList(2, devices)
 	*s = Selectors{evaluator: e, class: r.Class, own: r.Spec.Selectors, judged: sets.At(0), passed: sets.At(1), row: row}
@@ -59,10 +58,10 @@ func (s *Selectors) Verdict(position int) Verdict {
 	}
 }
 
-// Judged returns the devices with a verdict. Callers must not modify the result.
+// Judged returns the devices with a verdict. Callers must not modify the set.
 func (s *Selectors) Judged() bitset.Set { return s.judged }
 
-// Passed returns the selected devices. Callers must not modify the result.
+// Passed returns the devices with the verdict Selected. Callers must not modify the set.
 func (s *Selectors) Passed() bitset.Set { return s.passed }
 
 func (s *Selectors) enter(position int, passes bool) {
@@ -72,7 +71,7 @@ func (s *Selectors) enter(position int, passes bool) {
 	}
 }
 
-// Select reports whether the device passes the selectors and is for the node. An error names the claim of r.
+// Select reports whether the selectors select the device and the node can use it. An error names the claim of r.
 func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if s.evaluator.NeverSelects(c) {
 		return false, nil
@@ -80,7 +79,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	if known := s.Verdict(c.Position); known != Unknown {
 		return known == Selected, nil
 	}
-	// Only devices that the search reaches are looked up, because reasons must depend on this search only.
+	// Look up verdicts only for devices that this search reaches, because reasons must not depend on other searches.
 	if s.row != nil {
 		if known := s.row.Of(c.Position); known != Unknown {
 			s.enter(c.Position, known == Selected)
@@ -98,7 +97,7 @@ func (s *Selectors) Select(r *requests.Request, c *inventory.Candidate) (bool, e
 	return passes, nil
 }
 
-// LookUpOrdinary looks up the cached verdicts on all ordinary devices except the devices in others.
+// LookUpOrdinary copies the cached verdicts on all ordinary devices, without the devices in others.
 func (s *Selectors) LookUpOrdinary(ordinary, others bitset.Set) {
 	if s.row == nil {
 		return
@@ -126,19 +125,19 @@ func (s *Selectors) evaluate(r *requests.Request, c *inventory.Candidate) (bool,
 	return c.IsFor(s.evaluator.Features, s.evaluator.Node)
 }
 
-// Row keeps the verdicts of the selectors of a request for several searches.
+// Row keeps the verdicts of a request's selectors for several searches over the same view.
 type Row struct {
-	// judged and passes have a bit for each device. The bit of judged is set after the bit of passes.
+	// judged and passes have a bit for each device. Enter sets passes before judged, so that readers see a valid verdict.
 	judged, passes []atomic.Uint64
 }
 
-// NewRow returns a row for this number of devices.
+// NewRow returns an empty row for the given number of devices.
 func NewRow(devices int) *Row {
 	words := bitset.Words(devices)
 	return &Row{judged: make([]atomic.Uint64, words), passes: make([]atomic.Uint64, words)}
 }
 
-// Enter stores a verdict.
+// Enter stores the verdict on a device.
 func (r *Row) Enter(device int, passes bool) {
 	if passes {
 		r.passes[device/64].Or(1 << (device % 64))
@@ -146,7 +145,7 @@ func (r *Row) Enter(device int, passes bool) {
 	r.judged[device/64].Or(1 << (device % 64))
 }
 
-// Word returns the verdicts on the devices from position 64*w on.
+// Word returns the verdicts on 64 devices, beginning with position 64*w. Devices with a bit in known have a verdict.
 func (r *Row) Word(w int) (known, passes uint64) {
 	known = r.judged[w].Load()
 	return known, r.passes[w].Load()
@@ -168,19 +167,19 @@ func (r *Row) Of(device int) Verdict {
 // Bytes returns the approximate size of the row.
 func (r *Row) Bytes() int { return int(unsafe.Sizeof(Row{})) + 16*len(r.judged) }
 
-// Most devices of a node look the same to selectors: a class selects a driver, a request selects a model or an amount of memory.
-// Converting a device for upstream's evaluator takes longer than comparing it with the previous device. If both are equal in the
-// attributes that the selectors read, the verdict is the same.
+// Selectors can't distinguish most devices of a node: a class selects a driver, and a request selects a model or an amount of
+// memory. Converting a device for upstream's evaluator takes longer than comparing it with the previous device. If both devices
+// are equal in the attributes that the selectors read, they have the same verdict.
 
-// judgement is the verdict on the previous device.
+// judgement is the verdict on the device that was evaluated last.
 type judgement struct {
 	*inventory.Candidate
 	passes bool
-	// reads reports whether the selectors read an attribute of devices of that driver.
+	// reads reports whether the selectors read an attribute of devices of the last device's driver. It is nil until needed.
 	reads func(resourceapi.QualifiedName) bool
 }
 
-// judge reports whether the device passes the selectors.
+// judge evaluates the selectors for the device, or returns the last verdict if the device looks like the last one.
 func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, error) {
 	if err := s.evaluator.Work.Cancelled(); err != nil {
 		return false, err
@@ -199,14 +198,14 @@ func (s *Selectors) judge(r *requests.Request, c *inventory.Candidate) (bool, er
 	return passes, nil
 }
 
-// isLikeLast reports whether the selectors can't distinguish the device from the previous one that was evaluated.
+// isLikeLast reports whether the selectors can't distinguish the device from the device that was evaluated last.
 func (s *Selectors) isLikeLast(c *inventory.Candidate) bool {
 	last := &s.last
 	if s.evaluator.ReadSets == nil || last.Candidate == nil || last.Pool.Driver != c.Pool.Driver {
 		return false
 	}
 	if last.SelectsNodes() || c.SelectsNodes() {
-		// The verdict also depends on the node.
+		// The node selector of the device also affects the verdict.
 		return false
 	}
 	if last.reads == nil {

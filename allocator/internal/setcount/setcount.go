@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package setcount counts the sets of a shape that can be allocated at the same time, which is a packing problem. The sets of
-// the shape are listed once for each kind of hardware, as for the policy KeepWhole. As many disjoint free sets as possible are
-// chosen from the list. If the list is incomplete, claims for the shape are also allocated one after the other, and the larger
-// count is the result.
+// the shape are listed once for each kind of hardware, as for the policy KeepWhole. The count is the greatest number of
+// disjoint free sets in the list. If the list is incomplete, the package also allocates claims for the shape one after the
+// other, and returns the larger count.
 package setcount
 
 import (
@@ -27,8 +27,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// These limits are the numbers of set members that packing may examine for one node, and for all nodes of a call. Each takes a
-// few nanoseconds. An incomplete list can't prove the maximum, so it gets less work.
+// These are limits on the set members that packing may examine, for one node and for all nodes of a call. Examining a member
+// takes a few nanoseconds. If the list of sets is incomplete, packing can't prove the maximum and gets less work.
 const (
 	packingWorkOfNode int64 = 4_000_000
 	packingWorkOfSome int64 = 1_000_000
@@ -39,17 +39,17 @@ const (
 type Count struct {
 	// Sets is the number of sets found.
 	Sets int
-	// IsMost is true if no more sets are possible.
+	// IsMost is true if it is proven that no more sets are possible.
 	IsMost bool
 }
 
-// Plus returns the sum of counts over different devices.
+// Plus returns the sum of two counts. The counts must be for different devices.
 func (c Count) Plus(o Count) Count {
 	return Count{Sets: c.Sets + o.Sets, IsMost: c.IsMost && o.IsMost}
 }
 
-// On counts, for each node, the claims for the shape that would get devices there at the same time. The error concerns the shape,
-// the slices of a node or the context.
+// On returns, for each node, the number of claims for the shape that could be allocated there at the same time. An error
+// concerns the shape, the slices of a node or the context.
 func On(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) ([]Count, error) {
 	c := newCounting(ctx, p, nodes, of)
 	counts := make([]Count, len(nodes))
@@ -62,22 +62,22 @@ func On(ctx context.Context, p *plan.Planner, nodes []*v1.Node, of shape.Shape) 
 	return counts, nil
 }
 
-// counting counts the sets of one shape on some nodes.
+// counting is the state of counting the sets of one shape on some nodes.
 type counting struct {
 	ctx     context.Context
 	planner *plan.Planner
 	shape   shape.Shape
-	// severalNodes is true if a device may also be counted for another node.
+	// severalNodes is true if a device may belong to several nodes, so that it must be counted only once.
 	severalNodes bool
-	// used holds the devices in use or already counted. state contains the same set.
+	// used holds the devices that are in use or have been counted. state reads the same set.
 	used  sets.Set[structured.DeviceID]
 	state *availability.State
 	work  packing.Work
-	// cached caches the counts by listed sets and free devices.
+	// cached caches the counts of nodes without shared devices and counters.
 	cached map[countedKey]Count
 }
 
-// countedKey holds everything that a count depends on, if devices share nothing.
+// countedKey holds everything that a count depends on if devices share no counters: the list of sets and the free devices.
 type countedKey struct {
 	listed *freesets.Sets
 	free   string
@@ -133,7 +133,7 @@ func (c *counting) on(node *v1.Node) (Count, error) {
 	return count, nil
 }
 
-// pack returns the largest packing of the listed sets.
+// pack chooses as many disjoint free sets as possible from the list. isMost is true if no more are possible.
 func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *reservations) (chosen [][]int, isMost bool) {
 	free := slices.DeleteFunc(listed.Positions(), func(set []int) bool {
 		return slices.ContainsFunc(set, func(position int) bool { return !r.free.Has(position) })
@@ -155,7 +155,7 @@ func (c *counting) pack(has *inventory.Inventory, listed *freesets.Sets, r *rese
 	return chosen, isMost
 }
 
-// oneByOne allocates claims for the shape until no more fits.
+// oneByOne allocates claims for the shape until no further claim fits. It returns the sets, and gives back their devices.
 func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][]int, err error) {
 	p := c.planner.IdlePlanIn(c.state, c.shape)
 	defer func() {
@@ -184,7 +184,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 			return chosen, ended
 		}
 		if !found || err != nil {
-			// A failing expression or an exhausted budget ends the count.
+			// Counting ends if no further claim fits, an expression fails, or the budget is exhausted.
 			return chosen, nil
 		}
 		var set []int
@@ -196,7 +196,7 @@ func (c *counting) oneByOne(node *v1.Node, has *inventory.Inventory) (chosen [][
 	}
 }
 
-// useUp marks chosen devices that other nodes can reach as used. It reports whether there were any.
+// useUp marks the chosen devices that other nodes can reach as used. It returns true if there were such devices.
 func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
 	if !c.severalNodes {
 		return false
@@ -212,12 +212,12 @@ func (c *counting) useUp(has *inventory.Inventory, chosen [][]int) (any bool) {
 	return any
 }
 
-// reservations tracks the counters that devices of a node take from each other.
+// reservations implements [packing.Reservations]. It tracks the counters that the devices of chosen sets consume.
 type reservations struct {
 	available  *availability.Availability
 	candidates []*inventory.Candidate
 	free       bitset.Set
-	// matters is true if devices consume counters.
+	// matters is true if some devices consume counters.
 	matters bool
 	taken   []availability.Reservation
 }

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package shape describes the sets of devices that claims ask for: a number of devices of a class that satisfy a constraint of
-// the class. The policy KeepWhole keeps such sets whole for other claims, and reports count them.
+// the class. The policy KeepWhole tries to keep such sets available for other claims, and reports count them.
 package shape
 
 import (
@@ -19,18 +19,17 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// Shape describes sets of devices that claims may ask for: a number of devices of a class that satisfy a constraint of the class.
-// It is comparable.
+// Shape describes sets of devices: a number of devices of a class that satisfy a constraint of the class. It is comparable.
 type Shape struct {
 	// Class is the name of a DeviceClass.
 	Class string `json:"class"`
-	// Constraint is the name of a CEL device constraint of the class.
+	// Constraint is the name of a CEL device constraint that the class defines.
 	Constraint string `json:"constraint"`
 	// Count is the number of devices, at least 1.
 	Count int `json:"count"`
 }
 
-// NewClaim returns a claim for the shape.
+// NewClaim returns a claim that asks for one set of the shape.
 func NewClaim(s Shape) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Name: s.Constraint},
@@ -48,21 +47,20 @@ func NewClaim(s Shape) *resourceapi.ResourceClaim {
 // Max is the maximum number of shapes that the policy KeepWhole uses.
 const Max = 16
 
-// UsualCounts holds the counts to use until claims ask for others.
+// UsualCounts holds the sizes of sets that KeepWhole keeps available until claims ask for other sizes.
 var UsualCounts = []int{16, 8, 4, 2}
 
-// MaxOfClaim is the maximum number of shapes of one claim.
+// MaxOfClaim is the maximum number of shapes that one claim contributes.
 const MaxOfClaim = 4
 
 // MaxOfClass is the maximum number of shapes of one class that [MostAsked] returns.
 const MaxOfClass = 8
 
-// AskedFrequency returns the order of magnitude of a number of claims for a shape. When the most frequent shapes change, cached
-// results become useless, so a single additional claim should not matter.
+// AskedFrequency returns the order of magnitude of the number of claims for a shape. Cached results become useless when the
+// most frequent shapes change. So a single additional claim should not change their order.
 func AskedFrequency(count int) int { return bits.Len(uint(count)) }
 
-// MostAsked returns the shapes that claims ask for most, by [AskedFrequency] and then by size. At most [MaxOfClass] are of one
-// class.
+// MostAsked returns the shapes that most claims ask for, by [AskedFrequency] and size, at most [MaxOfClass] of each class.
 func MostAsked(counts map[Shape]int) []Shape {
 	order := func(s, o Shape) int {
 		return cmp.Or(cmp.Compare(AskedFrequency(counts[o]), AskedFrequency(counts[s])), cmp.Compare(o.Count, s.Count),
@@ -76,9 +74,9 @@ func MostAsked(counts map[Shape]int) []Shape {
 	})
 }
 
-// Of returns the shapes of a claim: the sets that must satisfy constraints of its classes, by reference or by default.
-// Constraints that the claim defines itself don't count, because no other claim uses them. Sets of several classes or without a
-// fixed number of devices have no shape.
+// Of returns the shapes that a claim asks for: its sets that must satisfy constraints of its classes, by reference or by
+// default. It ignores constraints that the claim itself defines, because no other claim uses them. A set with several classes
+// or without a fixed number of devices has no shape.
 func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape {
 	hasDefaults := func(name string) bool {
 		class, err := classes.Get(name)
@@ -89,7 +87,7 @@ func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape 
 	}
 	constraints, err := v1alpha1.Resolve(claim, classes)
 	if err != nil {
-		// Allocating the claim reports the error.
+		// Ignore the error here. Allocating the claim reports it.
 		return nil
 	}
 	var shapes []Shape
@@ -102,8 +100,8 @@ func Of(claim *resourceapi.ResourceClaim, classes v1alpha1.ClassGetter) []Shape 
 	return shapes
 }
 
-// shapeOf returns the shape of the sets of a constraint. ok is false unless a class defines it and the set has a fixed number of
-// devices of one class.
+// shapeOf returns the shape of the sets of a constraint. ok is false unless a class defines the constraint and the set has a
+// fixed number of devices of one class.
 func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) (shape Shape, ok bool) {
 	if constraint.Source.Object.Kind != "DeviceClass" {
 		return shape, false
@@ -116,10 +114,10 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		exactly := request.Exactly
 		switch {
 		case exactly == nil, exactly.AllocationMode != resourceapi.DeviceAllocationModeExactCount, exactly.Count > resourceapi.AllocationResultsMaxSize:
-			// The number of devices or their class is not fixed.
+			// The request has alternatives or allocationMode All, so its number of devices is not fixed.
 			return shape, false
 		case ptr.Deref(exactly.AdminAccess, false):
-			// Admin access takes no devices from others.
+			// A request with admin access takes no devices from other claims.
 			return shape, false
 		case shape.Class != "" && shape.Class != exactly.DeviceClassName:
 			return shape, false
@@ -128,11 +126,11 @@ func shapeOf(claim *resourceapi.ResourceClaim, constraint *v1alpha1.Constraint) 
 		shape.Count += int(exactly.Count)
 	}
 	shape.Constraint = constraint.Name
-	// A free device is always whole, so sets of one device don't count.
+	// A set of one device breaks only if the device itself is taken, so such shapes don't matter.
 	return shape, 1 < shape.Count && shape.Count <= resourceapi.AllocationResultsMaxSize
 }
 
-// Usual returns the shapes to use for a constraint until claims ask for it, most devices first.
+// Usual returns the shapes of a constraint that no claim asks for yet, in descending order of devices.
 func Usual(class, constraint string) []Shape {
 	shapes := make([]Shape, len(UsualCounts))
 	for i, count := range UsualCounts {

@@ -29,7 +29,7 @@ func (e evaluator) EvaluateSet() (Verdict, error) { return e() }
 
 func newTable(devices int) *Table { return NewTable(devices, 1<<20, func(int) {}) }
 
-// is returns an evaluator whose verdict is specific to this set.
+// is returns an evaluator whose verdict is different for each set.
 func is(positions []int) evaluator {
 	v := Verdict{Cost: uint64(len(positions))}
 	for _, position := range positions {
@@ -41,7 +41,7 @@ func is(positions []int) evaluator {
 
 var never evaluator = func() (Verdict, error) { return Verdict{}, errors.New("is known already") }
 
-// A verdict is returned only for its own set, for any number of sets. While there is room no set is evaluated twice.
+// The table returns the verdict of the right set, for any number of sets. Until the table is full, each set is evaluated once.
 func TestTableIsAMap(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		devices := rapid.SampledFrom([]int{1, 2, 3, 16, 64, 65, 300}).Draw(t, "devices")
@@ -97,7 +97,7 @@ func TestOrderAndSizeCount(t *testing.T) {
 	}
 }
 
-// One caller evaluates while the others wait for it.
+// If several callers need the same verdict, one caller evaluates the set while the others wait.
 func TestSetsAreEvaluatedOnce(t *testing.T) {
 	for _, size := range []int{4, 30} {
 		synctest.Test(t, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestSetsAreEvaluatedOnce(t *testing.T) {
 	}
 }
 
-// If the evaluating caller fails or panics, the next one evaluates. No caller waits longer than its context permits.
+// If the evaluation fails or panics, the next waiting caller evaluates the set. No caller waits after its context has ended.
 func TestTurnIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		table, set, release := newTable(16), []int{1, 2}, make(chan struct{})
@@ -167,7 +167,7 @@ func TestTurnIsPassedOn(t *testing.T) {
 	})
 }
 
-// The table may be cleared during an evaluation.
+// The table may be cleared while a set is being evaluated.
 func TestEvaluationOutlivesTheEntries(t *testing.T) {
 	table, set := NewTable(1<<20, 1<<10, func(int) {}), []int{1}
 	_, _, err := table.Find(t.Context(), set, evaluator(func() (Verdict, error) {
@@ -185,7 +185,7 @@ func TestEvaluationOutlivesTheEntries(t *testing.T) {
 	require.Equal(t, Verdict{Cost: 5}, v)
 }
 
-// A table takes the size that it reports, and stays within its limit.
+// The size that a table reports is close to the memory that it uses, and stays within the limit.
 func TestReportedTableSize(t *testing.T) {
 	for name, size := range map[string]int{"small sets": 2, "large sets": 20} {
 		t.Run(name, func(t *testing.T) {

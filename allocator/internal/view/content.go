@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/allocator/internal/fingerprint"
 )
 
-// Content returns the fingerprint of a slice as expressions with the read set see it.
+// Content returns the fingerprint of everything in a slice that expressions with the read set can read.
 func Content(slice *resourceapi.ResourceSlice, read ReadSet) fingerprint.Sum {
 	memory := fingerprint.Memory.Get().(*[]byte)
 	defer fingerprint.Memory.Put(memory)
@@ -24,19 +24,19 @@ func Content(slice *resourceapi.ResourceSlice, read ReadSet) fingerprint.Sum {
 		writer.device(&slice.Spec.Devices[i])
 	}
 	if writer.failed {
-		// Content that can't be encoded equals no other content.
+		// Use a text that is unique for the slice, so that it never equals other content.
 		writer.to = fmt.Appendf(writer.to, "%s %s %s", slice.UID, slice.ResourceVersion, slice.Name)
 	}
 	*memory = writer.to
 	return fingerprint.Of(writer.to)
 }
 
-// contentWriter encodes devices such that different devices differ.
+// contentWriter encodes devices. Devices that expressions can distinguish have different encodings.
 type contentWriter struct {
 	to     []byte
 	reads  func(resourceapi.QualifiedName) bool
 	failed bool
-	// attributes holds the attributes of a device, sorted by name.
+	// attributes is a buffer for the attributes of a device, sorted by name.
 	attributes []namedAttribute
 }
 
@@ -69,8 +69,8 @@ func (w *contentWriter) message(m fingerprint.Message) {
 	w.failed = w.failed || !ok
 }
 
-// emptyList returns the kind of an empty list, or 0. Expressions treat an empty list as a value, but the protocol buffer of the
-// attribute omits it. No API server sends empty lists.
+// emptyList returns the kind of an empty list, or 0 for other values. Expressions treat an empty list as a value, but the
+// protocol buffer of the attribute omits it. No API server sends empty lists.
 func emptyList(a *resourceapi.DeviceAttribute) byte {
 	switch {
 	case a.IntValues != nil && len(a.IntValues) == 0:
@@ -95,8 +95,8 @@ func HasEmptyList(attributes map[resourceapi.QualifiedName]resourceapi.DeviceAtt
 	return false
 }
 
-// withoutValue replaces the value of an attribute that is not read. It keeps the type and keeps versions, because upstream's
-// selectors fail on any device with an attribute of an unknown type or an invalid version.
+// withoutValue replaces the value of an attribute that is not read. It keeps the type, and keeps versions, because upstream's
+// selectors fail for any device with an attribute of an unknown type or an invalid version.
 func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	switch {
 	case a.IntValues != nil:
@@ -116,11 +116,11 @@ func withoutValue(a resourceapi.DeviceAttribute) resourceapi.DeviceAttribute {
 	return a
 }
 
-// These values replace the values of attributes that are not read.
+// These values replace the value of any attribute that is not read.
 var anyInts, anyBools, anyStrings = []int64{0}, []bool{false}, []string{""}
 
-// LookAlike reports whether two devices of one driver are the same to selectors that read some attributes. Quantities with
-// different spellings count as different.
+// LookAlike reports whether selectors that read the given attributes can't distinguish two devices of one driver. Quantities
+// that are spelled differently count as different.
 func LookAlike(a, b *resourceapi.Device, reads func(resourceapi.QualifiedName) bool) bool {
 	if len(a.Attributes) != len(b.Attributes) || len(a.Capacity) != len(b.Capacity) ||
 		ptr.Deref(a.AllowMultipleAllocations, false) != ptr.Deref(b.AllowMultipleAllocations, false) {
@@ -154,7 +154,7 @@ func IsSameValue(a, b *resourceapi.DeviceAttribute) bool {
 		isSameList(a.StringValues, b.StringValues) && isSameList(a.VersionValues, b.VersionValues)
 }
 
-// isSameList compares like upstream's evaluator: an empty list is a value, and nil is not.
+// isSameList compares lists as upstream's evaluator does: an empty list is a value, and nil is no value.
 func isSameList[T comparable](a, b []T) bool {
 	return (a == nil) == (b == nil) && slices.Equal(a, b)
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// reading returns the read set with these attributes of a driver.
+// reading returns the read set with the given attributes of a driver.
 func reading(ids ...string) ReadSet {
 	var read ReadSet
 	for _, id := range ids {
@@ -24,7 +24,7 @@ func reading(ids ...string) ReadSet {
 	return read
 }
 
-// Read sets with the same attributes are equal, in any order of insertion.
+// Read sets with the same attributes are equal, in any order of adding the attributes.
 func TestReadSetsAreSets(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		ids := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c", "d"}), 0, 6).Draw(t, "attributes")
@@ -54,7 +54,7 @@ func TestReadSetsAreSets(t *testing.T) {
 	})
 }
 
-// Expressions may ask for any names. Even a name without letters must differ from the set of all attributes.
+// Expressions may read attributes with any name. Even the read set with an empty name must differ from AnyAttribute.
 func TestFingerprintsDistinguishReadSets(t *testing.T) {
 	seen := map[any]ReadSet{}
 	for _, read := range []ReadSet{{}, AnyAttribute, ReadAttribute(""), ReadAttribute(end), reading("a"), reading("b"), reading("a", "b")} {

@@ -1,13 +1,12 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package view represents the devices of a node as expressions see them: drivers, capacities, and the attributes that are read
-// ([ReadSet]). Drivers publish serial numbers, UUIDs and addresses, so all devices of a cluster have different attributes. But a
-// claim for any four connected devices does not read these. So results about a node are cached for all nodes with the same
-// [View].
+// Package view represents the devices of a node as expressions read them: drivers, capacities, and the attributes in a
+// [ReadSet]. Drivers publish serial numbers, UUIDs and addresses, so no two devices of a cluster have equal attributes. But a
+// claim for any four connected devices reads none of these. So nodes with the same [View] share cached results.
 //
-// A view is not modified. If two nodes have slices with the same [Content], one by one, no expression with that read set can
-// distinguish their devices.
+// A view is never modified. If the slices of two nodes have the same [Content], one by one, no expression with that read set
+// can distinguish the devices of the nodes.
 package view
 
 import (
@@ -22,20 +21,20 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// ID identifies a view.
+// ID identifies a view. Nodes with the same ID share the view.
 type ID fingerprint.Sum
 
-// MaxReadSets is the number of read sets whose views are kept for a node.
+// MaxReadSets limits the cached IDs of a node's views, one for each read set.
 const MaxReadSets = 16
 
-// identified is the view of a node for one read set.
+// identified is the ID of a node's view for one read set.
 type identified struct {
 	read ReadSet
 	id   ID
 }
 
-// IDOf returns the ID of the view of a node's devices for a read set. The IDs for the latest read sets are kept, the newest last.
-// A concurrent call may overwrite an ID.
+// IDOf returns the ID of a node's view for a read set. It caches the IDs for the latest read sets, the newest last. A
+// concurrent call may overwrite a cached ID, which is then computed again.
 func IDOf(of *inventory.Inventory, read ReadSet) ID {
 	known, _ := of.Views.Load().([]identified)
 	for i := range known {
@@ -55,17 +54,17 @@ func IDOf(of *inventory.Inventory, read ReadSet) ID {
 	return id
 }
 
-// View holds the devices of a node as expressions with a read set see them, in the order of candidates. It has no names of
-// devices, pools and nodes.
+// View holds the devices of a node as expressions with a read set can read them, in the order of candidates. It contains no
+// names of devices, pools and nodes.
 type View struct {
 	ID ID
-	// Values holds one value for each device of the first node with this view, because expressions compare devices by identity.
-	// Attributes outside the read set may have other values on other nodes.
+	// Values holds one object for each device of the first node with this view. Expressions compare devices by identity, so
+	// each device has exactly one object. Attributes outside the read set may have other values on other nodes.
 	Values []*device.Device
 	bytes  int
 }
 
-// New returns the view of a node's devices.
+// New returns the view of a node's devices. id is the result of IDOf.
 func New(id ID, of *inventory.Inventory) *View {
 	v := &View{ID: id, Values: make([]*device.Device, len(of.Candidates))}
 	for i, candidate := range of.Candidates {
@@ -78,8 +77,8 @@ func New(id ID, of *inventory.Inventory) *View {
 // Bytes returns the approximate size of the view.
 func (v *View) Bytes() int { return v.bytes }
 
-// These are the approximate sizes of a device that an expression has read. Each attribute or capacity counts with its entries in
-// maps by domain and name, and with its converted value.
+// These are the approximate sizes in bytes of a device that an expression has read. An attribute or capacity includes its
+// entries in maps by domain and name, and its converted value.
 const (
 	deviceBytes    = 700
 	attributeBytes = 130
@@ -94,19 +93,19 @@ func sizeOfDevice(d *resourceapi.Device) int {
 	return bytes
 }
 
-// ReadSet is a set of attributes that are read, in addition to the drivers, the capacities and the names of attributes. Read sets
-// with the same attributes are equal.
+// ReadSet is the set of attributes whose values an expression reads. Every expression also counts as reading drivers,
+// capacities and the names of attributes. Read sets with the same attributes are equal.
 type ReadSet struct {
-	// names holds the fully qualified names in ascending order, each followed by end.
+	// names holds the fully qualified names in ascending order. The byte end follows each name.
 	names string
-	// all is true if any attribute may be read. names is empty then.
+	// all is true if any attribute may be read. Then names is empty.
 	all bool
 }
 
-// end terminates each name. No name contains it.
+// end terminates each name in ReadSet.names. No name contains this byte.
 const end = "\x00"
 
-// AnyAttribute is the read set of expressions that can't be analyzed.
+// AnyAttribute is the read set of an expression whose attributes can't be determined.
 var AnyAttribute = ReadSet{all: true}
 
 // ReadAttribute returns the read set with one attribute.
@@ -114,7 +113,7 @@ func ReadAttribute(name resourceapi.FullyQualifiedName) ReadSet {
 	return ReadSet{names: string(name) + end}
 }
 
-// NewReadSet returns the read set of an expression.
+// NewReadSet converts the read set of an expression.
 func NewReadSet(read device.ReadSet) ReadSet {
 	if read.All {
 		return AnyAttribute
@@ -127,7 +126,7 @@ func NewReadSet(read device.ReadSet) ReadSet {
 	return ReadSet{names: strings.Join(names, "")}
 }
 
-// With returns the union of the read sets.
+// With returns the union of two read sets.
 func (r ReadSet) With(other ReadSet) ReadSet {
 	switch {
 	case r.all || other.all:
@@ -142,7 +141,8 @@ func (r ReadSet) With(other ReadSet) ReadSet {
 	return ReadSet{names: strings.Join(slices.Compact(names), "")}
 }
 
-// Reader returns a function that reports whether an attribute of a driver's devices is read, by its name on the device.
+// Reader returns a function that reports whether the read set contains an attribute of a driver's devices. The function gets
+// the name that the device has for the attribute.
 func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 	if r.all {
 		return func(resourceapi.QualifiedName) bool { return true }
@@ -157,7 +157,7 @@ func (r ReadSet) Reader(driver string) func(resourceapi.QualifiedName) bool {
 	return names.Has
 }
 
-// Fingerprint returns a fingerprint that is equal for equal read sets.
+// Fingerprint returns the fingerprint of the read set. It is equal for equal read sets.
 func (r ReadSet) Fingerprint() fingerprint.Sum { return fingerprint.Of(r.append(nil)) }
 
 func (r ReadSet) append(to []byte) []byte {
@@ -167,5 +167,5 @@ func (r ReadSet) append(to []byte) []byte {
 // IsAny reports whether any attribute may be read.
 func (r ReadSet) IsAny() bool { return r.all }
 
-// Bytes returns the approximate size besides the struct.
+// Bytes returns the approximate size of the read set without the struct.
 func (r ReadSet) Bytes() int { return len(r.names) }

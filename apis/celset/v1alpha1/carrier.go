@@ -11,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Carrier is the specification of a claim, which may contain constraints, with the names that messages use for it.
+// Carrier is the specification of a claim, which may contain constraints, together with the object and the path that messages
+// name.
 type Carrier struct {
 	// Object is the object that contains the specification.
 	Object ObjectReference
@@ -19,11 +20,11 @@ type Carrier struct {
 	Path *field.Path
 	// Spec is the specification. It is not modified.
 	Spec *resourceapi.ResourceClaimSpec
-	// containers is the result of ContainersOf for a claim, and "" for a template.
+	// containers is the result of ContainersOf for a claim. It is "" for a template.
 	containers string
 }
 
-// ClaimCarrier returns the carrier for a claim.
+// ClaimCarrier returns the carrier for the specification of a claim.
 func ClaimCarrier(claim *resourceapi.ResourceClaim) Carrier {
 	return Carrier{
 		Object: referenceTo("ResourceClaim", claim),
@@ -34,7 +35,7 @@ func ClaimCarrier(claim *resourceapi.ResourceClaim) Carrier {
 	}
 }
 
-// TemplateCarrier returns the carrier for the claims made from a template.
+// TemplateCarrier returns the carrier for the specification in a template, which the template's claims get.
 func TemplateCarrier(template *resourceapi.ResourceClaimTemplate) Carrier {
 	return Carrier{
 		Object: referenceTo("ResourceClaimTemplate", template),
@@ -43,8 +44,8 @@ func TemplateCarrier(template *resourceapi.ResourceClaimTemplate) Carrier {
 	}
 }
 
-// Definitions returns the valid definitions of the claim itself. It makes every check that needs no device classes. If some
-// definitions are invalid, it returns the others together with an [*Error].
+// Definitions returns the valid definitions that the claim itself contains. It makes every check that doesn't need device
+// classes. If some definitions are invalid, it returns the valid ones together with an [*Error].
 func (c Carrier) Definitions() ([]Definition, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestClaims compares the resolved constraints and preferences of claims, and the mistakes of classes, with a transcript.
+// TestClaims compares the resolved constraints and preferences of claims, and the errors about classes, with a transcript.
 func TestClaims(t *testing.T) {
 	var requests string
 	list := classes()
@@ -56,7 +56,7 @@ func TestClaims(t *testing.T) {
 	})
 }
 
-// resolution returns the constraints, preferences and mistakes of a claim, a line each.
+// resolution returns the constraints, preferences and errors of a claim, one per line.
 func resolution(t *testing.T, claim *resourceapi.ResourceClaim, list *fakeClasses) (lines []string) {
 	t.Helper()
 	before := claim.DeepCopy()
@@ -154,7 +154,7 @@ func classOf(name string, configurations ...resourceapi.DeviceConfiguration) *re
 	return class
 }
 
-// fakeClasses holds classes and errors by name, and records the names it was asked for.
+// fakeClasses has device classes and errors by name, and records the names that Get was called with.
 type fakeClasses struct {
 	classes map[string]*resourceapi.DeviceClass
 	errs    map[string]error

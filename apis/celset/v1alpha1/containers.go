@@ -11,16 +11,18 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// A scheduler makes a claim for the extended resources of a pod. An init container reuses the devices of later containers. It
-// gets additional devices only if these are not enough. So the devices of one container may belong to several requests, and the
-// defaults of a class apply to these requests together. The pod determines the requests that serve each container. A scheduler
-// has the pod only before the claim is stored. Until then an annotation of the claim holds the mapping.
+// A scheduler creates a claim for the extended resources of a pod. Containers of the pod may share devices: an init container
+// reuses the devices of later containers, and gets additional devices only if these are not enough. So the devices of one
+// container may belong to several requests, and the defaults of a class apply to these requests together. The pod says which
+// requests serve which container. A scheduler has the pod only before the claim is stored. Until then an annotation of the
+// claim holds the mapping.
 
 const (
 	// UnstoredClaimName is the name of a claim for extended resources that is not stored yet. It is not a valid object name.
 	UnstoredClaimName = "<extended-resources>"
 	// containersAnnotation holds the names of the requests of each container, as a JSON list of lists. It is ignored unless the
-	// claim has the name UnstoredClaimName, because the author of a claim must not weaken the defaults of a class.
+	// claim has the name UnstoredClaimName, because otherwise the author of a claim could use it to weaken the defaults of a
+	// class.
 	containersAnnotation = AttributeDomain + "/containers"
 )
 
@@ -35,7 +37,7 @@ func WithContainers(claim *resourceapi.ResourceClaim, containers [][]string) *re
 	return withAnnotation(claim, string(text))
 }
 
-// WithContainersOf returns the claim with the containers of another claim for the same pod.
+// WithContainersOf returns a copy of claim with the containers annotation of other, a claim for the same pod.
 func WithContainersOf(claim, other *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	text := ContainersOf(other)
 	if text == "" {
@@ -54,7 +56,8 @@ func withAnnotation(claim *resourceapi.ResourceClaim, text string) *resourceapi.
 	return &result
 }
 
-// ContainersOf returns the containers of a claim as text. It returns "" if each request is judged alone.
+// ContainersOf returns the value of the containers annotation. It returns "" if the claim is stored or has no annotation. Then
+// the defaults of a class apply to each request alone.
 func ContainersOf(claim *resourceapi.ResourceClaim) string {
 	if claim.Name != UnstoredClaimName {
 		return ""
@@ -62,8 +65,8 @@ func ContainersOf(claim *resourceapi.ResourceClaim) string {
 	return claim.Annotations[containersAnnotation]
 }
 
-// setsOf returns the requests to which defaults may apply, each with the names of the requests whose devices are judged together.
-// Requests that serve the same container are merged into one entry. Other requests are judged alone.
+// setsOf returns the requests to which defaults may apply. Requests that serve the same container become one entry with the
+// names of all of them, because a default applies to their devices together. Any other request is an entry of its own.
 func setsOf(devices *resourceapi.DeviceClaim, containers string) []requestOfClass {
 	all := requestsOf(devices)
 	var names [][]string

@@ -18,7 +18,7 @@ type oneClass struct{ *resourceapi.DeviceClass }
 
 func (c oneClass) Get(string) (*resourceapi.DeviceClass, error) { return c.DeviceClass, nil }
 
-// TestContainers tests that a default covers all requests of a container together, if the claim is not stored.
+// TestContainers tests that a default applies to all requests of a container together, unless the claim is stored.
 func TestContainers(t *testing.T) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: "gpu"}, Spec: resourceapi.DeviceClassSpec{
 		Config: []resourceapi.DeviceClassConfiguration{{DeviceConfiguration: resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{

@@ -11,9 +11,9 @@ import (
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
-// Decode decodes the JSON of the opaque parameters of a definition. It returns an [*Error], with paths that start at
-// "parameters". Errors are an unknown apiVersion or kind, an unknown, misspelt or duplicate field, a wrong type and trailing
-// data. Decode does not validate the values of name and expression: [ValidateDefinition] does.
+// Decode decodes the JSON of the opaque parameters of a definition. It rejects an unknown apiVersion or kind, an unknown,
+// misspelt or duplicate field, a wrong type and trailing data. The error is an [*Error] with paths that start at "parameters".
+// Decode does not validate the values of name and expression: [ValidateDefinition] does.
 func Decode(raw []byte) (*CELDeviceConstraint, error) {
 	def, errs := decode(raw, field.NewPath("parameters"))
 	if len(errs) > 0 {
@@ -40,9 +40,9 @@ func decode(raw []byte, path *field.Path) (*CELDeviceConstraint, field.ErrorList
 	return def, nil
 }
 
-// checkType checks that apiVersion and kind name the wanted type of this package. If either names another type, known is false.
-// If either is absent, checkType returns an error, but known stays true: the field may be misspelt, so the caller also checks the
-// other fields. others are further kinds that the error message suggests.
+// checkType checks that apiVersion and kind name the wanted type of this package. known is false if a present value names
+// another type. If a value is absent, checkType returns an error, but known stays true: the field may be misspelt, so the
+// caller also checks the other fields. others are further kinds that the error message suggests.
 func checkType(apiVersion, kind string, path *field.Path, wanted string, others ...string) (errs field.ErrorList, known bool) {
 	known = true
 	for _, f := range []struct {

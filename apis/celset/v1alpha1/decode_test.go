@@ -63,7 +63,7 @@ func TestDecodeErrors(t *testing.T) {
 	}
 }
 
-// TestDecodeRoundTrip tests that Decode reads every encoded constraint back.
+// TestDecodeRoundTrip tests that Decode returns the constraint that was encoded.
 func TestDecodeRoundTrip(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		want := CELDeviceConstraint{
@@ -164,7 +164,7 @@ func TestValidateVariables(t *testing.T) {
 	}
 }
 
-// TestValidatePreference has the cases that are too long for a transcript.
+// TestValidatePreference has the cases whose texts are too long for a transcript.
 func TestValidatePreference(t *testing.T) {
 	variables := make([]Variable, MaxVariables+1)
 	for i := range variables {

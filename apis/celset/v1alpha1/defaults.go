@@ -15,9 +15,10 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// A default is a constraint of a class that applies without a reference. Defaults exist because a container that asks for four
-// devices of an extended resource has no claim to put a reference in. Claims can't opt out: the provider of the devices decides
-// how a set of them must be connected. A class without defaults offers devices in any combination.
+// A default is a constraint of a class that applies without a reference. Defaults are needed for extended resources: a
+// container that asks for four devices of an extended resource has no claim to put a reference in. Claims can't opt out,
+// because the provider of the devices decides how the devices of a set must be connected. A class without defaults offers
+// devices in any combination.
 
 // ClassDefaults decodes and validates the definitions of a device class that apply without a reference ([EnforcementAlways]). The
 // error, an [*Error], covers only these definitions. Other mistakes in the class affect only claims that refer to it.
@@ -33,8 +34,8 @@ func ClassDefaults(class *resourceapi.DeviceClass) ([]Definition, error) {
 	return definitions, errorAbout(object, errs)
 }
 
-// HasDefaults reports whether a definition of the class may apply without a reference. If the definition is malformed, its
-// requirement is unknown, so that no request of the class can be allocated until it is corrected.
+// HasDefaults reports whether a definition of the class may apply without a reference. A malformed definition counts, too. Its
+// requirement is unknown, so no request of the class can be allocated until the definition is corrected.
 func HasDefaults(class *resourceapi.DeviceClass) bool {
 	for i := range class.Spec.Config {
 		if isDefault(class.Spec.Config[i].DeviceConfiguration) {
@@ -52,7 +53,7 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 	if err != nil || !mayHave(raw, "enforcement") && !mayHave(raw, "default") || !isConstraint(configuration) {
 		return false
 	}
-	// A map is case-sensitive. Decoding into a struct would ignore the case of field names.
+	// Decode into a map, because map keys are case-sensitive. Decoding into a struct would ignore the case of field names.
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(raw, &fields) != nil {
 		return false
@@ -67,7 +68,7 @@ func isDefault(configuration resourceapi.DeviceConfiguration) bool {
 }
 
 // HasConstraints reports whether a CEL constraint applies to the claim, through a reference or through a default of a class.
-// hasDefaults reports whether the class of a name has defaults. The definitions may be malformed.
+// hasDefaults reports whether the named class has defaults, even if their definitions are malformed.
 func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className string) bool) bool {
 	if HasReference(claim) {
 		return true
@@ -80,16 +81,17 @@ func HasConstraints(claim *resourceapi.ResourceClaim, hasDefaults func(className
 	return false
 }
 
-// requestOfClass is a request, or an alternative of one.
+// requestOfClass is a request, or one alternative of a request, with its device class.
 type requestOfClass struct {
 	// name is the name of the request. fullName is "request/alternative", or name for a request without alternatives.
 	name, fullName string
-	// names are the full names of the requests whose devices are judged together. Only setsOf puts more than one name in it.
+	// names are the full names of the requests to whose devices defaults apply together. Only setsOf puts more than one name in
+	// it.
 	names     []string
 	className string
 	path      *field.Path
-	// isOfSeveral is true if the request may get two devices or more, so that defaults apply. It is false for a request with admin
-	// access, because such a request reserves no devices.
+	// isOfSeveral is true if the request may get two devices or more, because only then defaults apply. It is false for a
+	// request with admin access, because such a request reserves no devices.
 	isOfSeveral bool
 }
 
@@ -119,8 +121,8 @@ func isOfSeveral(mode resourceapi.DeviceAllocationMode, count int64) bool {
 	return mode == resourceapi.DeviceAllocationModeAll || count >= 2
 }
 
-// defaults returns the constraints that apply without a reference. It leaves out a default if a reference already applies the
-// same definition to the same devices.
+// defaults returns the constraints that apply without a reference. It omits a default if a reference already applies the same
+// definition to the same devices.
 func (r *resolver) defaults(references []Constraint) []Constraint {
 	var constraints []Constraint
 	for _, request := range setsOf(&r.Spec.Devices, r.containers) {
@@ -139,8 +141,8 @@ func (r *resolver) defaults(references []Constraint) []Constraint {
 	return constraints
 }
 
-// defaultsOfClass returns no defaults if the class has a recorded error or does not exist. A class that does not exist provides
-// no devices, and the search for devices reports it.
+// defaultsOfClass returns the defaults of the request's class. It returns none if reading the class failed before or the class
+// does not exist. A missing class provides no devices, and the search for devices reports that.
 func (r *resolver) defaultsOfClass(request *requestOfClass) []Definition {
 	if known, consulted := r.classes[request.className]; consulted {
 		return slices.DeleteFunc(slices.Clone(known.definitions), func(def Definition) bool { return known.err != nil || def.Enforcement != EnforcementAlways })
@@ -177,8 +179,8 @@ func (r *resolver) readDefaults(className string, path *field.Path) ([]Definitio
 	return definitions, nil
 }
 
-// hasSame reports whether a reference applies the definition to this request alone. A definition of the claim does not count,
-// even if it has the same name.
+// hasSame reports whether a reference applies the class's definition to this request alone. A definition in the claim does not
+// count, even if it has the same name.
 func (r *resolver) hasSame(references []Constraint, def *Definition, request *requestOfClass) bool {
 	for i := range references {
 		c := &references[i]
@@ -189,8 +191,8 @@ func (r *resolver) hasSame(references []Constraint, def *Definition, request *re
 	return false
 }
 
-// coversAlone reports whether requests names only the given request or its alternatives. Only one alternative of a request is
-// allocated, so that the other alternatives never add devices.
+// coversAlone reports whether requests names only the given request or its alternatives. Alternatives of one request may be
+// listed together, because only one of them is allocated.
 func coversAlone(devices *resourceapi.DeviceClaim, requests []string, request *requestOfClass) bool {
 	if len(requests) == 0 {
 		return len(devices.Requests) == 1

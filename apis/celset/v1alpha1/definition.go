@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Source is the location of a definition.
+// Source is the location of a definition: an object and a field.
 type Source struct {
-	// Object is the claim, claim template or device class.
+	// Object is the claim, claim template, device class or PodGroup that contains the definition.
 	Object ObjectReference
-	// Field is the path of the configuration entry in Object, such as spec.devices.config[0]. The parameters are below it, at
-	// opaque.parameters.
+	// Field is the path of the configuration entry in Object, such as spec.devices.config[0]. The parameters are in the entry,
+	// at opaque.parameters.
 	Field string
 	// Index is the position in the list of configuration entries. It is [NoReference] for the annotation of a PodGroup.
 	Index int
@@ -27,7 +27,7 @@ func (s Source) String() string {
 	return s.Object.String() + " " + s.Field
 }
 
-// Path returns the path below which the fields of the definition are.
+// Path returns the path of the parameters, which contain the fields of the definition.
 func (s Source) Path() *field.Path {
 	path := field.NewPath(s.Field)
 	if s.Index != NoReference {
@@ -48,8 +48,8 @@ type Definition struct {
 	Source        Source
 }
 
-// HasDefinition reports whether the claim itself defines a constraint. It checks only the kind, so the definition may be
-// malformed.
+// HasDefinition reports whether the claim itself contains a constraint's definition. It checks only the kind, so the definition
+// may be malformed.
 func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Config {
 		if isConstraint(claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -59,8 +59,8 @@ func HasDefinition(claim *resourceapi.ResourceClaim) bool {
 	return false
 }
 
-// Unreferenced returns the names of the valid definitions of a claim that none of its constraints refers to, in the order of the
-// configuration. Such definitions are allowed but have no effect, which is rarely intended.
+// Unreferenced returns the names of the valid definitions in a claim that no constraint of the claim refers to, in the order of
+// the configuration. Such definitions are allowed but have no effect, so the author probably forgot a reference.
 func Unreferenced(spec *resourceapi.ResourceClaimSpec) []string {
 	referenced := map[string]bool{}
 	for _, reference := range References(spec) {
@@ -100,8 +100,8 @@ func claimConfigurations(devices *resourceapi.DeviceClaim) []resourceapi.DeviceC
 	return configurations
 }
 
-// isConstraint reports whether a configuration entry defines a constraint. Every entry for [DriverName] without another kind of
-// this package counts, because it may be a malformed constraint.
+// isConstraint reports whether a configuration entry defines a device constraint. An entry for [DriverName] counts unless it
+// has another kind of this package, because it may be a malformed constraint.
 func isConstraint(configuration resourceapi.DeviceConfiguration) bool {
 	return isDefinition(configuration) && !IsPreference(configuration) && !IsNodeSetConstraint(configuration)
 }
@@ -117,8 +117,8 @@ func isDefinition(configuration resourceapi.DeviceConfiguration) bool {
 	return configuration.Opaque != nil && configuration.Opaque.Driver == DriverName
 }
 
-// decodeAll decodes and validates each definition among the configuration entries at path. If several definitions have the same
-// name, it returns the first of them.
+// decodeAll decodes and validates each constraint among the configuration entries at path. If several definitions have the same
+// name, it returns only the first, with an error for each of the others.
 func decodeAll(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Definition, field.ErrorList) {
 	var definitions []Definition
 	var errs field.ErrorList
@@ -155,7 +155,7 @@ func decodeOne(opaque *resourceapi.OpaqueDeviceConfiguration, path *field.Path) 
 	if opaque.Parameters.Raw == nil && opaque.Parameters.Object == nil {
 		return nil, field.ErrorList{field.Required(path, "must be a "+Kind+" or "+PreferenceKind+" or "+NodeSetConstraintKind)}
 	}
-	// MarshalJSON also handles objects that were made in Go or decoded from CBOR.
+	// Use MarshalJSON instead of the field Raw, because Raw is empty for objects that were made in Go or decoded from CBOR.
 	raw, err := opaque.Parameters.MarshalJSON()
 	if err != nil {
 		return nil, field.ErrorList{field.Invalid(path, field.OmitValueType{}, err.Error())}

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// OriginUnavailableClass is the origin of errors about a device class that does not exist or could not be read. Only these errors
-// may disappear without a change to the claim. No other error has this origin.
+// OriginUnavailableClass is the origin of errors about a device class that does not exist or could not be read. Only errors
+// with this origin may disappear without a change to the claim.
 const OriginUnavailableClass = "unavailable device class"
 
-// Error lists the mistakes in the constraints of one object.
+// Error lists the mistakes in the constraints or preferences of one object.
 type Error struct {
 	// Object is the object that contains the mistakes. It is empty if the caller passed only parameters.
 	Object ObjectReference
@@ -49,7 +49,7 @@ func (e *Error) Unwrap() []error {
 	return append(errs, e.Causes...)
 }
 
-// errorAbout returns nil if there are no mistakes.
+// errorAbout returns an [*Error] with the mistakes, or nil if there are no mistakes.
 func errorAbout(object ObjectReference, errs field.ErrorList) error {
 	if len(errs) == 0 {
 		return nil

@@ -23,8 +23,8 @@ const (
 	// NodeSetConstraintKind is the kind of [CELNodeSetConstraint].
 	NodeSetConstraintKind = "CELNodeSetConstraint"
 
-	// NodeSetAnnotation is the annotation of a PodGroup that holds a [CELNodeSetConstraint], as YAML or JSON. It is for groups whose
-	// pods have no claims.
+	// NodeSetAnnotation is the annotation of a PodGroup that holds a [CELNodeSetConstraint], as YAML or JSON. It is for groups
+	// of pods without claims.
 	NodeSetAnnotation = "celset.dev/node-set-constraint"
 
 	// MaxNodeSetText is the maximum length of the annotation, in bytes.
@@ -55,7 +55,8 @@ func (c *NodeSetConstraint) isSame(other *NodeSetConstraint) bool {
 		slices.Equal(c.Variables, other.Variables)
 }
 
-// NodeSetReference returns the name of the constraint that a PodGroup refers to.
+// NodeSetReference returns the name of the node set constraint that a PodGroup refers to by a topology key. ok is false if
+// there is no reference.
 func NodeSetReference(group *compat.PodGroup) (name string, ok bool) {
 	if group == nil || group.Spec.SchedulingConstraints == nil {
 		return "", false
@@ -73,8 +74,8 @@ func IsNodeSetConstraint(configuration resourceapi.DeviceConfiguration) bool {
 	return hasKind(configuration, NodeSetConstraintKind)
 }
 
-// NodeSets decodes and validates the node set constraints that a carrier itself defines. If some are invalid, it returns the
-// valid ones together with an [*Error].
+// NodeSets decodes and validates the node set constraints in the claim or template of the carrier. If some are invalid, it
+// returns the valid ones together with an [*Error].
 func (c Carrier) NodeSets() ([]NodeSetConstraint, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err
@@ -191,9 +192,10 @@ func ValidateNodeSet(constraint *CELNodeSetConstraint, path *field.Path) field.E
 	return append(errs, validateVariables(constraint.Variables, "node", path.Child("variables"))...)
 }
 
-// ResolveNodeSet finds the constraint of a name for a PodGroup. own is the constraint of the group's annotation, or nil, and has
-// priority. Otherwise ResolveNodeSet searches the claims of the pods, then the device classes that the claims use. If several of
-// them define the name, the definitions must be equal. Every error is an [*Error].
+// ResolveNodeSet finds the node set constraint with the name that a PodGroup refers to. If own, the constraint of the group's
+// annotation, is not nil and has the name, it has priority. Otherwise ResolveNodeSet searches the claims of the pods, then the
+// device classes that the claims use. If several objects define the name, the definitions must be equal. Every error is an
+// [*Error].
 func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string, claims []*resourceapi.ResourceClaim, classes ClassGetter) (*NodeSetConstraint, error) {
 	if own != nil && own.Name == name {
 		return own, nil
@@ -234,21 +236,21 @@ func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string,
 	}
 }
 
-// nodeSetResolver searches one object after the other for a constraint.
+// nodeSetResolver searches several objects, one by one, for the constraint with the given name.
 type nodeSetResolver struct {
 	object ObjectReference
 	name   string
 	found  *NodeSetConstraint
 	err    error
-	// names are the names of constraints found that differ from the field name, for suggestions in messages.
+	// names are the names of other constraints that the search found, for suggestions in messages.
 	names []string
-	// seen are the definitions of claims read so far. bytes is their total length.
+	// seen has the definitions of the claims read so far, as text. bytes is the total length of these texts.
 	seen  map[string]bool
 	bytes int
 }
 
-// isNew reports whether a claim may define something that earlier claims did not. Claims of the same template have the same
-// definitions. The total length of the definitions has the same limit as the claims of a pod.
+// isNew reports whether no earlier claim had the same definitions. Claims of the same template have the same definitions. If
+// the total length exceeds the limit for the claims of a pod, isNew records an error and returns false.
 func (r *nodeSetResolver) isNew(claim *resourceapi.ResourceClaim) bool {
 	if r.err != nil {
 		return false

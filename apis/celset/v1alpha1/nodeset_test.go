@@ -106,7 +106,7 @@ func TestResolveNodeSet(t *testing.T) {
 	}
 }
 
-// TestNodeSetsAreNoDeviceConstraints tests that a node set constraint is not a constraint on the devices of a claim.
+// TestNodeSetsAreNoDeviceConstraints tests that a node set constraint does not count as a constraint on the devices of a claim.
 func TestNodeSetsAreNoDeviceConstraints(t *testing.T) {
 	claim := claimWith("a", "tpu", nodeSet("torus_4x4", "nodes.size() > 1", ""))
 	constraints, err := v1alpha1.Resolve(claim, classesByName{"tpu": {}})

@@ -7,7 +7,7 @@ package v1alpha1
 // +enum
 type PreferencePolicy string
 
-// PolicyKeepWhole avoids breaking sets of devices that other claims may ask for.
+// PolicyKeepWhole keeps sets of devices whole that other claims may ask for.
 const PolicyKeepWhole PreferencePolicy = "KeepWhole"
 
 // Policy describes a built-in preference.
@@ -21,14 +21,15 @@ type Policy struct {
 	StepWeight int64
 }
 
-// Policies are all built-in preferences. Package allocator implements the search for each of them, and
-// manifests/webhook/policy.yaml lists their names. Policies is read-only.
+// Policies lists all built-in preferences and is read-only. Package allocator implements the search for each of them, and
+// manifests/webhook/policy.yaml lists their names.
 var Policies = []Policy{
 	{
 		Name:        PolicyKeepWhole,
 		Description: "that breaks the fewest sets for other claims: the sets that satisfy the constraints of device classes, the largest first",
 		ReadsShapes: true,
-		// On a node with 64 devices one step counts thousands of sets. This takes as long as eight steps with an expression.
+		// On a node with 64 devices, one step with this policy counts thousands of sets and takes as long as eight steps with
+		// an expression.
 		StepWeight: 8,
 	},
 }

@@ -19,8 +19,8 @@ import (
 // PreferenceKind is the kind of [CELDevicePreference].
 const PreferenceKind = "CELDevicePreference"
 
-// MaxPreferences is the maximum number of preferences that a claim or a class may define. Each preference needs a search of its
-// own.
+// MaxPreferences is the maximum number of preferences that a claim or a class may define. It is small, because each preference
+// needs a search of its own.
 const MaxPreferences = 4
 
 // Preference is a valid CELDevicePreference with the requests to which it applies and its location.
@@ -29,7 +29,7 @@ type Preference struct {
 	Expression string
 	Policy     PreferencePolicy
 	Variables  []Variable
-	// Requests has the same form as in [Constraint].
+	// Requests names the requests to which the preference applies, in the same form as [Constraint.Requests].
 	Requests []string
 	Source   Source
 }
@@ -42,9 +42,9 @@ func (p *Preference) Label() string {
 	return fmt.Sprintf("%s of %s", p.Name, p.Source)
 }
 
-// Preferences decodes and validates the preferences that a carrier itself defines, in the order of the configuration. If some are
-// invalid, it returns the valid ones together with an [*Error]. A preference that names unknown requests is returned as well,
-// because the mistake may be in the requests of the claim.
+// Preferences decodes and validates the preferences in the claim or template of the carrier, in the order of the configuration.
+// If some are invalid, it returns the valid ones together with an [*Error]. It also returns a preference that names unknown
+// requests, because the mistake may be in the requests of the claim.
 func (c Carrier) Preferences() ([]Preference, error) {
 	if err := c.CheckTexts(); err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func HasPreferences(class *resourceapi.DeviceClass) bool {
 	return false
 }
 
-// HasPreference reports whether a preference applies to the claim: one of its own, or one of a class that the claim uses.
-// hasPreferences reports whether the class of a name defines a preference.
+// HasPreference reports whether a preference applies to the claim. The claim or a class that the claim uses may define it.
+// hasPreferences reports whether the named class defines a preference.
 func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(className string) bool) bool {
 	for i := range claim.Spec.Devices.Config {
 		if IsPreference(claim.Spec.Devices.Config[i].DeviceConfiguration) {
@@ -96,8 +96,8 @@ func HasPreference(claim *resourceapi.ResourceClaim, hasPreferences func(classNa
 	return false
 }
 
-// IsPreference reports whether a configuration entry has the kind of a preference. It is called for each node, on parameters that
-// any user can write. So it decodes only parameters that contain the name of the kind.
+// IsPreference reports whether a configuration entry has the kind of a preference. It runs once per node, on parameters that
+// any user can write. To be fast, it decodes only parameters that contain the name of the kind.
 func IsPreference(configuration resourceapi.DeviceConfiguration) bool {
 	return hasKind(configuration, PreferenceKind)
 }
@@ -110,19 +110,20 @@ func hasKind(configuration resourceapi.DeviceConfiguration, kind string) bool {
 	if err != nil || !mayHave(raw, kind) {
 		return false
 	}
-	// Only the kind matters. A wrong apiVersion is a mistake in a preference.
+	// Decode only the kind. A preference with a wrong apiVersion still counts as a preference, and decoding it reports the
+	// mistake.
 	var meta struct {
 		Kind string `json:"kind"`
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta) == nil && meta.Kind == kind
 }
 
-// mayHave reports whether the JSON may contain a text of letters, either literally or with escaped letters.
+// mayHave reports whether the JSON may contain a word, spelled plainly or with escaped letters.
 func mayHave(raw []byte, text string) bool {
 	return bytes.Contains(raw, []byte(text)) || bytes.Contains(raw, []byte(`\u`))
 }
 
-// decodePreferences decodes preferences as decodeAll decodes constraints.
+// decodePreferences decodes and validates each preference among the configuration entries, as decodeAll does for constraints.
 func decodePreferences(configurations []resourceapi.DeviceConfiguration, object ObjectReference, path *field.Path) ([]Preference, field.ErrorList) {
 	var preferences []Preference
 	var errs field.ErrorList
@@ -273,8 +274,8 @@ type preferenceResolver struct {
 	causes  []error
 }
 
-// ofClass returns no preferences if the class has a recorded error or can't be read. If the class can't be read, the search for
-// devices of the class reports that.
+// ofClass returns the preferences of the request's class. It returns none if the class has a recorded error or can't be read.
+// The search for devices reports a class that can't be read.
 func (r *preferenceResolver) ofClass(request *requestOfClass) []Preference {
 	if known, consulted := r.byClass[request.className]; consulted {
 		return known
@@ -310,8 +311,8 @@ func isAboutAny(preferences []Preference, request *requestOfClass) bool {
 	return false
 }
 
-// RequestsWithout returns the names of the requests of a claim to which no preference applies. preferences must include the
-// preferences of classes.
+// RequestsWithout returns the names of the claim's requests to which none of the preferences applies. preferences must include
+// the preferences of classes.
 func RequestsWithout(claim *resourceapi.ResourceClaim, preferences []Preference) []string {
 	var without []string
 	for _, request := range requestsOf(&claim.Spec.Devices) {

@@ -72,8 +72,8 @@ func TestHasPreference(t *testing.T) {
 	require.False(t, HasPreferences(classOf("x", parameters("x.example.com", `{`+typedPreference+`}`))))
 }
 
-// FuzzPreferences checks that, for any parameters, nothing panics and each entry is either a constraint or a preference. A valid
-// preference has a name, and either an expression or a policy.
+// FuzzPreferences decodes any parameters. Nothing may panic, and each entry is either a constraint or a preference. A valid
+// preference must have a name, and either an expression or a policy.
 func FuzzPreferences(f *testing.F) {
 	for _, seed := range []string{
 		`{` + typedPreference + `"name": "a", "type": "Expression", "expression": "1"}`, `{` + typedPreference + `"name": "a", "type": "Policy", "policy": "KeepWhole"}`,

@@ -12,7 +12,7 @@ import (
 
 // Reference is an entry of a claim's constraints that refers to a definition.
 type Reference struct {
-	// Index is the position in spec.devices.constraints.
+	// Index is the index of the entry in spec.devices.constraints.
 	Index int
 	// Requests names the requests whose devices the constraint covers, as "request" or "request/alternative". Empty means all
 	// requests. It is the slice of the claim and must not be modified.
@@ -34,8 +34,8 @@ func References(spec *resourceapi.ResourceClaimSpec) []Reference {
 }
 
 // HasReference reports whether a constraint of the claim uses the domain celset.dev. It is cheap. It also returns true for a
-// distinctAttribute in that domain, so that [Resolve] rejects the claim with an error message. Otherwise the claim would never be
-// allocated, without an explanation.
+// distinctAttribute in that domain, so that [Resolve] rejects the claim with an error message. Otherwise the claim would wait
+// forever without an explanation.
 func HasReference(claim *resourceapi.ResourceClaim) bool {
 	for i := range claim.Spec.Devices.Constraints {
 		if isReference(&claim.Spec.Devices.Constraints[i]) {
@@ -65,7 +65,8 @@ func attribute(name string) string {
 	return AttributeDomain + "/" + name
 }
 
-// LooksUp returns the names, each once, that the carrier refers to, does not define itself and so looks up in the class.
+// LooksUp returns the names that the carrier looks up in the class: the carrier refers to them, but does not define them
+// itself. Each name occurs once.
 func (c Carrier) LooksUp(class string) []string {
 	own, _ := c.Definitions()
 	var names []string
@@ -79,7 +80,7 @@ func (c Carrier) LooksUp(class string) []string {
 }
 
 // coveredClasses returns the device classes of the requests that a constraint covers, each once, in the order of the requests.
-// Each covered alternative of a request counts, because any of them may be chosen.
+// It includes the class of each covered alternative of a request, because any alternative may be allocated.
 func coveredClasses(devices *resourceapi.DeviceClaim, requests []string) []string {
 	covered := map[string]bool{}
 	for _, name := range requests {

@@ -24,22 +24,23 @@ type ClassGetter interface {
 	Get(className string) (*resourceapi.DeviceClass, error)
 }
 
-// Constraint is a reference together with its definition, or a default.
+// Constraint is a definition that applies to a claim, through a reference or as a default.
 type Constraint struct {
-	// Index is the position of the reference in spec.devices.constraints, or [NoReference] for a default.
+	// Index is the index of the reference in spec.devices.constraints, or [NoReference] for a default.
 	Index int
 	// Requests names the covered requests as the claim does: "request" or "request/alternative". Empty means all requests. It is the
 	// slice of the claim and must not be modified.
 	Requests []string
 	// Name is the name of the definition.
 	Name string
-	// Expression is the CEL expression as written. Variables are the variables that it may read.
+	// Expression is the CEL expression as its author wrote it. Variables are the variables that it may read.
 	Expression string
 	Variables  []Variable
 	// FailurePolicy specifies how a failed evaluation is handled. It is never empty.
 	FailurePolicy FailurePolicy
-	// Default is true if the constraint applies without a reference, because the class of the request requires it. Requests then
-	// names that request alone, or the requests that serve one container ([WithContainers]).
+	// Default is true if the constraint applies without a reference, because the class of the request requires it. Requests
+	// then names only the requests to whose devices it applies together: one request, or the requests of one container
+	// ([WithContainers]).
 	Default bool
 	// Source is the location of the definition. If several classes have the same definition, Source is the first of them in the
 	// order of the requests.
@@ -105,7 +106,7 @@ type resolver struct {
 	getter ClassGetter
 	// classes has an entry for each class read so far.
 	classes map[string]classDefinitions
-	// defaultsByClass has an entry for each class whose defaults were read, but no other definitions.
+	// defaultsByClass has the defaults of each class, if Resolve has read only the defaults of the class.
 	defaultsByClass map[string][]Definition
 
 	// errs and causes become the fields Errors and Causes of the returned Error.
@@ -113,13 +114,13 @@ type resolver struct {
 	causes []error
 }
 
-// classDefinitions is the result of reading a class.
+// classDefinitions is the result of reading a class: all its definitions, or an error.
 type classDefinitions struct {
 	definitions []Definition
 	err         error
 }
 
-// lookUp returns nil after recording an error.
+// lookUp returns the definition that a reference names. If it finds none, it records an error and returns nil.
 func (r *resolver) lookUp(reference Reference) *Definition {
 	if def := find(r.own, reference.Name); def != nil {
 		return def
@@ -141,7 +142,7 @@ func (r *resolver) lookUp(reference Reference) *Definition {
 	return found[0]
 }
 
-// lookUpInClasses returns the definition with the name from each class that has one. ok is false if a class could not be read.
+// lookUpInClasses returns the definitions with the name, at most one per class. ok is false if a class could not be read.
 func (r *resolver) lookUpInClasses(name string, classNames []string, path *field.Path) (found []*Definition, ok bool) {
 	ok = true
 	for _, className := range classNames {
@@ -159,7 +160,7 @@ func (r *resolver) lookUpInClasses(name string, classNames []string, path *field
 	return found, ok
 }
 
-// consult reads and decodes a class, once per call of Resolve.
+// consult returns the definitions of a class. It reads and decodes each class only once per call of Resolve.
 func (r *resolver) consult(className string) ([]Definition, error) {
 	if result, done := r.classes[className]; done {
 		return result.definitions, result.err
@@ -184,7 +185,7 @@ func find(definitions []Definition, name string) *Definition {
 	return nil
 }
 
-// notFound returns an error that lists the searched locations.
+// notFound returns the error for a name without a definition. The error lists the searched objects.
 func (r *resolver) notFound(name string, classNames []string, path *field.Path) *field.Error {
 	places := []string{fmt.Sprintf("%s of the %s", r.Path.Child("devices", "config"), r.Object.Kind)}
 	for _, className := range classNames {
@@ -224,7 +225,7 @@ func conflict(found []*Definition, path *field.Path) *field.Error {
 	return nil
 }
 
-// classError explains why the class can't be searched for the name.
+// classError returns the error for a name that can't be looked up because its class can't be read or is invalid.
 func classError(className, name string, err error, path *field.Path) *field.Error {
 	if classErr, ok := errors.AsType[*Error](err); ok {
 		return field.Invalid(path, attribute(name), classErr.Error())

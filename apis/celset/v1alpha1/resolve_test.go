@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// twoRequests has a request of class mla, and a request with the alternatives gpu and nic.
+// twoRequests is a claim with a request of class mla, and a request with alternatives of the classes gpu and nic.
 const twoRequests = `
 requests:
 - {name: a, exactly: {deviceClassName: mla}}
@@ -82,7 +82,7 @@ func TestDefinitionMadeInGo(t *testing.T) {
 	require.Equal(t, "a", definitions[0].Name)
 }
 
-// TestHasDefaults tests that HasDefaults finds a default however its field is encoded, and finds nothing else.
+// TestHasDefaults tests that HasDefaults finds a default however the JSON spells its field, and finds nothing else.
 func TestHasDefaults(t *testing.T) {
 	for raw, want := range map[string]bool{
 		`{"enforcement": "Always"}`:                                     true,

@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/apis/compat"
 )
 
-// The expressions of a claim are decoded and compiled, so their total number and size are limited. The API server limits only the
-// size of each expression, and allows thousands of them in one claim.
+// Celset decodes and compiles the expressions of a claim, so it limits their total number and size. The API server limits only
+// the size of each expression, and allows thousands of expressions in one claim.
 const (
 	// MaxClaimExpressions is the maximum number of expressions in a claim. MaxClaimText is their maximum total length in bytes. Both
 	// count selectors, derived attributes, and the configuration for the driver [DriverName].
@@ -33,7 +33,7 @@ func (t *Texts) Add(other Texts) {
 	t.Bytes += other.Bytes
 }
 
-// TextsOf counts the expressions of a claim. It decodes nothing.
+// TextsOf counts the expressions of a claim without decoding them.
 func TextsOf(spec *resourceapi.ResourceClaimSpec) (t Texts) {
 	for i := range spec.Devices.Config {
 		if isDefinition(spec.Devices.Config[i].DeviceConfiguration) {

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// TestTexts tests that all compiled texts of a claim are counted.
+// TestTexts tests that TextsOf counts each text of a claim that is compiled.
 func TestTexts(t *testing.T) {
 	selector := func(text string) resourceapi.DeviceSelector {
 		return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: text}}

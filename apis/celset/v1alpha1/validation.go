@@ -88,7 +88,8 @@ func validateExpression(expression string, path *field.Path) field.ErrorList {
 	}
 }
 
-// validateReferences checks the constraints of a claim that use the domain celset.dev. The API server checks all others.
+// validateReferences checks the constraints of a claim that use the domain celset.dev. The API server checks all other
+// constraints.
 func validateReferences(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	names := requestNames(devices)
@@ -127,7 +128,7 @@ func unknownRequest(path *field.Path, name string) *field.Error {
 	return err
 }
 
-// requestNames returns all names that a constraint can use to refer to a request.
+// requestNames returns all names that a constraint can use for a request or an alternative.
 func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 	names := map[string]bool{}
 	for i := range devices.Requests {
@@ -140,9 +141,9 @@ func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 	return names
 }
 
-// validateDerivedAttributes forbids derived attributes in the domain celset.dev. A request could give every device a derived
-// attribute with the name of the constraint. Then a scheduler that does not support the constraint would treat the reference as a
-// plain matchAttribute, allocate any devices, and no longer fail closed.
+// validateDerivedAttributes rejects derived attributes in the domain celset.dev. Otherwise a request could give every device a
+// derived attribute with the name of the constraint. Then a scheduler without support for these constraints would treat the
+// reference as a plain matchAttribute and allocate any devices, instead of failing closed.
 func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(attributes []compat.DerivedAttribute, path *field.Path) {

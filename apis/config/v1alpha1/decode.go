@@ -17,11 +17,11 @@ import (
 	"github.com/celset/celset/apis/internal/strictjson"
 )
 
-// DecodeArgs decodes arguments in JSON or YAML, sets the defaults and validates the result. If raw is nil, empty or null, all
-// arguments have their defaults. Unknown, misspelt and duplicate fields, wrong types and more than one document are errors.
-// apiVersion and kind may be absent, but must otherwise match [DynamicResourcesCELArgs].
+// DecodeArgs decodes arguments in JSON or YAML, sets the defaults and validates the arguments. If raw is nil, empty or null,
+// all arguments have their defaults. Unknown, misspelt and duplicate fields, wrong types and a second document are errors.
+// apiVersion and kind may be absent. If they are present, they must match [DynamicResourcesCELArgs].
 //
-// The additional checks run before the defaults are set, so that they see only the arguments as written.
+// The additional checks run before the defaults are set, so that they see only the arguments that the user wrote.
 func DecodeArgs(raw []byte, checks ...func(*DynamicResourcesCELArgs, *field.Path) field.ErrorList) (*DynamicResourcesCELArgs, error) {
 	path := field.NewPath("args")
 	args, errs := decode(raw, path)
@@ -51,8 +51,8 @@ func decode(raw []byte, path *field.Path) (*DynamicResourcesCELArgs, field.Error
 	return args, strictjson.Unmarshal(raw, args, path)
 }
 
-// toJSON converts YAML to JSON. It returns JSON unchanged, because the JSON decoder reports mistakes more precisely than the YAML
-// decoder.
+// toJSON converts YAML to JSON. If raw is already JSON, it returns raw unchanged, because the JSON decoder reports mistakes
+// more precisely than the YAML decoder.
 func toJSON(raw []byte) ([]byte, error) {
 	if json.Valid(raw) {
 		return raw, nil

@@ -56,7 +56,8 @@ func withCacheSize(args *DynamicResourcesCELArgs, size string) *DynamicResources
 	return args
 }
 
-// TestDecodeArgs compares the arguments that differ from the defaults, and the errors, with a transcript.
+// TestDecodeArgs compares decoded arguments with a transcript. The transcript has the fields that differ from the defaults, and
+// errors.
 func TestDecodeArgs(t *testing.T) {
 	defaults := flat(t, argsOf(10*time.Second, 600*time.Second))
 	transcript.Run(t, "testdata/args.txt", func(t *testing.T, raw string) string {
@@ -81,7 +82,7 @@ func TestDecodeArgs(t *testing.T) {
 	}
 }
 
-// flat returns the values of all fields by their paths.
+// flat returns the values of all fields, keyed by the path of the field.
 func flat(t *testing.T, args *DynamicResourcesCELArgs) map[string]string {
 	t.Helper()
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(args)
@@ -101,7 +102,7 @@ func flat(t *testing.T, args *DynamicResourcesCELArgs) map[string]string {
 	return values
 }
 
-// TestDecodeArgsRoundTrip tests that DecodeArgs reads every field of valid arguments back from JSON and YAML.
+// TestDecodeArgsRoundTrip encodes valid arguments as JSON and YAML, and tests that DecodeArgs returns every field.
 func TestDecodeArgsRoundTrip(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		want := argsOf(
@@ -134,7 +135,7 @@ func TestDecodeArgsRoundTrip(t *testing.T) {
 	})
 }
 
-// FuzzDecodeArgs checks that DecodeArgs never panics, and that all accepted arguments are valid and complete.
+// FuzzDecodeArgs checks that DecodeArgs never panics, and that accepted arguments are valid and have all defaults.
 func FuzzDecodeArgs(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", "---\n---", "filterTimeout: 1s", `{"bindingTimeout":"1s"}`, "a: &a [*a]", "? {}", "kind: 0x1", "\xff", "<<: {}", "budget: {cost: 1}", "cacheSize: 1Gi", "share: {percent: 5}", "backOff: {max: 2s}",

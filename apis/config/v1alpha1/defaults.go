@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetDefaults sets each unset field of args to its default. BackOff, Share and FragmentationInterval stay unset, because another
-// profile may set them. If BackOff or Share is set, SetDefaults sets its unset fields.
+// SetDefaults sets each unset field of args to its default. BackOff, Share and FragmentationInterval stay nil, because another
+// profile may set them. But if BackOff or Share is set, SetDefaults sets the unset fields inside.
 func SetDefaults(args *DynamicResourcesCELArgs) {
 	if args.APIVersion == "" {
 		args.APIVersion = SchemeGroupVersion.String()

@@ -13,7 +13,7 @@
 //	      cacheSize: 512Mi
 //	      budget: {cost: 20000000, steps: 400000}
 //
-// The scheduler decodes, defaults and validates only the arguments of its in-tree plugins. Other plugins receive the arguments as
-// written. This plugin calls [DecodeArgs], which does all three.
+// The scheduler decodes, defaults and validates the arguments of its in-tree plugins. Other plugins receive their arguments as
+// the user wrote them. So this plugin calls [DecodeArgs], which decodes, defaults and validates.
 // +groupName=config.celset.dev
 package v1alpha1

@@ -23,7 +23,7 @@ const (
 // SchemeGroupVersion is the API version of the types in this package.
 var SchemeGroupVersion = schema.GroupVersion{Group: GroupName, Version: "v1alpha1"}
 
-// The defaults and the minimum are the same as in DynamicResourcesArgs, the arguments of the in-tree plugin.
+// These defaults and this minimum are the same as in DynamicResourcesArgs, the arguments of the in-tree plugin.
 const (
 	DefaultFilterTimeout  = 10 * time.Second
 	DefaultBindingTimeout = 600 * time.Second
@@ -39,9 +39,9 @@ const (
 	DefaultBudgetSteps int64 = 200_000
 )
 
-// The defaults of the shares of namespaces. A pod waits at most for the attempt of another namespace that has just begun, and
-// then for the burst of that namespace. Together these are little more than half a second. So the wait stays below a second
-// even on a busy machine.
+// The defaults of the shares of namespaces. A pod waits at most for the current attempt of another namespace, and then for the
+// burst of that namespace. Both together take little more than half a second, so the wait stays below a second even on a busy
+// machine.
 const (
 	DefaultAttemptTimeout       = 400 * time.Millisecond
 	DefaultSharePercent   int32 = 20
@@ -61,22 +61,22 @@ const (
 	DefaultHoldTimeout                       = 5 * time.Minute
 )
 
-// The minimum values that make sense.
+// The minimum values that validation accepts.
 const (
 	MinHoldTimeout = time.Second
 	MinBackOff     = time.Second
 	MinShareBurst  = time.Millisecond
 )
 
-// The interval at which the sets of devices that fit are counted, for the metrics. The time for counting has a separate limit, so
-// a short interval is only useful for small clusters and for tests.
+// The interval at which the scheduler counts the sets of devices that fit, for the metrics. The time for counting has a limit
+// of its own, so a short interval is useful only for small clusters and for tests.
 const (
 	DefaultFragmentationInterval = 5 * time.Minute
 	MinFragmentationInterval     = time.Second
 )
 
-// DefaultCacheSize is the default size of the allocator's cache. A cache smaller than MinCacheSize would hardly keep any result
-// from one node to the next.
+// DefaultCacheSize is the default size of the allocator's cache. In a cache smaller than MinCacheSize, hardly any result would
+// remain from one node to the next.
 const (
 	DefaultCacheSize int64 = 256 << 20
 	MinCacheSize     int64 = 1 << 20

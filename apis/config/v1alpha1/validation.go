@@ -86,7 +86,7 @@ func validateDefaultPreference(args *DynamicResourcesCELArgs, path *field.Path) 
 const maxCacheSize = 1 << 40
 
 func validateCacheSize(size *resource.Quantity, path *field.Path) field.ErrorList {
-	// AsInt64 is fast for every exponent.
+	// Use AsInt64, because it is fast for every exponent.
 	bytes, ok := size.AsInt64()
 	if !ok || bytes > maxCacheSize {
 		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a whole number of bytes, at most 1Ti")}
@@ -112,7 +112,7 @@ func validateBackOff(backOff *BackOff, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// validateDevicePreemption checks numbers as upstream's plugin DefaultPreemption does.
+// validateDevicePreemption checks the numbers of candidate nodes as upstream's plugin DefaultPreemption does.
 func validateDevicePreemption(args *DevicePreemption, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	percentage, absolute := args.MinCandidateNodesPercentage, args.MinCandidateNodesAbsolute

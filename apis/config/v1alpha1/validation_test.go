@@ -33,14 +33,14 @@ func TestSetDefaults(t *testing.T) {
 	require.Equal(t, DefaultBudgetCost, *set.Budget.Cost)
 	require.Equal(t, int64(5), *set.Budget.Steps)
 
-	// Fields that apply to the whole scheduler stay unset, because another profile may set them.
+	// These fields apply to the whole scheduler, so they must stay unset: another profile may set them.
 	require.Nil(t, args.BackOff)
 	require.Nil(t, args.Share)
 	require.Equal(t, backOffOf(time.Second, 5*time.Minute), DefaultBackOff())
 	require.Equal(t, &Share{Percent: ptr.To[int32](20), Burst: &metav1.Duration{Duration: 150 * time.Millisecond}}, DefaultShare())
 }
 
-// TestValidate tests unset fields and invalid values.
+// TestValidate tests that unset fields are valid, and that invalid values are rejected.
 func TestValidate(t *testing.T) {
 	require.Empty(t, Validate(&DynamicResourcesCELArgs{Budget: &Budget{}, DevicePreemption: &DevicePreemption{}}, nil))
 	args := withBudget(argsOf(-1, time.Second-1), 0, math.MinInt64)

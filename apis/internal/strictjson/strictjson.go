@@ -21,8 +21,8 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// Unmarshal decodes raw into the struct that into points to. path is the path of raw in the user's object and must not be nil. If
-// Unmarshal returns errors, the struct must not be used.
+// Unmarshal decodes raw into the struct that into points to. path is the path of raw in the user's object and must not be nil.
+// If Unmarshal returns errors, the caller must not use the struct.
 func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
 	strictErrs, err := kjson.UnmarshalStrict(raw, into)
 	if err != nil {
@@ -38,8 +38,8 @@ func Unmarshal(raw []byte, into any, path *field.Path) field.ErrorList {
 	return errs
 }
 
-// TypeMeta returns apiVersion and kind of raw and ignores all other fields. So a caller can distinguish an object of another type
-// or version from a mistake in a field.
+// TypeMeta returns apiVersion and kind of raw and ignores all other fields. With it a caller can distinguish an object of
+// another type or version from an object with a mistake in a field.
 func TypeMeta(raw []byte, path *field.Path) (metav1.TypeMeta, field.ErrorList) {
 	var meta metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &meta); err != nil {
@@ -48,8 +48,8 @@ func TypeMeta(raw []byte, path *field.Path) (metav1.TypeMeta, field.ErrorList) {
 	return meta, nil
 }
 
-// malformedFields returns an error for each duration and quantity that can't be parsed. The decoder does not say which
-// field such a value is in.
+// malformedFields returns an error for each duration and quantity that can't be parsed. It is needed because the decoder's
+// error does not name the field.
 func malformedFields(raw []byte, t reflect.Type, path *field.Path) field.ErrorList {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -82,7 +82,7 @@ func malformedFields(raw []byte, t reflect.Type, path *field.Path) field.ErrorLi
 	return errs
 }
 
-// malformed describes an error that stopped the decoding.
+// malformed converts an error that stopped the decoding to a field error.
 func malformed(err error, path *field.Path) *field.Error {
 	if typeErr, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		if typeErr.Field != "" {
@@ -112,9 +112,9 @@ func jsonType(t reflect.Type) string {
 	}
 }
 
-// notStrict describes an unknown or a duplicate field.
+// notStrict converts the decoder's error about an unknown or a duplicate field to a field error.
 func notStrict(err error, path *field.Path) *field.Error {
-	// The message begins with the kind of the mistake. The quoted path follows.
+	// The decoder's message begins with the kind of the mistake. The quoted path follows.
 	detail := "duplicate field: set it once"
 	if strings.HasPrefix(err.Error(), "unknown") {
 		detail = "unknown field: correct its name (names are case-sensitive), or update celset if a newer version has the field (--version prints the version of a program)"
@@ -125,8 +125,8 @@ func notStrict(err error, path *field.Path) *field.Error {
 	return field.Invalid(path, field.OmitValueType{}, detail)
 }
 
-// child appends a name that a user chose, preceded by the names of the enclosing objects. If a name is not an identifier, child
-// quotes all of them, so that the error message stays readable and on one line.
+// child appends a name that a user chose to a path. The name may be preceded by the names of enclosing objects. If one of the
+// names is not an identifier, child quotes all of them, so that the error message stays on one line.
 func child(path *field.Path, name string) *field.Path {
 	names := strings.Split(name, ".")
 	for _, name := range names {

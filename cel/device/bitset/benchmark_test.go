@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// loops are the ways to iterate over a set, with a loop written by hand for comparison. The loop body does little: one lookup in
-// a table.
+// loops are the ways to iterate over a set, and a loop written by hand for comparison. The body of each loop is small: one
+// lookup in a table.
 var loops = []struct {
 	name string
 	sum  func(set bitset.Set, table []int) int
@@ -39,7 +39,7 @@ var loops = []struct {
 	}},
 }
 
-// BenchmarkLoop shows that All is as fast as the loop by hand. Next takes four times as long if positions are dense.
+// BenchmarkLoop shows that All is as fast as the loop written by hand. Next takes four times as long if most bits are set.
 func BenchmarkLoop(b *testing.B) {
 	for _, size := range []struct{ positions, every int }{{16, 1}, {64, 1}, {64, 16}, {512, 1}, {512, 16}} {
 		set, table := bitset.New(size.positions), make([]int, size.positions)

@@ -9,8 +9,8 @@
 //		use(devices[i])
 //	}
 //
-// A search constantly counts the devices that two sets have in common. With bits this takes a few instructions per 64 devices and
-// no memory.
+// A search constantly counts the devices that two sets have in common. With bits this takes a few instructions per 64 devices,
+// and no memory is allocated.
 //
 // A set is made for a list of fixed length and does not grow. Functions on two sets require sets of the same list; they don't
 // check it.

@@ -3,14 +3,14 @@
 
 package bitset
 
-// List holds several sets of positions of one list of devices in a single allocation.
+// List is several sets in a single allocation. All sets have the same length.
 type List struct {
 	words Set
 	// width is the number of words per set.
 	width int
 }
 
-// NewList returns count empty sets of positions below n.
+// NewList returns count empty sets for positions below n.
 func NewList(count, n int) List {
 	width := Words(n)
 	return List{make(Set, count*width), width}

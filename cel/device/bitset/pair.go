@@ -17,7 +17,7 @@ func (s Set) Join(other Set) {
 	}
 }
 
-// Keep removes the positions that other does not have. It reports whether it removed any.
+// Keep removes from s the positions that other does not have. It reports whether it removed any.
 func (s Set) Keep(other Set) (removed bool) {
 	var gone uint64
 	for w, word := range other {
@@ -27,7 +27,7 @@ func (s Set) Keep(other Set) (removed bool) {
 	return gone != 0
 }
 
-// Drop removes the positions that other has. It reports whether it removed any.
+// Drop removes from s the positions that other has. It reports whether it removed any.
 func (s Set) Drop(other Set) (removed bool) {
 	var gone uint64
 	for w, word := range other {

@@ -8,8 +8,8 @@ import (
 	"math/bits"
 )
 
-// Set is a set of positions. Position i is bit i%64 of word i/64, so that sets are combined word by word. The bits beyond the end
-// of the list are 0, because Count would count them.
+// Set is a set of positions. Position i is bit i%64 of word i/64, so that two sets are combined word by word. The bits beyond
+// the end of the list must be 0, because Count would count them.
 //
 // Positions are not negative. They are converted to uint because an unsigned division by 64 takes one instruction.
 //
@@ -31,8 +31,8 @@ func (s Set) Add(i int) { s[uint(i)/64] |= 1 << (uint(i) % 64) }
 // Remove removes position i. i must be below the set's n.
 func (s Set) Remove(i int) { s[uint(i)/64] &^= 1 << (uint(i) % 64) }
 
-// All yields the positions in ascending order. It copies each word when the loop reaches it. So changes in the current word are
-// not seen, but changes in later words are. [Set.Next] sees all changes and is slower.
+// All yields the positions in ascending order. It copies each word when the loop reaches the word. So the loop does not see
+// changes in the current word, but sees changes in later words. [Set.Next] sees all changes and is slower.
 func (s Set) All() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for w, word := range s {
@@ -45,7 +45,7 @@ func (s Set) All() iter.Seq[int] {
 	}
 }
 
-// Next returns the first position in the set that is at least from, or -1.
+// Next returns the first position in the set that is not below from, or -1.
 func (s Set) Next(from int) int {
 	w := from / 64
 	if w >= len(s) {
@@ -62,7 +62,7 @@ func (s Set) Next(from int) int {
 	return -1
 }
 
-// Count returns the size of the set.
+// Count returns the number of positions in the set.
 func (s Set) Count() int {
 	count := 0
 	for _, word := range s {

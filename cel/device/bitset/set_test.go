@@ -44,7 +44,7 @@ func TestLoopMayEndEarly(t *testing.T) {
 	require.Equal(t, -1, of(64, 63).Next(64), "behind the last word")
 }
 
-// TestLoopOverSetThatChanges checks that a loop does not see changes in the word that it iterates over.
+// TestLoopOverSetThatChanges checks that a loop over All does not see changes in the word that it has reached.
 func TestLoopOverSetThatChanges(t *testing.T) {
 	set := of(192, 0, 1, 64, 65)
 	var seen []int

@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// An Outcome is the set of results that an expression may have.
+// An Outcome is the set of results that an expression may still have: true, false, or an error.
 type Outcome = outcome.Outcome
 
-// The results of an expression. Open includes all of them.
+// The possible results of an expression. Open includes all of them.
 const (
 	True  = outcome.True
 	False = outcome.False
@@ -28,7 +28,7 @@ const (
 	Open  = outcome.Open
 )
 
-// A Partial is a set that is partly chosen.
+// A Partial is a partial set: some devices are chosen, and others may be added.
 type Partial = propagate.Partial
 
 // A Part is a set of devices that is part of every complete set with a fixed number of devices.
@@ -45,42 +45,43 @@ const (
 
 // An Analysis holds the conditions of an expression for sets of one size. It is safe for concurrent use.
 type Analysis struct {
-	// expression was read for sets of this size. If ascending is set, their devices are in the order of the tables.
+	// expression is the analyzed expression, for sets of size devices. If ascending is set, the devices of a set are in the
+	// order of the tables.
 	expression *device.Expression
 	size       int
 	ascending  bool
 	problem    propagate.Problem
-	// within means that no evaluation exceeds the cost limit on any devices that the API allows. Most expressions stay far below
-	// the limit.
+	// within means that no evaluation exceeds the cost limit, for any devices that the API allows. This holds for most
+	// expressions, so that Affordable needs no computation.
 	within bool
-	// bytes is the approximate memory of the analysis with all leaves planned.
+	// bytes is the approximate memory of the analysis once CEL has prepared all leaves.
 	bytes int
 }
 
-// Analyze reads an expression for sets of the given size. Parts that it does not understand are open.
+// Analyze analyzes an expression for sets of the given size. Unsupported parts are open: they may have any value.
 func Analyze(expression *device.Expression, size int) *Analysis {
 	return analyze(&Analysis{expression: expression, size: size}, expression.AST().Expr())
 }
 
 // AnalyzeAscending is like Analyze for sets whose devices are in the order of the tables, such as the devices of one request.
-// Then fewer devices can be devices[0].
+// This order gives better bounds, because fewer devices can be devices[0].
 func AnalyzeAscending(expression *device.Expression, size int) *Analysis {
 	return analyze(&Analysis{expression: expression, size: size, ascending: true}, expression.AST().Expr())
 }
 
-// analyze reads all or the first conjuncts of the expression.
+// analyze converts the given conjuncts of the expression, all of them or only the first ones.
 func analyze(a *Analysis, conjuncts ...ast.Expr) *Analysis {
 	a.problem, a.bytes = read.Conjuncts(a.expression, a.size, a.options(), conjuncts...)
 	a.within = a.problem.Usable && a.isWithin(a.expression.LargestSizes())
 	return a
 }
 
-// parts is the maximum number of parts to read. Tests lower it.
+// parts is the maximum number of parts of an expression that are analyzed. Tests lower the limit.
 var parts = read.MaxParts
 
 func (a *Analysis) options() read.Options { return read.Options{Ascending: a.ascending, Parts: parts} }
 
-// Understood reports whether the bounds may be better than open.
+// Understood reports whether bounds can exclude a result. They can't if everything is open.
 func (a *Analysis) Understood() bool {
 	if a.problem.Goal != nil {
 		return a.problem.Usable && !propagate.IsOpen(a.problem.Goal)
@@ -105,35 +106,35 @@ func (a *Analysis) Open() int {
 // Size returns the approximate memory of the analysis in bytes, without the expression.
 func (a *Analysis) Size() int { return int(unsafe.Sizeof(*a)) + a.bytes }
 
-// Tabulate creates the tables for the given devices. CEL is called later.
+// Tabulate allocates the tables for the given devices. The tables are filled later, on demand.
 func (a *Analysis) Tabulate(devices []*device.Device) *Tables {
 	t := &Tables{problem: &a.problem}
 	t.Init(t.problem, devices)
 	return t
 }
 
-// Fits reports whether the initial tables for this number of devices are small enough. Entries for pairs are added on demand.
-// If they take too much memory, all later bounds are open ([Bounds.Exhausted]).
+// Fits reports whether the tables for this number of devices are small enough at first. Entries for pairs are added on demand.
+// If these entries take too much memory, all later bounds are open ([Bounds.Exhausted]).
 func (a *Analysis) Fits(devices int) bool { return a.problem.Fits(devices) }
 
-// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so they are
-// valid only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard). But an evaluation
-// takes conjuncts in order and ends at the first false one. So the first conjuncts have valid bounds even if later conjuncts
-// may reach the limit.
+// An evaluation that exceeds its cost limit fails, even if the result is already certain. Bounds ignore costs, so bounds of an
+// expression are valid only if no evaluation can reach the limit. The same holds for parts that may abort (propagate.Guard).
+// But CEL evaluates conjuncts in order and stops at the first false one. So bounds of the first conjuncts are valid even if
+// later conjuncts may reach the limit.
 
 func (a *Analysis) isWithin(sizes device.Sizes) bool {
 	return costbound.Of(a.expression, a.size, sizes).Within(a.expression.Limits())
 }
 
-// Affordable reports whether no evaluation on a set of the devices exceeds the cost limit. Bounds of the whole expression are
-// valid only then.
+// Affordable reports whether every evaluation on a set of the devices stays within the cost limit. Otherwise bounds of the
+// whole expression are not valid.
 func (a *Analysis) Affordable(devices []*device.Device) bool {
 	return a.problem.Usable && (a.within || a.isWithin(device.SizesOf(devices)))
 }
 
-// Leading returns the analysis if it is affordable for sets of the devices. Otherwise it returns an analysis of the longest
-// affordable sequence of first conjuncts, and the other conjuncts are open. If a set makes one of the first conjuncts false,
-// CEL rejects the set before it evaluates the others. The result is nil if the conjuncts are not understood.
+// Leading returns the analysis itself if it is affordable for sets of the devices. Otherwise it returns an analysis of the
+// longest affordable run of first conjuncts. All other conjuncts are open. Rejecting a set is valid then: if a first conjunct
+// is false, CEL stops before it evaluates the others. The result is nil if no first conjunct has bounds.
 func (a *Analysis) Leading(devices []*device.Device) *Analysis {
 	if a.Affordable(devices) {
 		if a.Understood() {

@@ -29,7 +29,7 @@ func environment(t testing.TB) *device.Environment {
 	return e
 }
 
-// drawPartial chooses some devices, leaves some out, and leaves the rest possible.
+// drawPartial draws a partial set: it chooses some devices, excludes some, and leaves the remaining devices possible.
 func drawPartial(t *rapid.T, s *sound) bound.Partial {
 	p := s.partial(nil, nil)
 	for i := range s.all {
@@ -51,7 +51,7 @@ func clone(p bound.Partial) bound.Partial {
 	return bound.Partial{Chosen: slices.Clone(p.Chosen), Domain: slices.Clone(p.Domain), Left: p.Left}
 }
 
-// completions calls f for each completion of p.
+// completions calls f for each completion of p that adds devices from index from on.
 func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 	if p.Left == 0 {
 		f(p.Chosen)
@@ -68,13 +68,13 @@ func completions(p bound.Partial, n, from int, f func(bitset.Set)) {
 	}
 }
 
-// statistics show whether the generator still covers all cases. All fields except compiled count partial sets.
+// statistics show that the generator still covers all cases. All fields except compiled count partial sets.
 type statistics struct{ compiled, tried, understood, decided, infeasible int }
 
-// perExpression is the number of partial sets for each expression. Compiling and analysing take most of the time.
+// perExpression is the number of partial sets for each expression. It is above one because compiling takes most of the time.
 const perExpression = 2
 
-// TestBoundsAreSound checks the promise of the package.
+// TestBoundsAreSound compares the bounds of random expressions and partial sets with the results of all completions.
 func TestBoundsAreSound(t *testing.T) {
 	var seen statistics
 	cases.CheckN(t, cases.Of(2000, 10_000), soundness(t, &seen))
@@ -128,7 +128,7 @@ func soundnessOf(t testing.TB, statistics *statistics, write func(*rapid.T) stri
 	}
 }
 
-// randomAttributes are the attributes of the random devices. x may be missing or a string, list may be a string.
+// randomAttributes are the attributes of the random devices. x may be missing or a string, and list may be a string.
 var randomAttributes = randomexpr.Attributes{
 	Domain: "d", Ints: []string{"x", "y"}, String: "s",
 	Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
@@ -136,7 +136,7 @@ var randomAttributes = randomexpr.Attributes{
 
 var letter = rapid.SampledFrom([]string{"a", "b", "c"})
 
-// devices draws n devices.
+// devices draws n random devices.
 func devices(t *rapid.T, n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
@@ -170,7 +170,7 @@ func addRarelyRead(t *rapid.T, d *resourceapi.Device) {
 	}
 }
 
-// line returns n devices. y counts from zero, s alternates, v is a version and l a list.
+// line returns n devices. y is the index of the device, s alternates between two values, v is a version and l a list.
 func line(n int) []*device.Device {
 	result := make([]*device.Device, n)
 	for i := range result {
@@ -179,7 +179,7 @@ func line(n int) []*device.Device {
 	return result
 }
 
-// sourceOf returns the device at a position of the line.
+// sourceOf returns the API object of the device at index i of line.
 func sourceOf(i int) *resourceapi.Device {
 	return &resourceapi.Device{Name: fmt.Sprint(i), Attributes: map[resourceapi.QualifiedName]resourceapi.DeviceAttribute{
 		"y": {IntValue: ptr.To(int64(i))},
@@ -197,7 +197,7 @@ func of(n int, positions ...int) bitset.Set {
 	return result
 }
 
-// TestInfeasibleRemovesCandidates checks that devices without a satisfying completion are removed.
+// TestInfeasibleRemovesCandidates checks that Infeasible removes devices that no satisfying completion contains.
 func TestInfeasibleRemovesCandidates(t *testing.T) {
 	compiled, err := environment(t).Compile(t.Context(), "devices.map(d, d.attributes['d'].y).max() - devices.map(d, d.attributes['d'].y).min() == 2")
 	require.NoError(t, err)

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// width returns an expression for the distance between the extremes of an attribute.
+// width returns an expression for the greatest minus the smallest value of an attribute.
 func width(attribute string) string {
 	return fmt.Sprintf("devices.map(d, d.%[1]s).max() - devices.map(d, d.%[1]s).min()", attribute)
 }
@@ -69,9 +69,9 @@ func TestBoxesAreSound(t *testing.T) {
 	}
 }
 
-// TestBoxesOfListsAreSound covers positions stored as lists of devices, and boxes with sides in any order and on circles.
+// TestBoxesOfListsAreSound covers places that are stored as lists of devices, and boxes with sides in any order and on circles.
 func TestBoxesOfListsAreSound(t *testing.T) {
-	// With many strangers each position has few of all devices, so positions are stored as lists.
+	// With many strangers, each place has few of all devices, so it is stored as a list.
 	strangers = devicesWith(make([]values, 320)...)
 	defer func() { strangers = nil }()
 	t.Run("spans", TestBoxesAreSound)
@@ -87,12 +87,12 @@ func TestBoxesOfListsAreSound(t *testing.T) {
 	require.Greater(t, seen.infeasible, 300)
 }
 
-// TestBoxWithTooManyPlaces has numbers so far apart that there are too many positions for a box. Then each side is checked alone.
+// TestBoxWithTooManyPlaces has numbers so far apart that a box has too many places. Then each side is checked alone.
 func TestBoxWithTooManyPlaces(t *testing.T) {
 	const n = 40
 	var all []values
 	for i := range n {
-		// No two devices have a number in common.
+		// No two devices share a number on any axis.
 		all = append(all, values{"x": i, "y": (i * 3) % n, "z": (i * 11) % n})
 	}
 	e := environment(t)
@@ -104,7 +104,7 @@ func TestBoxWithTooManyPlaces(t *testing.T) {
 	require.True(t, infeasible)
 }
 
-// TestBoxOfNumbersTooFarApart checks that devices still have boxes if a side overflows for other devices.
+// TestBoxOfNumbersTooFarApart checks that a box works for some devices even if a distance overflows for other devices.
 func TestBoxOfNumbersTooFarApart(t *testing.T) {
 	s := newSound(t, environment(t), width("x")+" <= 1 && "+width("y")+" <= 1", 2, devicesWith(
 		values{"x": int64(math.MinInt64), "y": 0}, values{"x": int64(math.MaxInt64), "y": 0},
@@ -116,7 +116,7 @@ func TestBoxOfNumbersTooFarApart(t *testing.T) {
 	require.Subset(t, positions(propagated.Domain), []int{0, 1, 2, 3}, "0 and 1 together fail")
 }
 
-// TestSideWithTooManyPlaces has one side with too many positions.
+// TestSideWithTooManyPlaces has a single axis with too many places.
 func TestSideWithTooManyPlaces(t *testing.T) {
 	const n = 1100
 	numbers := make([]int64, n)
@@ -131,7 +131,7 @@ func TestSideWithTooManyPlaces(t *testing.T) {
 	require.True(t, s.bounds(t).Infeasible(p, bound.Quick))
 }
 
-// ranked returns devices with the numbers in the attribute x.
+// ranked returns one device for each number, with the number in attribute x.
 func ranked(numbers ...int64) []*device.Device {
 	all := make([]values, len(numbers))
 	for i, number := range numbers {
@@ -140,7 +140,7 @@ func ranked(numbers ...int64) []*device.Device {
 	return devicesWith(all...)
 }
 
-// closeness returns an expression for the negative width.
+// closeness returns an expression for the negated width, which is greater if the values are closer.
 func closeness(attribute string) string {
 	return fmt.Sprintf("devices.map(d, d.%[1]s).min() - devices.map(d, d.%[1]s).max()", attribute)
 }
@@ -160,7 +160,7 @@ func TestSpansAreSound(t *testing.T) {
 	soundWithLimits(t, []int64{least, least + 1, -1, 0, 1, 2, 3, most - 1, most}, devices, width("x"), closeness("x"))
 }
 
-// soundWithLimits checks all comparisons of the quantities with the limits, in both orders, alone and negated.
+// soundWithLimits checks each comparison of each quantity with each limit, in both orders, alone and negated.
 func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, quantities ...string) {
 	t.Helper()
 	e := environment(t)
@@ -180,7 +180,7 @@ func soundWithLimits(t *testing.T, limits []int64, devices [][]*device.Device, q
 	}
 }
 
-// railed returns a device for each list of rails. A list may be nil, or a number for a scalar.
+// railed returns a device for each list of rails. An element may also be nil (no attribute) or a number (not a list).
 func railed(all ...any) []*device.Device {
 	result := make([]*device.Device, len(all))
 	for i, rails := range all {

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestCountsAreSound compares numbers of devices with all relevant limits, in both orders and negated. The predicates take one or
-// two devices, and some fail.
+// TestCountsAreSound compares numbers of devices with all relevant limits, in both orders and negated. The counted predicates
+// are on one or two devices. Some predicates fail for some devices.
 func TestCountsAreSound(t *testing.T) {
 	devices := [][]*device.Device{
 		ranked(0, 1, 2, 3, 4),
@@ -68,7 +68,7 @@ func TestStarvedIsSound(t *testing.T) {
 	require.Greater(t, requiring, 500)
 }
 
-// TestTalliesAreSound covers general cardinalities: the number of devices that satisfy a condition on the set.
+// TestTalliesAreSound covers the number of devices that satisfy a condition on the set (generalCardinality).
 func TestTalliesAreSound(t *testing.T) {
 	const (
 		last      = "!devices.exists(o, o.x == d.x + 1)"
@@ -123,7 +123,7 @@ func TestSumsAreSound(t *testing.T) {
 	soundWithLimits(t, []int64{least, least + 1, least / 2, -4, -1, 0, 1, 3, 6, 11, most / 2, most - 1, most}, devices, sumOfX)
 }
 
-// TestSumsRemoveAllTheyCan checks, for a condition on a sum only, that exactly the devices in no satisfying set are removed.
+// TestSumsRemoveAllTheyCan checks that a condition on a sum alone removes exactly the devices that no satisfying set contains.
 func TestSumsRemoveAllTheyCan(t *testing.T) {
 	e := environment(t)
 	cases.CheckN(t, cases.Of(2000, 10_000), func(rt *rapid.T) {

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// strange returns a line of devices. Some lack attributes or have attributes of another type.
+// strange returns a line of devices. Some devices lack attributes or have attributes of another type.
 func strange() []*device.Device {
 	all := line(5)
 	for i, missing := range map[int]resourceapi.QualifiedName{1: "y", 2: "s", 3: "l"} {
@@ -35,8 +35,8 @@ func strange() []*device.Device {
 	return all
 }
 
-// TestConstructs records the bounds of one partial set. It compares the bounds of other sets with their completions, also if a
-// construct fails for some devices.
+// TestConstructs records the bounds of each construct for one partial set. For other partial sets it compares the bounds with
+// the results of all completions. Some devices make a construct fail.
 func TestConstructs(t *testing.T) {
 	e := environment(t)
 	transcript.Run(t, "testdata/constructs.txt", func(t *testing.T, text string) string {
@@ -54,14 +54,14 @@ func TestConstructs(t *testing.T) {
 	})
 }
 
-// notUnderstood lists the names of expressions with an open conjunct, each with the reason.
+// notUnderstood maps the names of expressions with an open conjunct to the reason.
 var notUnderstood = map[string]string{
 	"ring: by place":                             "distinct may panic, and what it is asked about depends on places",
 	"coupled: the same roots in order":           "two lists are compared place by place",
 	"sockets: two requests on different sockets": "slices depend on places",
 }
 
-// read compiles an expression of the corpus and analyzes it for its hardware.
+// read compiles an expression of the corpus and analyzes it for the devices of its hardware.
 func read(t *testing.T, e *device.Environment, x corpus.Expression) *sound {
 	t.Helper()
 	expression, err := e.Compile(t.Context(), x.Text)
@@ -77,7 +77,7 @@ func read(t *testing.T, e *device.Environment, x corpus.Expression) *sound {
 	return soundOf(formula{x.Text, expression}, size, all)
 }
 
-// TestCorpusIsUnderstood checks that the corpus has no open conjuncts, except in notUnderstood.
+// TestCorpusIsUnderstood checks that expressions of the corpus have no open conjuncts, except the expressions in notUnderstood.
 func TestCorpusIsUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, x := range corpus.Expressions() {
@@ -100,7 +100,7 @@ func TestCorpusIsSound(t *testing.T) {
 	})
 }
 
-// TestEqualitiesInEqualities covers nested comparisons of conditions.
+// TestEqualitiesInEqualities covers equalities of bools whose sides are equalities of bools.
 func TestEqualitiesInEqualities(t *testing.T) {
 	var seen statistics
 	var equality func(t *rapid.T, depth int) string
@@ -116,7 +116,7 @@ func TestEqualitiesInEqualities(t *testing.T) {
 	require.Positive(t, seen.infeasible)
 }
 
-// TestWhatIsNotReadIsOpen checks that bounds are sound if reading stops at any part.
+// TestWhatIsNotReadIsOpen checks that bounds stay sound if the analysis stops after any number of parts.
 func TestWhatIsNotReadIsOpen(t *testing.T) {
 	var seen statistics
 	sound := soundness(t, &seen)
@@ -128,7 +128,8 @@ func TestWhatIsNotReadIsOpen(t *testing.T) {
 	require.Positive(t, seen.infeasible)
 }
 
-// TestChainsOfEqualities checks that each side of an equality is written out at most twice, in chains of any length.
+// TestChainsOfEqualities checks that an equality of bools is written out with at most two copies of each side, in chains of any
+// length.
 func TestChainsOfEqualities(t *testing.T) {
 	e := environment(t)
 	all := devicesWith(values{"y": 0}, values{"y": 1}, values{"y": 2})
@@ -156,7 +157,7 @@ func TestChainsOfEqualities(t *testing.T) {
 	}
 }
 
-// counted returns an expression with nested counts. Reading one level reads the next level several times.
+// counted returns an expression with nested counts. Each level is read several times for each time the level above is read.
 func counted(levels int) string {
 	text := "devices.size()"
 	for level := range levels {
@@ -165,8 +166,8 @@ func counted(levels int) string {
 	return text
 }
 
-// TestCompleteSets compares the bounds of complete sets with CEL. A set is accepted or rejected without an evaluation if its
-// bound is true or false.
+// TestCompleteSets compares the bounds of complete sets with the results of CEL. The search accepts or rejects a complete set
+// without calling CEL if its bound is true or false.
 func TestCompleteSets(t *testing.T) {
 	e := environment(t)
 	sets, proven, refuted, satisfied := 0, 0, 0, 0

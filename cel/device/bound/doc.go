@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bound decides early: it computes the possible results of an expression over "devices" when only a part of the set is
-// chosen, without evaluating the expression.
+// Package bound computes the possible results of an expression over "devices" when only a part of the set is chosen, so that a
+// search can reject a partial set without evaluating the expression.
 //
 //	analysis := bound.Analyze(expression, 4)
 //	tables := analysis.Tabulate(devices)    // shared by any number of searches
@@ -11,22 +11,22 @@
 //
 // # How
 //
-// [Analyze] reads the expression once for sets of one size (package read). Each iteration variable over devices gets a number,
-// its slot. Each conjunct becomes a condition:
+// [Analyze] converts the expression to conditions once for each size of sets (package read). Each iteration variable over
+// devices gets a number, called its slot. Each conjunct becomes a condition:
 //
-//   - A part that refers to a single device is a leaf. CEL evaluates it for each device, and the results form a column.
-//   - A part that compares two devices, d != o && d.row == o.row, is a predicate. It is computed from columns, or by CEL if
-//     columns are not enough, and stored as rows of bits. So it may use any function, and an entry may also be an error.
+//   - A part that refers to a single device is a leaf. CEL evaluates it for each device, and the values form a column.
+//   - A part that compares two devices, such as d != o && d.row == o.row, is a predicate. Its verdicts are computed from
+//     columns, or by CEL if columns are not enough, and stored as rows of bits. A verdict may also be an error.
 //   - A part that refers to the set (quantifiers, counts, minima and maxima, sums and comparisons of them) has bounds over
 //     all completions of a partial set.
-//   - Any other part is open: it may have any result.
+//   - Any other part is open: it may have any value.
 //
-// An [Outcome] is the set of possible results: true, false, an error. A search cuts a branch only if every completion is false,
-// without an error in any of them. CEL absorbs errors: "false && error" is false, and the bounds here do the same. Some functions
-// panic instead. A part with such a function is evaluated for each device before bounds are given (propagate.Guard).
+// An [Outcome] is the set of possible results: true, false, an error. A search cuts a branch only if every completion is surely
+// false, without a possible error. CEL absorbs errors: "false && error" is false. The bounds do the same. Some CEL functions
+// panic instead. A part with such a function is evaluated for each device first (propagate.Guard).
 //
-// [Bounds.Infeasible] also propagates the conditions to a fixpoint. It removes devices that are only in false completions, and
-// finds devices that are in all other completions.
+// [Bounds.Infeasible] also propagates the conditions to a fixpoint. It removes a device if every completion with it is false,
+// and finds devices that all other completions contain.
 //
 // # Where to read
 //
@@ -42,22 +42,22 @@
 //
 // # To add a rule
 //
-// A rule rewrites another spelling of a condition that is already understood. It needs an entry in normal/rules.go, and an
-// expression in the file of its family in testdata/rules. A transcript there lists the applied rules, their results, and the
-// bounds (go test -run TestRules -rewrite). Rules apply to conditions on the set that are neither leaves nor bindings
-// (read/analyze.go). All spellings of an equality are read in one place. Add the expression to the constructs of
-// constructs_test.go, too. That test compares constructs with CEL on devices with missing or odd attributes, which the
-// transcripts lack.
+// A rule rewrites a spelling of a condition to another spelling that is already supported. Add an entry in normal/rules.go, and
+// an expression in the file of its family in testdata/rules. The transcript there lists the applied rules, their results, and
+// the bounds (go test -run TestRules -rewrite). Rules apply only to conditions on the set that are neither leaves nor bindings
+// (read/analyze.go). All spellings of an equality are handled in one place. Also add the expression to the constructs of
+// constructs_test.go. That test compares constructs with CEL on devices with missing or odd attributes, which the transcripts
+// lack.
 //
 // # To add a kind of condition
 //
-// The comment of package condition explains how. Tests compare the bounds of random partial sets with all completions. The
-// expressions come from grammar.txt of internal/testing/randomexpr. For required devices and for the status they come from
-// counting in propagation_test.go. Add the new construct to both.
+// The comment of package condition describes the steps. Tests compare the bounds of random partial sets with all completions.
+// Their expressions come from grammar.txt of internal/testing/randomexpr. Tests of required devices and of the status get
+// expressions from the function counting in propagation_test.go. Add the new construct to both.
 //
 // # What it promises
 //
-// The results of Bound include the result of every completion. A device that Infeasible removes is only in false completions. A
-// forced device is in all other completions. Results that include too much only cost time. Results that include too little would
-// be wrong.
+// The results of Bound include the result of every completion. If Infeasible removes a device, every completion with the device
+// is false. If Infeasible forces a device, all other completions contain it. A result that includes too much only costs time. A
+// result that includes too little would be a bug.
 package bound

@@ -22,15 +22,15 @@ func AnalyzeTraced(expression *device.Expression, size int, trace func(rule stri
 	return a
 }
 
-// ReadAtMost lowers the maximum number of parts to read until restore is called.
+// ReadAtMost limits the number of parts that an analysis reads, until restore is called.
 func ReadAtMost(count int) (restore func()) {
 	before := parts
 	parts = count
 	return func() { parts = before }
 }
 
-// Propagate propagates the only conjunct and updates p. It chooses required devices. was is the resulting status. changed reports
-// whether propagating once more changes anything. ok is false if there are several conjuncts or no bounds.
+// Propagate propagates the only conjunct and stores the result in p, with required devices as chosen. was is the resulting
+// status. changed reports whether propagating again changes anything. ok is false if there are several conjuncts or no bounds.
 func (b *Bounds) Propagate(p *Partial) (was string, changed, ok bool) {
 	s := &b.state
 	if len(s.Conjuncts) != 1 || !s.Begin(*p) {

@@ -8,12 +8,12 @@ import (
 	"github.com/celset/celset/cel/device/bound/read"
 )
 
-// A preference is an expression of type int. The search maximizes its value: each set it finds adds the condition that the next
-// set must have a greater value. This condition becomes stricter with each set, but the values of the leaves stay the same. So
-// the tables belong to the analysis of the preference, and the condition belongs to the bounds of one search.
+// A preference is an expression of type int. The search maximizes its value: when it finds a set, it adds the condition that
+// the next set must have a greater value. This condition becomes stricter with each set, but the values of the leaves stay the
+// same. So the tables belong to the analysis and are shared, and the condition belongs to the bounds of one search.
 
-// AnalyzeGoal reads an expression of type int for sets of the given size. Its bounds have no condition until [Bounds.Exceed] is
-// called. ascending has the same meaning as in [AnalyzeAscending].
+// AnalyzeGoal analyzes an expression of type int for sets of the given size. Its bounds have no condition until [Bounds.Exceed]
+// sets one. ascending means that the devices of a set are in the order of the tables.
 func AnalyzeGoal(expression *device.Expression, size int, ascending bool) *Analysis {
 	a := &Analysis{expression: expression, size: size, ascending: ascending}
 	a.problem, a.bytes = read.Goal(expression, size, a.options())

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// goals are preferences. x is an int attribute of each device.
+// goals are expressions of preferences. x is an int attribute of each device.
 var goals = []string{
 	"7",
 	"devices.map(d, d.x).sum()",
@@ -29,7 +29,8 @@ var goals = []string{
 	"devices.exists(d, d.x == 3) ? devices.size() : devices.map(d, d.x).max()",
 }
 
-// TestGoalsAreSound compares the value of each completion with Most, and with the devices that remain after Exceed.
+// TestGoalsAreSound checks that no completion has a greater value than Most, and that Exceed removes no device of a better
+// completion.
 func TestGoalsAreSound(t *testing.T) {
 	e := environment(t)
 	expressions := map[string]*device.Expression{}

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/internal/testing/randomexpr"
 )
 
-// TestLeadingConjuncts checks that conjuncts before a costly or aborting conjunct still have bounds.
+// TestLeadingConjuncts checks that bounds exist for the conjuncts before a costly or aborting conjunct.
 func TestLeadingConjuncts(t *testing.T) {
 	const (
 		box    = "devices.map(d, d.x).max() - devices.map(d, d.x).min() == 1"
@@ -63,7 +63,8 @@ func TestLeadingConjuncts(t *testing.T) {
 	}
 }
 
-// TestLeadingIsSound checks that a set is not rejected if its evaluation would end at the cost limit, even for very low limits.
+// TestLeadingIsSound checks that Infeasible rejects no set whose evaluation would fail at the cost limit, even for very low
+// limits.
 func TestLeadingIsSound(t *testing.T) {
 	var environments []*device.Environment
 	for _, limit := range []uint64{50, 150, 500, 2000} {
@@ -133,7 +134,8 @@ func TestTablesOfManyDevicesAreNotMade(t *testing.T) {
 	require.True(t, analysis.Fits(300), "equal parts have one table")
 }
 
-// TestLargeExpressionsAreLeftToCEL checks the limit for copies. Each name here doubles the size of the previous one.
+// TestLargeExpressionsAreLeftToCEL checks the limit for copies of bound values. Each name here doubles the size of the previous
+// one.
 func TestLargeExpressionsAreLeftToCEL(t *testing.T) {
 	bindings := func(n int) string {
 		text := fmt.Sprintf("a%d == 0", n)

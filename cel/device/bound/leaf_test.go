@@ -13,7 +13,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// numbersOf and listsOf are lists that depend on a device. Some have no key, and some fail for some devices.
+// numbersOf and listsOf are expressions for lists that depend on a device. Some lists have no key, and some fail for some
+// devices.
 var (
 	numbersOf = []string{"[D.y]", "[D.y / 2]", "[D.y, D.y / 2]", "[D.y / 3, D.y / 3]", "[1, 2].filter(x, x <= D.y / 2)", "[0, 1]",
 		"lists.range(D.y)", "lists.range(64 + D.y)", "(D.y > 1 ? [] : [D.y])", "[D.y, 3].slice(0, 1)", "[1].filter(x, x / (D.y - 2) > 0)"}
@@ -24,7 +25,7 @@ var (
 	}
 )
 
-// ofTwoLists are conditions on two of these lists.
+// ofTwoLists are conditions that compare the lists of two devices.
 var ofTwoLists = []string{
 	"devices.all(a, devices.all(b, LEFT == RIGHT))", "devices.exists(a, devices.exists(b, LEFT != RIGHT))", "devices.clique(a, b, LEFT == RIGHT)",
 	"devices.all(a, devices.all(b, a == b || !sets.intersects(LEFT, RIGHT)))", "devices.all(a, devices.all(b, sets.contains(LEFT, RIGHT)))",
@@ -33,7 +34,7 @@ var ofTwoLists = []string{
 	"devices.all(b, devices.map(a, LEFT).flatten().distinct().size() < 3)", "devices.filter(a, a.attributes['d'].y > 1).map(a, LEFT).distinct().size() == 1",
 }
 
-// TestListsAreSound checks comparisons of lists that belong to devices.
+// TestListsAreSound checks the bounds of comparisons of lists that belong to devices.
 func TestListsAreSound(t *testing.T) {
 	var seen statistics
 	cases.CheckN(t, cases.Of(2000, 20_000), soundnessOf(t, &seen, func(t *rapid.T) string {

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// withLists returns n devices with lists of length texts. own means that each device has texts of its own.
+// withLists returns n devices, each with lists of length texts of the given size. own means that no two devices share a text.
 func withLists(n, length, size int, own bool) (all []*device.Device) {
 	for i := range n {
 		var list []string
@@ -40,7 +40,8 @@ func withLists(n, length, size int, own bool) (all []*device.Device) {
 	return all
 }
 
-// measured computes bounds for sets of four. It returns the time, the bytes in use and the bytes counted.
+// measured computes bounds for sets of four devices. It returns the time, the bytes in use (held) and the bytes that Grown
+// reported.
 func measured(ctx context.Context, t *testing.T, text string, all []*device.Device) (took time.Duration, held, counted int) {
 	const size = 4
 	f := compiled(t, environment(t), text)
@@ -68,7 +69,7 @@ func measured(ctx context.Context, t *testing.T, text string, all []*device.Devi
 	return took, held, counted
 }
 
-// TestCountedMemoryOfLists checks that the counted memory of tables is right and stays near the limit for an expression.
+// TestCountedMemoryOfLists checks that the counted memory of tables matches the memory in use and stays near the limit.
 func TestCountedMemoryOfLists(t *testing.T) {
 	for text, all := range map[string][]*device.Device{
 		"devices.map(d, d.attributes['d'].l).flatten().distinct().size() == 3": withLists(2000, 64, 64, true),
@@ -77,13 +78,13 @@ func TestCountedMemoryOfLists(t *testing.T) {
 		_, held, counted := measured(t.Context(), t, text, all)
 		require.Less(t, counted, 2*16<<20, text)
 		if cases.Nightly() {
-			// Other tests of the process hold memory, too.
+			// Other tests of the process may allocate memory, too, so allow twice the counted memory.
 			require.Less(t, held, 2*counted, text)
 		}
 	}
 }
 
-// TestListsTakeTime checks that bounds end soon after the context, for any comparison of lists.
+// TestListsTakeTime checks that bounds end soon after their context has ended, for each comparison of lists.
 func TestListsTakeTime(t *testing.T) {
 	cases.OnlyNightly(t, "it measures time")
 	for text, own := range map[string]bool{

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// TestPatternsThatFail has completions with the pattern and completions that fail. The bounds must include both.
+// TestPatternsThatFail has completions with the pattern and completions that fail. The bounds must include both results.
 func TestPatternsThatFail(t *testing.T) {
 	const chain = "devices.exists(d, devices.exists(o, devices.exists(p, d.x == o.y && o.x == p.y)))"
 	all := devicesWith(values{"y": 0, "x": 1}, values{"y": 1, "x": 2}, values{"y": 2, "x": 0}, values{"y": 4, "x": 9}, values{"y": 5})
@@ -26,7 +26,7 @@ func TestPatternsThatFail(t *testing.T) {
 		require.Equal(t, may, s.bounds(t).Bound(s.partial(nil, upTo(len(all)))), text)
 		s.checkAll(t)
 	}
-	// Here the failing device is not in the partial set.
+	// Now the failing device is not in the partial set.
 	s := newSound(t, e, chain, 3, all)
 	require.Equal(t, bound.True|bound.False, s.bounds(t).Bound(s.partial([]int{0}, []int{1, 2, 3})))
 	require.Equal(t, bound.True, s.bounds(t).Bound(s.partial([]int{0, 1, 2}, nil)))

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestPropagation records the removed and required devices, and compares them with the completions.
+// TestPropagation records the removed and required devices of partial sets, and checks them against all completions.
 func TestPropagation(t *testing.T) {
 	e := environment(t)
 	var all []*device.Device
@@ -57,7 +57,7 @@ func TestPropagation(t *testing.T) {
 	})
 }
 
-// specified returns the devices for "x: 3 4", "grid 2 4", "ring 8" or "couples 3 2".
+// specified parses a description of devices, such as "x: 3 4", "grid 2 4", "ring 8" or "couples 3 2".
 func specified(t *testing.T, spec string) []*device.Device {
 	t.Helper()
 	fields := strings.Fields(spec)
@@ -79,7 +79,7 @@ func specified(t *testing.T, spec string) []*device.Device {
 	}
 }
 
-// ring returns n devices. x and y join each device to the next one.
+// ring returns n devices in a ring. Attribute x of a device is its index, and y the index of the next device.
 func ring(n int) []*device.Device {
 	var all []values
 	for i := range n {
@@ -101,7 +101,7 @@ func twoKinds(a, b int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// listed parses positions in the form that ranges returns: "0,2-4".
+// listed parses a list of indexes with ranges, such as "0,2-4".
 func listed(t *testing.T, text string) []int {
 	t.Helper()
 	var result []int
@@ -141,7 +141,7 @@ func ranges(set bitset.Set) string {
 	return strings.Join(parts, ",")
 }
 
-// counting draws an expression that may require devices: conjunctions, disjunctions and negations of counts, distances and
+// counting draws an expression that may require devices: a conjunction, disjunction or negation of counts, distances and
 // quantifiers.
 func counting(t *rapid.T, depth int) string {
 	if depth > 0 {
@@ -196,7 +196,7 @@ func counting(t *rapid.T, depth int) string {
 	}
 }
 
-// drawDevices draws devices. Some lack x or have a text as x.
+// drawDevices draws n devices. Some devices lack attribute x or have a string as x.
 func drawDevices(t *rapid.T, n int) []*device.Device {
 	all := make([]values, n)
 	for i := range all {
@@ -212,7 +212,7 @@ func drawDevices(t *rapid.T, n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// TestRequiredIsInEveryCompletion checks that all completions that are not false have the required devices and no removed device.
+// TestRequiredIsInEveryCompletion checks that each completion that is not false has all required devices and no removed device.
 func TestRequiredIsInEveryCompletion(t *testing.T) {
 	e := environment(t)
 	partials, infeasible, requiring, open := 0, 0, 0, 0
@@ -221,7 +221,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 		n := rapid.IntRange(2, 7).Draw(rt, "devices")
 		s := soundOf(f, rapid.IntRange(1, min(n, 4)).Draw(rt, "size"), drawDevices(rt, n))
 		bounds := s.bounds(rt)
-		// Bounds and tables are reused for one set after the other.
+		// The same bounds and tables serve several partial sets.
 		for range 4 {
 			p := drawPartial(rt, s)
 			for _, effort := range []bound.Effort{bound.Quick, bound.Thorough} {
@@ -244,7 +244,7 @@ func TestRequiredIsInEveryCompletion(t *testing.T) {
 	require.Greater(t, open, partials/10)
 }
 
-// TestRequiredMayBeNil checks that Forced may be nil.
+// TestRequiredMayBeNil checks that Infeasible accepts a partial set whose Forced is nil.
 func TestRequiredMayBeNil(t *testing.T) {
 	s := newSound(t, environment(t), "devices.exists(d, d.x == 1)", 2, ranked(0, 1, 2))
 	p := s.partial(nil, []int{0, 1, 2})
@@ -254,8 +254,8 @@ func TestRequiredMayBeNil(t *testing.T) {
 	require.Empty(t, positions(p.Chosen))
 }
 
-// TestExhaustedBoundsAreOpen checks that all results are open once too many devices were visited, even for a later false
-// conjunct.
+// TestExhaustedBoundsAreOpen checks that all results are open after a call visited too many devices, even if a later conjunct
+// is false.
 func TestExhaustedBoundsAreOpen(t *testing.T) {
 	const n = 100
 	heavy := "devices.exists(d, d.y < 0)"
@@ -294,7 +294,7 @@ func TestExhaustedBoundsAreOpen(t *testing.T) {
 	}
 }
 
-// TestBoundsEndWithTheContext checks that the context ends the work for a single device, which may be expensive.
+// TestBoundsEndWithTheContext checks that the work stops when the context ends, even within the work for a single device.
 func TestBoundsEndWithTheContext(t *testing.T) {
 	const n = 100
 	all := make([]values, n)
@@ -308,14 +308,15 @@ func TestBoundsEndWithTheContext(t *testing.T) {
 
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	// The tables are already filled, so CEL is not called.
+	// The tables are already filled, so the bounds don't call CEL here.
 	b = s.tables.NewBounds(ended, nil)
 	require.Equal(t, bound.Open, b.Bound(everyOther(n)))
 	require.NoError(t, b.Err())
 	require.True(t, b.Exhausted())
 }
 
-// TestStatus checks that all completions are false after Failed and true after Subsumed, and that nothing changes after Fix.
+// TestStatus checks the status that propagation returns. After Failed all completions are false, after Subsumed all are true,
+// and after Fix propagating again changes nothing.
 func TestStatus(t *testing.T) {
 	e := environment(t)
 	seen := map[string]int{}

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// relations use the functions of package library, over all devices and over some devices.
+// relations are expressions with functions of package library, over all devices and over filtered devices.
 var relations = []string{
 	"devices.connected(d, o, d.x == o.y)",
 	"devices.clique(d, o, d.x <= o.y + 1)",
@@ -32,13 +32,17 @@ var relations = []string{
 	"devices.box(d, [d.x, d.y], [2, 3], [5, 0])",
 	"devices.box(d, [d.x, d.y], [2, 3], [4, 4])",
 	"devices.filter(p, p.s == 'a').box(d, [d.y], [2], [3])",
+	"devices.segments(2, d, d.y)",
+	"devices.segments(3, d, [d.y / 2, d.y % 2])",
+	"devices.filter(p, p.s == 'a').segments(2, d, d.y)",
+	"!devices.segments(2, d, d.y)",
 	"[[1, 2], [2, 2]].exists(q, q[0] * q[1] == devices.size() && devices.box(d, [d.x, d.y], q, [5, 5]))",
 	"!devices.connected(d, o, d.x == o.y)",
 	"!devices.box(d, [d.x, d.y], [2, 2])",
 	"devices.connected(d, o, d.x == o.y) || devices.clique(d, o, d.y == o.y)",
 }
 
-// TestRelationsAreUnderstood checks that no conjunct is open, for any names of the lists.
+// TestRelationsAreUnderstood checks that relations have no open conjunct, for any names of the variables.
 func TestRelationsAreUnderstood(t *testing.T) {
 	e := environment(t)
 	for _, text := range append([]string{
@@ -59,14 +63,19 @@ func TestRelationsAreUnderstood(t *testing.T) {
 		"devices.box(d, [d.x], [devices.size()])",
 		"devices.box(d, [d.x], [1, 2])",
 		"devices.box(d, [d.x], [1], [-1])",
+		"devices.segments(devices.size(), d, d.x)",
+		"devices.segments(0, d, d.x)",
+		"devices.segments(2, d, d.x + devices.size())",
+		"devices.segments(2, d, 1)",
+		"devices.all(p, devices.segments(2, d, d.x + p.x))",
 		"devices.map(d, d.x).ring(a, b, a == b)",
 	} {
 		require.NotZero(t, bound.Analyze(compiled(t, e, text).Expression, 4).Open(), text)
 	}
 }
 
-// TestRelationsAreSound compares the bounds of partial sets with all their completions, and the removed devices with the devices
-// that probing removes.
+// TestRelationsAreSound compares the bounds of partial sets with the results of all completions, and the devices that the
+// propagator removes with the devices that probing removes.
 func TestRelationsAreSound(t *testing.T) {
 	e := environment(t)
 	var compiledRelations []formula
@@ -143,7 +152,7 @@ func TestRelationsAreSound(t *testing.T) {
 	require.Greater(t, total.removed, total.probed*7/10)
 }
 
-// TestRelationOfManyDevices checks that the search for a ring that does not exist ends in bounded time.
+// TestRelationOfManyDevices checks that the search for a ring ends in bounded time if there is no ring.
 func TestRelationOfManyDevices(t *testing.T) {
 	var all []values
 	for i := range 32 {
@@ -156,8 +165,8 @@ func TestRelationOfManyDevices(t *testing.T) {
 	require.NoError(t, bounds.Err())
 }
 
-// stretches are spellings of the condition that the devices form one stretch. A device has the number x, and the next device has
-// the number y.
+// stretches are spellings of the condition that the devices form one stretch, a run of successive devices. A device has the
+// number x, and its successor has the number y.
 var stretches = []string{
 	"devices.exists_one(d, !devices.exists(o, o.x == d.y))",
 	"devices.exists_one(d, devices.all(o, o.x != d.y))",

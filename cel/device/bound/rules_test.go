@@ -21,8 +21,9 @@ import (
 	"github.com/celset/celset/internal/testing/transcript"
 )
 
-// TestRules checks the transcripts in testdata/rules, one for each family of rules. For each expression they list the applied
-// rules with their results. They also list the bounds and domains of partial sets, for sets of two of the four devices of [line].
+// TestRules checks the transcripts in testdata/rules, one for each family of rules. A transcript lists, for each expression,
+// the applied rules with their results. It also lists the bounds and domains of partial sets, for sets of two of four devices
+// of [line].
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "rules", "*.txt"))
 	require.NoError(t, err)
@@ -51,7 +52,7 @@ func applied(t *testing.T, expression string) string {
 				p.Domain.Add(i)
 			}
 		}
-		// Transcripts may be edited by hand, so their bounds are checked.
+		// Transcripts may be edited by hand, so check the bounds against all completions, too.
 		checked.check(t, bounds, p, bound.Thorough)
 		said := bounds.Bound(p).String()
 		if p.Left > 0 && bounds.Infeasible(p, bound.Thorough) {
@@ -68,7 +69,7 @@ func members(s bitset.Set) string {
 	return strings.ReplaceAll(fmt.Sprint(slices.Collect(s.All())), " ", ",")
 }
 
-// written returns the text of an expression, with macros in place of loops.
+// written returns the text of an expression, with CEL macros instead of the loops that macros expand to.
 func written(expr ast.Expr) string {
 	switch expr.Kind() {
 	case ast.CallKind:

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// TestEqualPartsShareTables checks that equal parts are evaluated once, even if the names of variables differ.
+// TestEqualPartsShareTables checks that CEL evaluates equal parts once, even if the names of variables differ.
 func TestEqualPartsShareTables(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -16,17 +16,17 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// tester is a *testing.T or a *rapid.T.
+// tester is the common part of *testing.T and *rapid.T.
 type tester interface {
 	require.TestingT
 	Context() context.Context
 	Helper()
 }
 
-// values are attributes in the domain d, of type int, int64 or string.
+// values are attributes of a device in the domain d. The values have type int, int64 or string.
 type values map[string]any
 
-// devicesWith returns a device for each of the values.
+// devicesWith returns a device for each element of all.
 func devicesWith(all ...values) []*device.Device {
 	result := make([]*device.Device, len(all))
 	for i, of := range all {
@@ -48,7 +48,8 @@ func devicesWith(all ...values) []*device.Device {
 	return result
 }
 
-// spelled expands d.x to d.attributes['d'].x, for devices d, o and p and attributes q to z.
+// spelled expands shorthands in an expression: d.x becomes d.attributes['d'].x, for the variables d, o and p and attributes q
+// to z.
 func spelled(text string) string {
 	var result []byte
 	for i := 0; i < len(text); i++ {
@@ -63,14 +64,14 @@ func spelled(text string) string {
 
 func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
-// sound compares bounds with the results of all completions.
+// sound compares the bounds of an expression's partial sets with CEL's results for all completions.
 type sound struct {
 	formula
 	all      []*device.Device
 	size     int
 	analysis *bound.Analysis
 	tables   *bound.Tables
-	// outcomes holds the results of complete sets, as bits of up to 64 devices.
+	// outcomes caches the results of complete sets. The key is the set as bits of up to 64 devices.
 	outcomes map[uint64]bound.Outcome
 }
 
@@ -92,16 +93,17 @@ func compiled(t tester, e *device.Environment, text string) formula {
 	return formula{text, expression}
 }
 
-// soundOf is newSound for a compiled expression. Compiling takes more time than the rest.
+// soundOf is newSound for an expression that is already compiled. Compiling takes most of the time.
 func soundOf(f formula, size int, all []*device.Device) *sound {
 	analysis := bound.AnalyzeAscending(f.Expression, size)
 	return &sound{formula: f, all: all, size: size, analysis: analysis, tables: analysis.Tabulate(slices.Concat(all, strangers)), outcomes: make(map[uint64]bound.Outcome)}
 }
 
-// strangers are devices in the tables that no set may contain. A test adds many, so that positions are stored as lists.
+// strangers are devices in the tables that are in no set. A test adds many strangers so that a place of a box is stored as a
+// list.
 var strangers []*device.Device
 
-// width returns the number of devices in the tables.
+// width returns the number of devices in the tables, with strangers.
 func (s *sound) width() int { return len(s.all) + len(strangers) }
 
 func (s *sound) bounds(t tester) *bound.Bounds { return s.tables.NewBounds(t.Context(), nil) }
@@ -128,7 +130,7 @@ func (s *sound) outcome(t tester, set bitset.Set) bound.Outcome {
 	return result
 }
 
-// partial returns the partial set with the chosen and possible positions.
+// partial returns the partial set with the devices at the given chosen and possible indexes.
 func (s *sound) partial(chosen, possible []int) bound.Partial {
 	return bound.Partial{
 		Chosen: of(s.width(), chosen...), Domain: of(s.width(), possible...), Left: s.size - len(chosen),
@@ -158,7 +160,7 @@ func (s *sound) each(f func(bound.Partial)) {
 	next(0)
 }
 
-// check fails the test if the bounds of a partial set are wrong. It returns the result of Infeasible.
+// check fails the test if the bounds of a partial set are wrong. It returns the results of Infeasible.
 func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bound.Effort) (infeasible bool, propagated bound.Partial) {
 	t.Helper()
 	may := bounds.Bound(clone(p))
@@ -198,7 +200,7 @@ func (s *sound) check(t tester, bounds *bound.Bounds, p bound.Partial, effort bo
 	return infeasible, propagated
 }
 
-// checkAll checks all partial sets. It returns the number of infeasible sets and of sets with required devices.
+// checkAll checks all partial sets. It returns the number of infeasible partial sets and of partial sets with required devices.
 func (s *sound) checkAll(t tester) (infeasible, requiring int) {
 	t.Helper()
 	bounds := s.bounds(t)
@@ -215,7 +217,7 @@ func (s *sound) checkAll(t tester) (infeasible, requiring int) {
 	return infeasible, requiring
 }
 
-// positions returns the positions in a set.
+// positions returns the indexes of the devices in a set.
 func positions(set bitset.Set) []int {
 	return slices.AppendSeq([]int{}, set.All())
 }

@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// tabulating are expressions with all kinds of tables: columns of ints, strings and bools, pairs, predicates over one and two
-// devices, boxes, constants.
+// tabulating are expressions that use all kinds of tables: columns of ints, strings and bools, pairs, predicates on one and two
+// devices, boxes, and constants.
 var tabulating = []string{
 	width("x") + " <= 2 && " + width("y") + " <= 1",
 	"devices.all(d, devices.filter(o, d != o && d.x <= o.y).size() >= 1)",
@@ -38,7 +38,7 @@ func things(n int) []*device.Device {
 	return devicesWith(all...)
 }
 
-// A finding holds the bounds of a partial set.
+// A finding holds the results of Bound and Infeasible for a partial set.
 type finding struct {
 	may        bound.Outcome
 	infeasible bool
@@ -66,7 +66,7 @@ func partials(t *testing.T, s *sound, count int) []bound.Partial {
 	return result
 }
 
-// TestTablesAreUsedByMany checks concurrent searches: each entry is evaluated once, each table is started once, and all searches
+// TestTablesAreUsedByMany checks concurrent searches: each entry is computed once, each table is started once, and all searches
 // get the same results.
 func TestTablesAreUsedByMany(t *testing.T) {
 	const searches, sets = 8, 30
@@ -113,7 +113,7 @@ func TestTablesAreUsedByMany(t *testing.T) {
 	}
 }
 
-// ending is a context that ends at the nth call of Err.
+// ending is a context that is canceled after a given number of calls of Err.
 type ending struct {
 	context.Context
 	left atomic.Int64
@@ -128,11 +128,11 @@ func (e *ending) Err() error {
 	return nil
 }
 
-// Value hides the inner context. Otherwise context.Cause would return the inner context's cause, which is nil.
+// Value hides the values of the inner context. Otherwise context.Cause would ask the inner context, which is not canceled.
 func (e *ending) Value(any) any { return nil }
 
-// requireNothingKept interrupts a search after each of its evaluations. The search must return the reason instead of results.
-// Another search with the same tables must get the results of an uninterrupted search.
+// requireNothingKept interrupts a search after each number of evaluations. The search must return the reason and no results.
+// Then another search with the same tables must get the same results as a search without an interruption.
 func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bounds, reason cel.Reason) {
 	t.Helper()
 	e := environment(t)
@@ -157,7 +157,7 @@ func requireNothingKept(t *testing.T, interrupted func(*sound, int) *bound.Bound
 	}
 }
 
-// requireInterrupted returns true if the bounds were complete without an interruption.
+// requireInterrupted checks a search that may be interrupted. It returns true if the search finished without an interruption.
 func requireInterrupted(t *testing.T, s *sound, b *bound.Bounds, p bound.Partial, reason cel.Reason) (complete bool) {
 	t.Helper()
 	propagated := clone(p)
@@ -205,8 +205,8 @@ func TestErrTellsWhy(t *testing.T) {
 	require.False(t, b.Exhausted())
 }
 
-// TestPartsThatAbort has parts that end the evaluation of the whole expression. No part absorbs that: "false && part" is not
-// false.
+// TestPartsThatAbort has parts that abort the evaluation of the whole expression. No operator absorbs such an error: "false &&
+// part" is an error.
 func TestPartsThatAbort(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{CostLimit: 60})
 	require.NoError(t, err)
@@ -221,7 +221,7 @@ func TestPartsThatAbort(t *testing.T) {
 	}
 }
 
-// TestEqualDevicesShareRows checks that rows are shared by value: the number of rows is the number of racks.
+// TestEqualDevicesShareRows checks that devices with equal values share rows: the number of rows is the number of racks.
 func TestEqualDevicesShareRows(t *testing.T) {
 	const racks = 20
 	inRacks := func(n int) []*device.Device {
@@ -249,7 +249,8 @@ func TestEqualDevicesShareRows(t *testing.T) {
 			require.NoError(t, b.Err())
 			return bytes
 		}
-		// A row has a bit for each device. Twice the devices take twice the memory, or four times if each device has its own row.
+		// A row has one bit for each device. With twice the devices, shared rows take twice the memory. A row per device would
+		// take four times the memory.
 		factor := float64(grown(1200)) / float64(grown(600))
 		if shared {
 			require.InDelta(t, 2, factor, 0.3, text)
@@ -259,7 +260,7 @@ func TestEqualDevicesShareRows(t *testing.T) {
 	}
 }
 
-// TestTooManyPairsExhaustBounds checks that CEL does not evaluate millions of pairs.
+// TestTooManyPairsExhaustBounds checks that bounds give up before CEL evaluates millions of pairs.
 func TestTooManyPairsExhaustBounds(t *testing.T) {
 	const text = "devices.all(d, devices.exists(o, d.s + o.s == 'aa'))"
 	for n, exhausted := range map[int]bool{100: false, 1000: true} {

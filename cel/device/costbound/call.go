@@ -35,7 +35,8 @@ func (w *walker) call(e ast.Expr) part {
 	switch {
 	case extractors[c.name]:
 	case c.name == "sort":
-		// A result of unknown type is a list of scalars here, because other values have no order.
+		// If the type of the result is unknown, it is a list of scalars at most. The function compares its values, and only
+		// scalars can be compared.
 		w.list = max(w.list, w.elements)
 	default:
 		for _, arg := range c.args {
@@ -60,8 +61,8 @@ func (w *walker) call(e ast.Expr) part {
 	return result
 }
 
-// sum returns the size of a sum of two values of unknown type: numbers, strings or lists. The sum is no longer than both operands
-// together. This size is also recorded, because the sum may be an operand of later calls.
+// sum returns the size of a sum of two values of unknown type: numbers, strings or lists. The sum is at most as long as both
+// operands together. sum also records this size, because the sum may be an operand of later calls.
 func (c *called) sum() float64 {
 	c.text = max(c.text, both(c))
 	c.list = max(c.list, c.count(0)+c.count(1))
@@ -89,8 +90,8 @@ func (c *called) at(i int) float64 {
 // count returns the number of elements of operand i.
 func (c *called) count(i int) float64 { return c.elementsOf(c.args[i], c.at(i)) }
 
-// number returns the absolute value of operand i if the operand is an int literal, and +Inf if it is anything else. If the call
-// has no operand i, number returns its second parameter.
+// number returns the absolute value of operand i if the operand is an int literal, and +Inf if it is another expression. If the
+// call has no operand i, it returns otherwise.
 func (c *called) number(i int, otherwise float64) float64 {
 	if i >= len(c.args) {
 		return otherwise
@@ -101,7 +102,7 @@ func (c *called) number(i int, otherwise float64) float64 {
 	return math.Inf(1)
 }
 
-// bound computes a cost or a size of a call.
+// bound computes the cost of a call, or the size of the call's result.
 type bound func(*called) float64
 
 // nothing is the cost of logical operators and conditionals, which CEL does not charge.
@@ -120,10 +121,10 @@ func both(c *called) float64 { return c.at(0) + c.at(1) }
 
 func readingBoth(c *called) float64 { return 1 + traversed(c.at(0)+c.at(1)) }
 
-// comparing is the cost of comparing two values.
+// comparing is the cost of comparing the first two operands.
 func comparing(c *called) float64 { return traversed(min(c.at(0), c.at(1))) }
 
-// searching is the cost of searching one string in the other.
+// searching is the cost of searching the second operand, a string, in the first one.
 func searching(c *called) float64 { return 1 + times(traversed(c.at(0)), traversed(c.at(1))) }
 
 // matching is the cost of matching a string with a regular expression.
@@ -139,19 +140,19 @@ func copying(size bound) bound {
 	return func(c *called) float64 { return 1 + common.ListCreateBaseCost + size(c) }
 }
 
-// comparingAll is the cost of comparing the elements of list i with each other.
+// comparingAll is the cost of comparing each element of operand i, a list, with each other element.
 func comparingAll(i int) bound {
 	return copying(func(c *called) float64 {
 		return math.Ceil((2 + common.StringTraversalCostFactor) * times(c.count(i), c.count(i)))
 	})
 }
 
-// pairs is the cost of comparing the elements of two lists with each other.
+// pairs is the cost of comparing each element of one list with each element of another list.
 func pairs(c *called) float64 { return 1 + 2*times(c.count(0), c.count(1)) }
 
 func readingTwice(c *called) float64 { return 1 + 2*traversed(c.at(0)) }
 
-// joined is the length of all strings of a list with separators.
+// joined is the maximum length of the text that joins all strings of a list with separators.
 func joined(c *called) float64 { return times(c.at(0), c.text+c.at(1)) }
 
 func joining(c *called) float64 { return 1 + 2*traversed(joined(c)) }
@@ -159,7 +160,7 @@ func joining(c *called) float64 { return 1 + 2*traversed(joined(c)) }
 // replaced is the maximum length after a replacement, which may insert the third operand before and after each character.
 func replaced(c *called) float64 { return times(c.at(0)+1, c.at(2)) + c.at(0) }
 
-// flattened is the maximum length of a flattened list. On each level, every element may be a list of the longest length.
+// flattened is the maximum length of a flattened list. On each level, every element may be a list of the maximum length.
 func flattened(c *called) float64 { return times(c.at(0), math.Pow(c.elements, c.number(1, 1))) }
 
 func flattening(c *called) float64 {
@@ -173,7 +174,7 @@ func oneMore(c *called) float64 { return c.at(0) + 1 }
 
 func larger(c *called) float64 { return max(c.at(1), c.at(2)) }
 
-// inserted is the size of a map with one more entry, or with the entries of another map.
+// inserted is the size of a map with one more entry, or with all entries of another map.
 func inserted(c *called) float64 { return c.at(0) + max(1, c.at(1)) }
 
 // comparingNetworks is the cost of comparing networks. An address has at most 16 bytes.

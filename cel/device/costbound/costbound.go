@@ -1,18 +1,18 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package costbound computes upper bounds for the cost of one evaluation of an expression over "devices". A caller can prove,
-// without an evaluation, that no evaluation crosses its limit:
+// Package costbound computes upper bounds for the cost of one evaluation of an expression over "devices". With a bound, a
+// caller can prove that no evaluation exceeds its limit, without evaluating:
 //
 //	if costbound.Of(expression, 4, device.LargestSizes()).Within(expression.Limits()) {
 //		// No evaluation on four devices ends with that error.
 //	}
 //
-// CEL's own estimate ([device.Expression.EstimateCost]) is for people. It is close, but sometimes below the real charge: it
-// assumes that functions make short results from long strings, that flattening does not lengthen lists, and that a lookup in a
-// value of unknown type is free. This package counts every charge, with the size of the largest value that the expression can
-// have made so far. A cost without a proven bound is infinite. The work of calls, which CEL's charges don't include, is bounded
-// in the same way ([meter.Load]).
+// CEL's own estimate ([device.Expression.EstimateCost]) is made for people. It is close to the real cost, but sometimes below:
+// it assumes that functions make short results from long strings, that flattening does not lengthen lists, and that a lookup in
+// a value of unknown type is free. This package counts every charge, with the size of the largest value that the expression can
+// have created so far. A cost without a proven bound is infinite. Package costbound also bounds the time and memory of calls,
+// which CEL's charges don't include ([meter.Load]).
 package costbound
 
 import (
@@ -51,8 +51,8 @@ func Of(expression *device.Expression, devices int, sizes device.Sizes) Bound {
 	return newWalker(expression, devices, sizes).bound()
 }
 
-// Leading returns the number of leading conjuncts that stay within the limits together. If one of these is false, an evaluation
-// stops there.
+// Leading returns the number of first conjuncts whose evaluations together stay within the limits. If one of these conjuncts is
+// false, an evaluation stops there and never reaches a costly conjunct.
 func Leading(expression *device.Expression, devices int, sizes device.Sizes, limits meter.Limits) int {
 	w := newWalker(expression, devices, sizes)
 	var all part
@@ -81,13 +81,13 @@ func (w *walker) bound() Bound {
 
 // Position is the position of a call in an expression.
 type Position struct {
-	// Function is the name of the function in CEL's syntax tree.
+	// Function is the name of the function in the syntax tree, such as "@in".
 	Function string
 	// Line and Column are counted from 1. They are zero if the position is unknown.
 	Line, Column int
 }
 
-// heaviest is the call with the greatest load of its own.
+// heaviest is the call with the greatest load, without the loads of its operands.
 type heaviest struct {
 	expr ast.Expr
 	load meter.Load
@@ -110,7 +110,7 @@ func (h *heaviest) at(checked *ast.AST) Position {
 	return result
 }
 
-// The costs of steps other than calls. CEL may charge an access to a variable, a field or an element as a step of its own.
+// The costs of steps other than calls. CEL may charge each access to a variable, a field or an element as a step.
 const (
 	identCost  = 1
 	selectCost = 2
@@ -120,37 +120,38 @@ const (
 // textOfScalar is the maximum length of the text of a value that is neither string nor bytes.
 const textOfScalar = 64
 
-// walker computes the bound in one visit, in the order of evaluation:
+// walker computes the bound in one walk through the expression, in the order of evaluation:
 //
-//  1. Visit the operands of a part and add their costs.
-//  2. Bound the part's own cost, its load and the size of its value by the sizes of the operands.
-//  3. Record that size in text, elements or list. A value of unknown origin is no larger than these.
-//  4. For a macro, multiply the cost of a step by the size of the macro's range.
+// 1. Visit the operands of a part and add their costs.
+// 2. Bound the part's own cost, its load and the size of its value by the sizes of the operands.
+// 3. Record this size in text, elements or list. A value of unknown origin is at most as large as these.
+// 4. For a macro, multiply the cost of one iteration by the size of the macro's range.
 //
-// The order matters: a value is made only of values that the walker has visited before.
+// The order matters, because a value can only be created from values that the walker has visited before.
 type walker struct {
 	checked *ast.AST
-	// variables maps a name to the size of its value, or to unknown if the value can have any size.
+	// variables maps the name of a variable to the size of its value, or to unknown if the value can have any size.
 	variables tree.Scope[float64]
 	devices   float64
-	// text is the length of the longest string so far. elements is the length of the longest list or map so far. list is the length
-	// of the longest list that a value of type dyn can be.
+	// text is the maximum length of any string so far. elements is the maximum length of any list or map so far. list is the
+	// maximum length of a list that a value of type dyn can be.
 	text, elements, list float64
-	// sizes holds the sizes of attributes.
+	// sizes has the limits for the values of devices.
 	sizes device.Sizes
-	// nested is set if a value of type dyn may be more than a scalar or a list of scalars.
+	// nested means that a value of type dyn may be more than a scalar or a list of scalars.
 	nested bool
-	// exponents is set for an evaluation by Kubernetes, which computes with large exponents of quantities. celset clamps exponents.
+	// exponents means that Kubernetes evaluates the expression, and computes with quantities of any exponent. celset limits
+	// exponents.
 	exponents bool
 	// worst is the heaviest call so far.
 	worst heaviest
-	// growing holds the variables that macros append to in place, the innermost last.
+	// growing has the accumulators that macros append to in place, the innermost macro's last.
 	growing []string
 }
 
 const unknown = -1
 
-// part holds the bounds of a part of the expression.
+// part has the bounds of a part of the expression.
 type part struct {
 	// cost is the cost of one evaluation of the part. size is the size of its value.
 	cost, size float64
@@ -158,7 +159,7 @@ type part struct {
 	load meter.Load
 }
 
-// and adds the cost and load of another part.
+// and adds the cost and the load of another part to p.
 func (p *part) and(other part) {
 	p.cost += other.cost
 	p.load = added(p.load, other.load)
@@ -194,7 +195,7 @@ func (w *walker) visit(e ast.Expr) part {
 
 func (w *walker) typeOf(e ast.Expr) *types.Type { return w.checked.GetType(e.ID()) }
 
-// sizeOf returns the size of the largest value of a type so far.
+// sizeOf returns the maximum size of a value of the type, among all values so far.
 func (w *walker) sizeOf(t *types.Type) float64 {
 	switch t.Kind() {
 	case types.BoolKind, types.IntKind, types.UintKind, types.DoubleKind, types.DurationKind, types.TimestampKind, types.NullTypeKind, types.TypeKind:
@@ -208,7 +209,7 @@ func (w *walker) sizeOf(t *types.Type) float64 {
 	}
 }
 
-// made records the size of a new value and returns it.
+// made records the size of a new value of the type, and returns the size.
 func (w *walker) made(t *types.Type, size float64) float64 {
 	switch t.Kind() {
 	case types.StringKind, types.BytesKind:
@@ -269,13 +270,13 @@ func (w *walker) mapLiteral(e ast.Expr) part {
 	return result
 }
 
-// comprehension returns the bound of a macro. CEL has no other loops.
+// comprehension returns the bound of a macro's loop. CEL has no other loops.
 func (w *walker) comprehension(e ast.Expr) part {
 	c := e.AsComprehension()
 	over, first := w.visit(c.IterRange()), w.visit(c.AccuInit())
 	over.size = w.elementsOf(c.IterRange(), over.size)
 	if over.size == 0 {
-		// cel.bind and similar macros name a value with a loop over an empty list.
+		// cel.bind and similar macros are loops over an empty list, with the bound value as accumulator.
 		w.variables.Declare(c.AccuVar(), first.size)
 	} else {
 		w.variables.Declare(c.AccuVar(), unknown)
@@ -302,12 +303,12 @@ func (w *walker) comprehension(e ast.Expr) part {
 	return result
 }
 
-// isEmpty reports whether a value is an empty list or map, which macros append to in place.
+// isEmpty reports whether an expression is an empty list or map literal. Macros append in place to such a literal.
 func isEmpty(e ast.Expr) bool {
 	return tree.IsEmptyList(e) || e.Kind() == ast.MapKind && e.AsMap().Size() == 0
 }
 
-// growth returns the number of elements that one step of a macro adds to a list or map.
+// growth returns the number of elements that one iteration of a macro adds to its list or map.
 func (w *walker) growth(step ast.Expr) float64 {
 	if step.Kind() != ast.CallKind {
 		return 0
@@ -329,7 +330,7 @@ func (w *walker) growth(step ast.Expr) float64 {
 	return 1
 }
 
-// times returns a product. Zero times infinity is zero instead of NaN.
+// times returns a product. Zero times infinity is zero here, instead of NaN.
 func times(x, y float64) float64 {
 	if x == 0 || y == 0 {
 		return 0

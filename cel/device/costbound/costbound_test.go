@@ -39,7 +39,7 @@ func compile(t testing.TB, e *device.Environment, text string) *device.Expressio
 	return expression
 }
 
-// requireBounded fails if an evaluation costs more than its bound. It returns both.
+// requireBounded evaluates an expression and fails if the cost exceeds the bound. It returns both numbers.
 func requireBounded(t require.TestingT, expression *device.Expression, text string, set []*device.Device, sizes device.Sizes) (actual uint64, bound float64) {
 	budget := cel.NewBudget(math.MaxUint64)
 	_, _ = expression.Satisfied(context.Background(), set, budget) // a failure is charged, too
@@ -54,7 +54,7 @@ var attributes = randomexpr.Attributes{
 	Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
 }
 
-// devices draws n devices. Some have long strings and lists.
+// devices draws n devices. Some devices have long strings and lists.
 func devices(t *rapid.T, n int) []*device.Device {
 	texts := rapid.SampledFrom([]string{"a", "b", "c", "", strings.Repeat("ä", 32)})
 	result := make([]*device.Device, n)
@@ -79,7 +79,7 @@ func devices(t *rapid.T, n int) []*device.Device {
 	return result
 }
 
-// TestNoEvaluationCostsMore checks the guarantee of the package.
+// TestNoEvaluationCostsMore checks that no evaluation costs more than its bound, for random expressions and devices.
 func TestNoEvaluationCostsMore(t *testing.T) {
 	e, compiled, finite, close := environment(t), 0, 0, 0
 	cases.CheckN(t, cases.Of(800, 4000), costs(e, func(actual uint64, bound float64) {
@@ -112,7 +112,7 @@ func costs(e *device.Environment, seen func(actual uint64, bound float64)) func(
 	}
 }
 
-// TestSizesOfTheAPI checks that the API's limits exceed the sizes of real devices.
+// TestSizesOfTheAPI checks that LargestSizes is at least as large as the sizes of real devices.
 func TestSizesOfTheAPI(t *testing.T) {
 	e := environment(t)
 	for _, c := range corpus.Expressions() {
@@ -130,14 +130,15 @@ func TestSizesOfTheAPI(t *testing.T) {
 	}
 }
 
-// mentions reports whether an expression that reads d calls the function.
+// mentions reports whether an expression over a device d calls the function.
 func mentions(t testing.TB, e *device.Environment, text, function string) bool {
 	t.Helper()
 	tree := compile(t, e, "devices.all(d, "+text+")").AST()
 	return len(ast.MatchDescendants(ast.NavigateAST(tree), ast.FunctionMatcher(function))) > 0
 }
 
-// TestKnownExpressionsAreWithinTheLimit checks that no shape and no expression of the corpus may exceed the cost limit.
+// TestKnownExpressionsAreWithinTheLimit checks that the bound of each known set shape and corpus expression is within the cost
+// limit.
 func TestKnownExpressionsAreWithinTheLimit(t *testing.T) {
 	e := environment(t)
 	within := func(name, text string, devices int, sizes device.Sizes) {

@@ -3,18 +3,18 @@
 
 package costbound
 
-// function defines how a function is charged. If cost is nil, a call costs one unit. If size is nil, the result is no larger than
-// other values of its type.
+// function says how a function is charged. If cost is nil, a call costs one unit. If size is nil, the result is at most as
+// large as other values of its type.
 type function struct {
 	cost, size bound
-	// keeps is set if the result is no larger than an operand.
+	// keeps means that the result is at most as large as an operand.
 	keeps bool
-	// operands is the minimum number of operands.
+	// operands is the minimum number of operands that cost and size need.
 	operands int
 }
 
-// functions holds the functions that have bounds. Other functions have no bound: they parse or format text at length, or they
-// need an API server.
+// functions has the functions with bounds. Other functions have no bound: they parse or format long texts, or they need an API
+// server.
 var functions = map[string]function{
 	// Operators.
 	"_&&_":                   {cost: nothing},
@@ -94,9 +94,9 @@ var functions = map[string]function{
 	"math.bitAnd": {size: one}, "math.bitNot": {size: one}, "math.bitOr": {size: one}, "math.bitShiftLeft": {size: one},
 	"math.bitShiftRight": {size: one}, "math.bitXor": {size: one},
 
-	// Relations of devices, from package library. Their work is in their loads.
+	// Relations of devices, from package library. Their loads bound their work.
 	"@connected": {operands: 1}, "@clique": {operands: 1}, "@ring": {operands: 1}, "@path": {operands: 1},
-	"@paired": {operands: 2}, "@box": {operands: 2}, "sameOrIncludes": {operands: 2},
+	"@paired": {operands: 2}, "@box": {operands: 2}, "@segments": {operands: 2}, "sameOrIncludes": {operands: 2},
 
 	// Optional values.
 	"hasValue": {}, "value": {}, "or": {}, "orValue": {},
@@ -137,7 +137,7 @@ var functions = map[string]function{
 	"isLinkLocalMulticast": {}, "isLinkLocalUnicast": {}, "isGlobalUnicast": {},
 }
 
-// extractors contains the functions that return a part of an operand without changing the type of the part.
+// extractors has the functions that return a part of an operand with the type that the part has in the operand.
 var extractors = map[string]bool{
 	"_[_]": true, "_[?_]": true, "_?._": true, "first": true, "last": true, "value": true, "min": true, "max": true, "sum": true,
 }
@@ -145,10 +145,10 @@ var extractors = map[string]bool{
 // one is the size of a number or a time.
 func one(*called) float64 { return 1 }
 
-// looking is the cost of a lookup of an element.
+// looking is the cost of looking up an element by index or key.
 func looking(*called) float64 { return indexCost }
 
 func entry(c *called) float64 { return c.sizeOfEntry(c.expr) }
 
-// literally is the value of a literal operand.
+// literally is the value of the first operand if it is an int literal.
 func literally(c *called) float64 { return c.number(0, 0) }

@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/cel/device/costbound"
 )
 
-// unbounded holds the functions without a bound. The length of their result does not follow from their operands, or they need an
+// unbounded has the functions without a bound. The length of their result does not follow from their operands, or they need an
 // API server.
 var unbounded = sets.New("format", "validate", "url", "isURL", "getQuery", "getHost", "getHostname", "getPort", "getScheme", "getEscapedPath",
 	"check", "serviceAccount", "path", "group", "resource", "subresource", "namespace", "name", "allowed", "reason", "error", "errored",
 	"fieldSelector", "labelSelector")
 
-// calls holds expressions for the functions with bounds.
+// calls has expressions that call the functions with bounds.
 var calls = []string{
 	"(d.attributes['d'].s + d.driver).size() > 0 && 'a' + d.attributes['d'].s < 'b' && d.driver <= 'd' && d.driver >= 'c' || d.driver > 'e'",
 	"d.attributes['d'].s in d.attributes['d'].list || 1 in [1, 2, 3] || 'x' in d.attributes['d']",
@@ -60,6 +60,7 @@ var calls = []string{
 	"devices.connected(a, b, a.driver == b.driver && d.driver != '') || devices.clique(a, b, a == d) || devices.filter(a, a != d).ring(a, b, a != b) || devices.path(a, b, b == d)",
 	"devices.paired(devices.filter(o, o != d), a, b, a.attributes['d'].y < b.attributes['d'].y) || devices.paired(devices, a, b, a.driver == b.driver)",
 	"devices.box(o, [o.attributes['d'].y, dyn(o.attributes['d'].y / 2)], [6, 3]) || devices.box(o, o.attributes['other'].numbers, [1, 1, 1, 1, 1, 1, 1, 1], [4, 4, 4, 4, 4, 4, 4, 9])",
+	"devices.segments(2, o, [o.attributes['d'].s, o.attributes['d'].x]) || devices.filter(o, o != d).segments(6, o, o.attributes['other'].numbers)",
 	"d.attributes['d'].list.sameOrIncludes(d.attributes['d'].s) || d.attributes['other'].numbers.sameOrIncludes(d.attributes['other'].numbers) || dyn(d.driver).sameOrIncludes(d.attributes['d'].list)",
 	"math.greatest(d.attributes['d'].y, 2) > math.least(d.attributes['d'].y, 3, 4.5) && math.greatest(d.attributes['other'].numbers) > math.least(1, 2, 3) && math.abs(d.attributes['d'].y - 3) < 9",
 	"math.sign(-1) == -1 && math.sqrt(d.attributes['d'].y) < 9.0 && math.ceil(1.5) + math.floor(1.5) + math.round(1.5) + math.trunc(1.5) > 1.0 && math.isFinite(1.0) && !math.isInf(1.0) && !math.isNaN(1.0)",
@@ -99,7 +100,7 @@ func TestEveryFunctionIsCharged(t *testing.T) {
 			requireBounded(t, expression, text, set, device.LargestSizes())
 		}
 	}
-	// These are other names of "in" and of a function that only macros use.
+	// The remaining names are other names of "in", and a function that only macros call.
 	require.Empty(t, sets.List(left.Difference(sets.New("_in_", "in", "__not_strictly_false__"))))
 }
 
@@ -116,8 +117,8 @@ func TestWithoutBound(t *testing.T) {
 	}
 }
 
-// TestSumsOfAttributes: the operands of a sum may be numbers or strings. The walker can't decide that, but sums must not lengthen
-// the attributes themselves.
+// TestSumsOfAttributes checks sums whose operands may be numbers or strings. The walker can't decide between the two. But such
+// a sum must not raise the assumed length of the attributes themselves.
 func TestSumsOfAttributes(t *testing.T) {
 	const sum = "(d.attributes['d'].x + o.attributes['d']['y'] - 1) * (d.attributes['d'].x * 2 + o.attributes['d'].y * 2) == 5 && " +
 		"devices.map(p, p.attributes['d'].x).sum() + devices.map(p, p.attributes['d'].y).sum() > 0 && "
@@ -129,7 +130,7 @@ func TestSumsOfAttributes(t *testing.T) {
 	require.Less(t, many, 10*few)
 }
 
-// TestBoundIsALimit checks that an evaluation meets no limit at its bound. One unit less may be too little.
+// TestBoundIsALimit checks that an evaluation succeeds if its limit is the bound. With one unit less it may fail.
 func TestBoundIsALimit(t *testing.T) {
 	const text = "devices.all(d, d.driver == 'd')"
 	bound := costbound.Of(compile(t, environment(t), text), 3, device.LargestSizes()).Units()

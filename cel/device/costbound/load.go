@@ -39,8 +39,8 @@ func (c *called) load(result float64) meter.Load {
 	return meter.LoadOf(c.name, of)
 }
 
-// isPlain reports whether the types of the operands make an operator free. Comparing a number with any value is free, and so is
-// adding numbers.
+// isPlain reports whether an operator is free for the types of its operands. Comparing a number with any value is free, and so
+// is adding numbers.
 func (c *called) isPlain() bool {
 	switch c.name {
 	case operators.Add:
@@ -53,7 +53,7 @@ func (c *called) isPlain() bool {
 	}
 }
 
-// operand returns the upper bounds of operand i.
+// operand returns upper bounds for the size of operand i.
 func (c *called) operand(i int) meter.Operand {
 	t, size := c.typeOf(c.args[i]), c.at(i)
 	result := meter.Operand{Size: size, Deep: c.deep(t, size)}
@@ -70,25 +70,27 @@ func (c *called) operand(i int) meter.Operand {
 	return result
 }
 
-// appends reports whether the first operand is the list or map that a macro builds.
+// appends reports whether the first operand is the list or map that the current macro builds.
 func (c *called) appends() bool {
 	return c.args[0].Kind() == ast.IdentKind && slices.Contains(c.growing, c.args[0].AsIdent())
 }
 
-// pattern returns bounds of the regular expression of the call. The second result is true if the expression is a literal.
+// pattern returns bounds for the regular expression in the call. The second result is true if the regular expression is a
+// literal.
 func (c *called) pattern() (meter.Pattern, bool) {
 	if text, ok := tree.Literal[types.String](c.args[1]); ok {
 		if of, err := meter.PatternOf(string(text)); err == nil {
 			return of, true
 		}
 	}
-	// A counted repetition has a count of at most a thousand.
+	// The largest count of a counted repetition is a thousand.
 	const mostPerByte = 1000
 	size := min(times(mostPerByte, c.at(1)), meter.MaxPatternInstructions)
 	return meter.Pattern{Instructions: size, Steps: size, Groups: c.at(1) / 2, Parsing: meter.MaxPatternParsing}, false
 }
 
-// deep returns the maximum number of values within a value. size is its number of elements or, for a text, of bytes.
+// deep returns the maximum number of values nested in a value. size is the number of elements, or the number of bytes of a
+// text.
 func (w *walker) deep(t *types.Type, size float64) float64 {
 	switch t.Kind() {
 	case types.StringKind, types.BytesKind:

@@ -16,17 +16,17 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// SelectorLimits are the limits of a device selector on one device. Upstream's evaluator charges for a call after it was made,
-// and can't be interrupted during a call. So selectors are bounded in advance. A selector that compares attributes takes less
-// than a hundredth of the limits.
+// SelectorLimits are the limits of evaluating a device selector on one device. Upstream's evaluator charges for a call only
+// after it was made, and can't be interrupted during a call. So selectors are bounded before they run. A usual selector, which
+// compares attributes, takes less than a hundredth of the limits.
 var SelectorLimits = meter.Limits{Cost: 100_000, Bytes: cel.DefaultMemoryLimit}
 
-// Selectors judges device selectors. It is safe for concurrent use.
+// Selectors compiles device selectors and bounds their costs. It is safe for concurrent use.
 type Selectors struct {
 	environment *device.Environment
 }
 
-// NewSelectors returns a judge of selectors. Its cache is configured by config.
+// NewSelectors returns Selectors with a cache as configured by config.
 func NewSelectors(config cel.Config) (*Selectors, error) {
 	environment, err := device.NewSelectorEnvironment(config)
 	if err != nil {
@@ -35,10 +35,10 @@ func NewSelectors(config cel.Config) (*Selectors, error) {
 	return &Selectors{environment}, nil
 }
 
-// Judge compiles a selector and bounds its cost. If derives is true, the text is the expression of a derived attribute instead.
-// If the text does not compile, the error is a [*cel.Error]. If the selector may exceed [SelectorLimits] on a device that the API
-// allows, the error is a [*SelectorError]. Any other error comes from the context. Only a [*SelectorError] is returned together
-// with a result. The result must not be evaluated.
+// Judge compiles a selector and bounds its cost. If derives is true, text is the expression of a derived attribute instead. If
+// the text does not compile, the error is a [*cel.Error]. If the selector may exceed [SelectorLimits] on a device that the API
+// allows, the error is a [*SelectorError], and Judge also returns the expression. Any other error is the error of the context.
+// The caller must not evaluate the expression.
 func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*device.Expression, error) {
 	compile := s.environment.CompileAny
 	if !derives {
@@ -63,8 +63,8 @@ func (s *Selectors) Judge(ctx context.Context, text string, derives bool) (*devi
 	return expression, nil
 }
 
-// mayHaveExponent reports whether a call parses a text as a quantity with a large exponent. It also returns true for a text
-// that the expression computes. 1e2000000000 has two billion digits once it is compared.
+// mayHaveExponent reports whether a call may parse a quantity with a large exponent. A text that the expression computes
+// counts, too. Large exponents are costly: 1e2000000000 has two billion digits when it is compared.
 func (c *called) mayHaveExponent() bool {
 	if c.name != "quantity" && c.name != "isQuantity" {
 		return false
@@ -84,7 +84,7 @@ type SelectorError struct {
 	Heaviest Position
 }
 
-// Error names the call and a remedy.
+// Error names the call with the greatest load, and a remedy.
 func (e *SelectorError) Error() string {
 	function := e.Heaviest.Function
 	if symbol, isOperator := operators.FindReverse(function); isOperator && symbol != "" {

@@ -14,12 +14,12 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Some functions are charged for everything that a value contains. The type of the value bounds the amount, except for dyn. An
-// attribute has type dyn and is a scalar or a list of scalars. So every value of type dyn is a scalar or a list of scalars,
-// until the expression converts another value to dyn.
+// Some functions are charged for everything that a value contains. The type of the value bounds this amount, unless the type is
+// dyn. An attribute has type dyn and is a scalar or a list of scalars. So every value of type dyn is a scalar or a list of
+// scalars, unless the expression converts another value to dyn.
 
-// traversal returns the cost of visiting a value with all its contents. size is its number of elements or, for a string, its
-// length.
+// traversal returns the cost of visiting a value with all its contents. size is the number of elements, or the length of a
+// string.
 func (w *walker) traversal(t *types.Type, size float64) float64 {
 	switch t.Kind() {
 	case types.StringKind, types.BytesKind:
@@ -42,7 +42,7 @@ func (w *walker) traversal(t *types.Type, size float64) float64 {
 	}
 }
 
-// elementsOf returns the maximum number of elements of a value that is used as a list. size may also be the length of a string.
+// elementsOf returns the maximum number of elements if the value is a list. size is the size of the value, perhaps as a string.
 func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	switch {
 	case device.IsAttribute(w.checked, e):
@@ -54,8 +54,8 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	}
 }
 
-// sizeOfEntry returns the maximum size of a value read from another value. For an attribute this is the limit of attributes, not
-// the size of the largest computed value. Otherwise a few sums of attributes would count as long strings.
+// sizeOfEntry returns the maximum size of a value that is read from another value. For an attribute, this is the limit of
+// attributes and not the size of the largest computed value. Otherwise a few sums of attributes would count as long strings.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))
@@ -68,8 +68,8 @@ func traversed(length float64) float64 {
 	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
 }
 
-// contains records that a value becomes part of another value, or is returned with another type. It does nothing if the whole is
-// declared to contain values of this type: [[x, y]] is a list of lists.
+// contains records that a value of unknown type becomes nested: value becomes a part of whole, or is returned with another
+// type. It does nothing if the type of whole declares such parts, as for [[x, y]], a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
 	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// inBox implements list.box(d, at, sides, circles). circles may be nil.
+// inBox implements list.box(d, at, sides, circles). circles is nil if the call has no circles.
 func inBox(places, sides, circles ref.Val) ref.Val {
 	want, failure := intsOf(sides)
 	if failure != nil {
@@ -28,7 +28,7 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	if i := slices.IndexFunc(around, func(n int64) bool { return n < 0 }); i >= 0 {
 		return types.NewErr("box has a circle of %d places: use zero or more", around[i])
 	}
-	// at holds a list for each coordinate.
+	// at[i] has coordinate i of all elements.
 	at := make([][]int64, len(want))
 	failure = each(places, func(place ref.Val) ref.Val {
 		coordinates, failure := intsOf(place)
@@ -49,8 +49,8 @@ func inBox(places, sides, circles ref.Val) ref.Val {
 	return types.Bool(IsBox(at, want, around))
 }
 
-// IsBox reports whether the bounding box has the sides, in any order. Each parameter has one entry per coordinate. at holds the
-// numbers of all elements. sides holds the wanted sides. circles holds the lengths of circles, or zero for a linear coordinate.
+// IsBox reports whether a bounding box has the given sides, in any order. Each parameter has one entry per coordinate. at has
+// the coordinate's numbers of all elements, sides the wanted lengths, and circles the length of the circle, or zero for a line.
 func IsBox(at [][]int64, sides, circles []int64) bool {
 	extents := make([]int64, len(at))
 	for i, numbers := range at {
@@ -84,7 +84,7 @@ func Extent(numbers []int64, circle int64) (places int64, ok bool) {
 		places = most - least
 		return places + 1, places >= 0 && places+1 > 0
 	}
-	// The arc leaves out the widest gap.
+	// The shortest arc omits the widest gap between two numbers.
 	gap := least + circle - most
 	for i, n := range sorted[1:] {
 		gap = max(gap, n-sorted[i])
@@ -92,7 +92,7 @@ func Extent(numbers []int64, circle int64) (places int64, ok bool) {
 	return circle - gap + 1, true
 }
 
-// Around returns n modulo the length of a circle, as a number from 0 on.
+// Around returns n modulo the length of a circle, as a number from 0 to circle-1.
 func Around(n, circle int64) int64 {
 	if n %= circle; n < 0 {
 		n += circle

@@ -8,8 +8,8 @@ import "math/bits"
 const (
 	// MaxCircle is the maximum number of elements of a ring or a path.
 	MaxCircle = 63
-	// MaxSteps is the maximum number of partial ways that a search visits. Nine elements, or eight and one that is added for a path,
-	// need at most 9 * 2^8 steps.
+	// MaxSteps is the maximum number of partial ways that a search visits. A ring of nine elements, or a path of eight and the
+	// added element, needs at most 9 * 2^8 steps.
 	MaxSteps = 1 << 12
 )
 
@@ -27,7 +27,7 @@ func (g Graph) Path() bool {
 	return found
 }
 
-// FindRing is like Ring. ended is false if the search was given up.
+// FindRing is like Ring. ended is false if the search gave up after MaxSteps.
 func (g Graph) FindRing() (found, ended bool) {
 	switch g.Len() {
 	case 0, 1:
@@ -38,33 +38,34 @@ func (g Graph) FindRing() (found, ended bool) {
 	return newCircle(g, 0).find()
 }
 
-// FindPath is like Path. ended is false if the search was given up.
+// FindPath is like Path. ended is false if the search gave up after MaxSteps.
 func (g Graph) FindPath() (found, ended bool) {
 	if g.Len() < 2 {
 		return true, true
 	}
-	// The elements form a path if they form a ring with one additional element that is joined to all of them.
+	// The elements form a path if and only if they form a ring together with one additional element that is joined to all of
+	// them.
 	return newCircle(g, 1).find()
 }
 
-// circle is a search for a ring by backtracking. It visits one element after another and returns to the first:
+// circle is a backtracking search for a ring. It visits one element after another and returns to the first:
 //
-//  1. Start at the element with the fewest neighbours or, for a path, at the added element.
-//  2. Reject a partial way that is in dead, or that mayClose rules out.
-//  3. Extend the way by each unvisited neighbour of its last element, in the order of choose.
-//  4. If no extension reaches the first element again, add the way to dead.
+// 1. Start at the element with the fewest neighbours. For a path, start at the added element.
+// 2. Reject a partial way that is in dead, or that mayClose rules out.
+// 3. Extend the way by each unvisited neighbour of its last element, in the order of choose.
+// 4. If no extension returns to the first element, add the way to dead.
 //
-// find runs this search with one order after another, up to [MaxSteps] steps in total.
+// find repeats the search with different orders, up to [MaxSteps] steps in total.
 type circle struct {
-	// rows holds for each element the bits of the elements that it is joined to.
+	// rows[i] has a bit for each element that element i is joined to.
 	rows  []uint64
 	all   uint64
 	start int
-	// steps counts the steps of all attempts. The current attempt ends when steps exceeds limit. choose selects the next element
-	// among several.
+	// steps counts the steps of all attempts. The current attempt ends when steps exceeds limit. choose selects the next
+	// element from a set of unvisited neighbours.
 	steps, limit int
 	choose       func(c *circle, of, visited uint64) int
-	// dead holds the partial ways that can't be completed: the set of visited elements, and the last of them.
+	// dead has the partial ways that can't be completed. A way is the set of its elements and its last element.
 	dead map[way]struct{}
 }
 
@@ -73,8 +74,8 @@ type way struct {
 	last    int
 }
 
-// newCircle adds elements that are joined to all others. The search starts at the added element, or else at the element with the
-// fewest neighbours.
+// newCircle returns a search on the graph with a number of added elements, which are joined to all others. The search starts at
+// an added element if there is one, and otherwise at the element with the fewest neighbours.
 func newCircle(g Graph, added int) *circle {
 	n := g.Len() + added
 	c := &circle{rows: make([]uint64, n), all: 1<<n - 1, dead: make(map[way]struct{})}
@@ -96,8 +97,8 @@ func newCircle(g Graph, added int) *circle {
 	return c
 }
 
-// attempts lists orders of trying elements, each with its limit of total steps. Attempts share the dead ends. A relation that
-// is hard for one order is often easy for another.
+// attempts lists the orders of elements that find tries, each with its limit of total steps. A relation that is hard for one
+// order is often easy for another. Attempts share the dead ends.
 var attempts = []struct {
 	choose func(c *circle, of, visited uint64) int
 	limit  int
@@ -106,7 +107,7 @@ var attempts = []struct {
 	{(*circle).leastChoiceLast, MaxSteps / 4}, {(*circle).leastChoice, MaxSteps},
 }
 
-// find searches for a way over all elements back to the first.
+// find searches for a way that visits all elements and returns to the first.
 func (c *circle) find() (found, ended bool) {
 	for _, attempt := range attempts {
 		c.choose, c.limit = attempt.choose, attempt.limit
@@ -147,7 +148,7 @@ func (c *circle) first(of, _ uint64) int { return bits.TrailingZeros64(of) }
 
 func (c *circle) last(of, _ uint64) int { return bits.Len64(of) - 1 }
 
-// leastChoice returns the element with the fewest unvisited neighbours, because it will be the hardest to reach later
+// leastChoice returns the element with the fewest unvisited neighbours, because this element will be the hardest to reach later
 // (Warnsdorff's rule).
 func (c *circle) leastChoice(of, visited uint64) int {
 	best, fewest := 0, len(c.rows)+1
@@ -172,7 +173,7 @@ func (c *circle) leastChoiceLast(of, visited uint64) int {
 	return best
 }
 
-// mayClose reports whether each unvisited element still has two possible neighbours in the ring and can be reached.
+// mayClose reports whether each unvisited element can still be reached and can still have two neighbours in the ring.
 func (c *circle) mayClose(w way) bool {
 	left := c.all &^ w.visited
 	ends := uint64(1)<<w.last | 1<<c.start

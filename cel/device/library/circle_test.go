@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/meter"
 )
 
-// bipartite returns a graph of two groups. Each element is joined to all elements of the other group.
+// bipartite returns a graph of two groups. Each element is joined to all elements of the other group, and to none of its own.
 func bipartite(one, other int) Graph {
 	g := NewGraph(one + other)
 	for a := range one {
@@ -36,7 +36,7 @@ func torus(rows, columns int) Graph {
 	return g
 }
 
-// TestSearchEnds checks that the search for a missing ring ends, and that rings of real machines are found.
+// TestSearchEnds checks that the search ends if there is no ring, and that it finds the rings of real machines.
 func TestSearchEnds(t *testing.T) {
 	c := newCircle(bipartite(15, 17), 0)
 	found, ended := c.find()

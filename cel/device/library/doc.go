@@ -4,9 +4,9 @@
 // Package library provides functions over sets that CEL lacks. Expressions over "devices" can use them in addition to the
 // functions of Kubernetes. A scheduler without this package rejects such an expression.
 //
-// Four functions take a relation: two names, and a condition under which two elements are joined. The relation is evaluated for
-// every ordered pair. Two elements are joined if it holds in either order, so drivers may list a link at either end. An error for
-// any pair is the error of the function.
+// Four functions take a relation: two names, and a condition on the named elements. The condition is evaluated for every
+// ordered pair of elements. Two elements are joined if the condition holds in either order, so a driver may list a link at
+// either end. If the condition fails for any pair, the function fails.
 //
 // # Connected
 //
@@ -50,7 +50,9 @@
 //	[0, 1, 2].ring(a, b, b == (a + 1) % 4) // false
 //	[0, 1].ring(a, b, b == (a + 1) % 4) // true
 //
-// # Path
+// Reports whether the elements can be put into a circle: each is joined to the next, and the last to the first. Two joined
+// elements are a ring, and so are a single element and an empty list. It is enough that one such circle exists. Elements may be
+// joined further.
 //
 // Reports whether the elements can be put into a row in which each is joined to the next.
 //
@@ -61,17 +63,17 @@
 //	[2, 0, 1].path(a, b, b == a + 1) // true
 //	[0, 1, 2, 3].path(a, b, a == 0) // false
 //
-// No algorithm is known that finds rings and paths fast for every relation. The search ends after 4,096 steps and returns false
-// then. A step visits one partial ring. Lists of up to nine elements never reach the limit. Larger lists reach it only if links
-// are neither few nor many. Lists of more than 63 elements are an error.
+// No known algorithm finds rings and paths fast for every relation. So the search ends after 4,096 steps and then returns
+// false. A step visits one partial ring. Lists of up to nine elements never reach the limit. Larger lists reach it only if
+// there are neither few nor many links. A list of more than 63 elements is an error.
 //
 // # Box
 //
 // Reports whether the bounding box of the elements has the given sides, in any order: a block of 2x4 may also be 4x2. The
 // coordinates of an element are a list of ints, one int per side. A side counts positions: it is the greatest coordinate minus
-// the smallest one, plus one. An empty list has no box. The list of circles makes coordinates circular. An entry that is not zero
-// is the length of a circle: the coordinate is taken modulo that length, and the side is the shortest arc that contains all
-// elements.
+// the smallest one, plus one. An empty list has no box. The optional list of circles has one entry per coordinate. An entry
+// other than zero is the length of a circle: the coordinate is taken modulo this length, and the side is the length of the
+// shortest arc with all elements.
 //
 //	<list>.box(<name>, <list of int>, <sides>) -> <bool>
 //	<list>.box(<name>, <list of int>, <sides>, <circles>) -> <bool>
@@ -85,17 +87,17 @@
 //	[0, 3].box(n, [n], [2], [4]) // true
 //	[0, 3].box(n, [n], [2, 2]) // error
 //
-// The box is full if it has as many elements as positions, and no two elements share a position. KEP-5254 has no such function.
-// Without orientation and circles its equivalent is
+// The box is full if it has as many elements as positions and no two elements share a position. KEP-5254 has no such function.
+// Without orders of the sides and without circles, the equivalent is
 //
 //	devices.map(d, x(d)).max() - devices.map(d, x(d)).min() == 1 && ...
 //
 // # Paired
 //
-// Reports whether the elements of two lists can be paired: each element gets a partner of its own in the other list that it is
-// joined to. If one list is longer, each element of the shorter list gets the same number of partners, for instance two GPUs per
-// NIC. If the lengths are no multiple, the answer is false. Two empty lists are paired. The first name is an element of the list
-// before the dot, the second an element of the other list.
+// Reports whether the elements of two lists can be paired: each element gets its own partner in the other list, and is joined
+// to this partner. If one list is longer, each element of the shorter list gets the same number of partners, for example two
+// GPUs per NIC. If the longer length is not a multiple of the shorter one, the result is false. Two empty lists are paired. The
+// first name is an element of the list before the dot, and the second name an element of the other list.
 //
 //	<list>.paired(<list>, <name>, <name>, <bool>) -> <bool>
 //
@@ -106,10 +108,29 @@
 //	[1, 2, 3, 4].paired([1, 2], a, b, (a + 1) / 2 == b) // true
 //	[1, 2, 3].paired([1, 2], a, b, true) // false
 //
+// # Segments
+//
+// Reports whether the elements can be divided into segments of a size, so that all elements of a segment have the same key. If the
+// size does not divide the number of elements, exactly one segment is smaller: it has the remaining elements. Several segments may
+// have the same key. The order of the elements does not matter. An empty list has no segments, and the function is true. A size
+// below one is an error. A key is a bool, a number, a string, bytes, or a list of them. Keys of other types are errors.
+//
+//	<list>.segments(<int>, <name>, <key>) -> <bool>
+//
+// Examples:
+//
+//	[10, 20, 11, 21].segments(2, n, n / 10) // true
+//	[10, 11, 12, 13].segments(2, n, n / 10) // true
+//	[10, 20, 21, 22].segments(2, n, n / 10) // false
+//	[10, 11, 20].segments(2, n, n / 10) // true
+//	[10, 20, 30].segments(2, n, n / 10) // false
+//	[10, 11, 12, 20, 21].segments(3, n, n / 10) // true
+//	[10, 11, 12].segments(0, n, n) // error
+//
 // # SameOrIncludes
 //
-// Compares two values, each of them a single value or a list, as attributes of devices may be since Kubernetes 1.36. A single
-// value counts as a list of one. The result is true if the two lists have a common element, as in matchAttribute. The order of
+// Compares two values. Each is a single value or a list, as attributes of devices may be since Kubernetes 1.36. A single value
+// counts as a list with one element. The result is true if both lists have a common element, as in matchAttribute. The order of
 // the two values does not matter.
 //
 //	<value>.sameOrIncludes(<value>) -> <bool>
@@ -124,6 +145,7 @@
 //
 // # Adding a function
 //
-// A function's meaning is implemented here. Its cost is in the loads of package meter and in package costbound. A condition in
-// package bound evaluates it on partial sets; without that condition, expressions with the function are correct but slow.
+// This package implements the meaning of a function. Its cost is in the loads of package meter and in package costbound. A
+// condition in package bound evaluates the function on partial sets. Without the condition, expressions with the function are
+// correct but slow.
 package library

@@ -5,9 +5,9 @@ package library
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// Graph records which of the elements 0 to n-1 are joined.
+// Graph is an undirected graph of the elements 0 to n-1.
 type Graph struct {
-	// rows holds for each element the set of elements that it is joined to. No element is joined to itself.
+	// rows[i] has the elements that element i is joined to. No element is joined to itself.
 	rows []bitset.Set
 }
 

@@ -9,12 +9,13 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// Macros expand to calls of these functions. No expression can contain the names with "@". A relation expands to a matrix: a list
-// per element with a bool for every element. Coordinates expand to a list per element.
+// Macros expand to calls of these functions. Expressions can't contain names with "@". A relation expands to a matrix of bools:
+// a list for each element, with a bool for every element. Coordinates expand to a list of ints for each element.
 //
 //	list.connected(a, b, joined)   @connected(list.map(a, list.map(b, joined)))
 //	list.box(d, at, sides)         @box(list.map(d, at), sides)
 //	list.paired(other, a, b, j)    @paired(list.map(a, other.map(b, j)), other.size())
+//	list.segments(size, x, key)    @segments(list.map(x, key), size)
 const (
 	Connected = "@connected"
 	Clique    = "@clique"
@@ -22,12 +23,13 @@ const (
 	Path      = "@path"
 	Box       = "@box"
 	Paired    = "@paired"
+	Segments  = "@segments"
 	// SameOrIncludes is a plain function.
 	SameOrIncludes = "sameOrIncludes"
 )
 
 // Functions lists all functions.
-var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, SameOrIncludes}
+var Functions = []string{Connected, Clique, Ring, Path, Box, Paired, Segments, SameOrIncludes}
 
 // Options returns the declarations of the functions and their macros.
 func Options() []cel.EnvOption {
@@ -43,6 +45,8 @@ func Options() []cel.EnvOption {
 				return inBox(args[0], args[1], args[2])
 			}))),
 		cel.Function(Paired, cel.Overload("list_paired_int", []*cel.Type{matrix, cel.IntType}, cel.BoolType, cel.BinaryBinding(arePaired))),
+		cel.Function(Segments, cel.Overload("list_segments_int", []*cel.Type{cel.ListType(cel.DynType), cel.IntType}, cel.BoolType,
+			cel.BinaryBinding(inSegments))),
 		cel.Function(SameOrIncludes, cel.MemberOverload("dyn_same_or_includes_dyn", []*cel.Type{cel.DynType, cel.DynType}, cel.BoolType,
 			cel.BinaryBinding(sameOrIncludes))),
 	}
@@ -60,7 +64,7 @@ func Options() []cel.EnvOption {
 	return options
 }
 
-// onGraph declares a function of a relation between the elements of one list.
+// onGraph declares a function whose argument is a relation between the elements of one list.
 func onGraph(name string, holds func(Graph) ref.Val) cel.EnvOption {
 	matrix := cel.ListType(cel.ListType(cel.BoolType))
 	return cel.Function(name, cel.Overload("list_"+name[1:], []*cel.Type{matrix}, cel.BoolType, cel.UnaryBinding(func(value ref.Val) ref.Val {

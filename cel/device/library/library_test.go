@@ -68,7 +68,7 @@ func TestExamples(t *testing.T) {
 			require.Fail(t, "an example is true, false or an error", line)
 		}
 	}
-	for _, function := range []string{"Connected", "Clique", "Ring", "Path", "Box", "Paired", "SameOrIncludes"} {
+	for _, function := range []string{"Connected", "Clique", "Ring", "Path", "Box", "Paired", "Segments", "SameOrIncludes"} {
 		require.Greater(t, examples[function], 1, function)
 	}
 }
@@ -80,6 +80,8 @@ func TestNames(t *testing.T) {
 		"[1].ring(a, a, true)":            "ring() needs two different variable names",
 		"[1].box(a.b, [1], [1])":          "box() variable name must be a simple identifier",
 		"[1].paired([1], a, 'b', true)":   "paired() variable name must be a simple identifier",
+		"[1].segments(1, a.b, 1)":         "segments() variable name must be a simple identifier",
+		"[1].segments('1', a, 1)":         "no matching overload for '@segments'",
 		"[1].path(a, b)":                  "undeclared reference to 'path'",
 		"[1].clique(a, b, 1)":             "no matching overload for '@clique'",
 		"@connected([[true]])":            "token recognition error",
@@ -91,7 +93,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestScopes checks names that hide the list's name, and nested functions.
+// TestScopes checks macros whose names hide the name of the list, and macros inside macros.
 func TestScopes(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, 2, 3}, "other": []any{3, 2, 1}}
@@ -106,6 +108,8 @@ func TestScopes(t *testing.T) {
 		"list.clique(a, b, other.filter(x, true).connected(c, d, c + a == d + b || c != d))",
 		"list.filter(x, true).path(a, b, list.filter(y, y != a).paired(other.filter(z, z != a), c, d, c == d) && b == a + 1)",
 		"list.box(list, [list], [3])",
+		"list.segments(list.size(), list, list == list)",
+		"list.segments(1, list, list)",
 		"list.map(x, [x, x + 1]).all(pair, pair.ring(a, b, a < b))",
 	} {
 		value, err := evaluated(t, env, text, input)
@@ -114,7 +118,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-// TestErrors checks that a wrong type fails the evaluation when it is read, and that invalid boxes fail.
+// TestErrors checks that an evaluation fails when it reads a value of a wrong type, and that invalid boxes fail.
 func TestErrors(t *testing.T) {
 	env := environment(t)
 	input := map[string]any{"list": []any{1, "x", true}, "other": []any{1}}
@@ -126,6 +130,12 @@ func TestErrors(t *testing.T) {
 		"other.box(a, [1], [1], [])":                          "box has 1 sides, but 0 circles",
 		"other.box(a, [1], [1], [-3])":                        "box has a circle of -3 places: use zero or more",
 		"other.box(a, dyn(1), [1])":                           "no such overload",
+		"other.segments(0, a, a)":                             "segments has a size of 0: use one or more",
+		"other.filter(a, false).segments(-2, a, a)":           "segments has a size of -2: use one or more",
+		"other.segments(1, a, {1: a})":                        "segments has a key of type map: use a bool, a number, a string, bytes, or a list of them",
+		"other.segments(1, a, [[a], [{1: a}]])":               "segments has a key of type list: use a bool",
+		"other.segments(1, a, a / 0)":                         "division by zero",
+		"other.segments(dyn('1'), a, a)":                      "no such overload",
 		"list.map(x, 1 / 0 == x).exists(x, x)":                "division by zero",
 		"list.ring(a, b, 1 / 0 == 1)":                         "division by zero",
 		"other.paired(list, a, b, b / 0 == 1)":                "division by zero",

@@ -10,7 +10,7 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// A list expression gets one of these names so that it is evaluated once. No expression can contain such names.
+// Macros bind a list expression to one of these names, so that it is evaluated once. Expressions can't contain these names.
 const (
 	thisList  = "@list"
 	otherList = "@others"
@@ -21,6 +21,7 @@ func macros() []cel.Macro {
 		cel.ReceiverMacro("box", 3, box),
 		cel.ReceiverMacro("box", 4, box),
 		cel.ReceiverMacro("paired", 4, paired),
+		cel.ReceiverMacro("segments", 3, segments),
 	}
 	for _, function := range []string{Connected, Clique, Ring, Path} {
 		result = append(result, cel.ReceiverMacro(function[1:], 3, func(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
@@ -55,6 +56,14 @@ func paired(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr,
 	}), nil
 }
 
+func segments(f cel.MacroExprFactory, target ast.Expr, args []ast.Expr) (ast.Expr, *cel.Error) {
+	names, failure := namesOf(f, "segments", args[1:2])
+	if failure != nil {
+		return nil, failure
+	}
+	return f.NewCall(Segments, mapped(f, target, names[0], args[2]), args[0]), nil
+}
+
 // namesOf returns the element names in the arguments of a macro.
 func namesOf(f cel.MacroExprFactory, macro string, args []ast.Expr) ([]string, *cel.Error) {
 	var names []string
@@ -70,8 +79,8 @@ func namesOf(f cel.MacroExprFactory, macro string, args []ast.Expr) ([]string, *
 	return names, nil
 }
 
-// named binds a list to a name, as cel.bind does. If the list is an identifier already, and the element's name does not hide it,
-// named uses the identifier.
+// named binds a list to a name for the expression in, as cel.bind does. If the list is already an identifier that the name
+// element does not hide, named uses the identifier instead.
 func named(f cel.MacroExprFactory, name string, list ast.Expr, element string, in func(list func() ast.Expr) ast.Expr) ast.Expr {
 	if list.Kind() == ast.IdentKind && list.AsIdent() != element {
 		return in(func() ast.Expr { return f.NewIdent(list.AsIdent()) })
@@ -80,7 +89,7 @@ func named(f cel.MacroExprFactory, name string, list ast.Expr, element string, i
 		in(func() ast.Expr { return f.NewIdent(name) }))
 }
 
-// mapped returns list.map(name, value).
+// mapped returns the syntax of list.map(name, value).
 func mapped(f cel.MacroExprFactory, list ast.Expr, name string, value ast.Expr) ast.Expr {
 	return f.NewComprehension(list, name, f.AccuIdentName(), f.NewList(), f.NewLiteral(types.True),
 		f.NewCall(operators.Add, f.NewAccuIdent(), f.NewList(value)), f.NewAccuIdent())

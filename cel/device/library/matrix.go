@@ -9,7 +9,7 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// rowsOf returns the bools of a list of lists. failure is an error value if the value has another type.
+// rowsOf converts a list of lists of bools. failure is an error value if the value has another type.
 func rowsOf(value ref.Val) (rows [][]bool, failure ref.Val) {
 	failure = each(value, func(value ref.Val) ref.Val {
 		var row []bool
@@ -27,7 +27,7 @@ func rowsOf(value ref.Val) (rows [][]bool, failure ref.Val) {
 	return rows, failure
 }
 
-// intsOf returns the ints of a list. failure is an error value if the value has another type.
+// intsOf converts a list of ints. failure is an error value if the value has another type.
 func intsOf(value ref.Val) (numbers []int64, failure ref.Val) {
 	failure = each(value, func(value ref.Val) ref.Val {
 		number, ok := value.(types.Int)
@@ -40,7 +40,7 @@ func intsOf(value ref.Val) (numbers []int64, failure ref.Val) {
 	return numbers, failure
 }
 
-// each visits the elements of a list until visit returns an error value.
+// each calls visit for the elements of a list, until visit returns an error value. It returns this error value.
 func each(value ref.Val, visit func(ref.Val) ref.Val) ref.Val {
 	list, ok := value.(traits.Lister)
 	if !ok {

@@ -9,13 +9,14 @@ import (
 	"testing"
 
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// permutations calls f with the orders of the numbers below n until f returns true.
+// permutations calls f with each order of the numbers below n, until f returns true.
 func permutations(n int, f func([]int) bool) bool {
 	order := make([]int, 0, n)
 	var next func() bool
@@ -38,7 +39,8 @@ func permutations(n int, f func([]int) bool) bool {
 	return next()
 }
 
-// TestSameAsNaive compares the functions of a relation with literal implementations of their comments.
+// TestSameAsNaive compares the functions that take a relation with simple implementations that follow the package comment
+// literally.
 func TestSameAsNaive(t *testing.T) {
 	env := environment(t)
 	outcomes := map[string][2]int{}
@@ -107,7 +109,7 @@ func count(outcomes map[string][2]int, function string, is bool) {
 	outcomes[function] = of
 }
 
-// requireBoth requires that each function was sometimes true and sometimes false. A short run has too few cases for that.
+// requireBoth requires that each function was true for some inputs and false for others, unless the run is too short.
 func requireBoth(t *testing.T, outcomes map[string][2]int) {
 	t.Helper()
 	t.Logf("false and true: %v", outcomes)
@@ -116,7 +118,7 @@ func requireBoth(t *testing.T, outcomes map[string][2]int) {
 	}
 }
 
-// fits tries all orders of the sides and, on a circle, all start positions of an arc.
+// fits is a simple implementation of box. It tries all orders of the sides and, on a circle, all start positions of an arc.
 func fits(at [][]int64, sides, circles []int64) bool {
 	return permutations(len(sides), func(order []int) bool {
 		for i, numbers := range at {
@@ -169,7 +171,7 @@ func TestBoxAsNaive(t *testing.T) {
 	requireBoth(t, outcomes)
 }
 
-// TestBoxDoesNotOverflow uses coordinates as far apart as int64 allows.
+// TestBoxDoesNotOverflow uses coordinates that are as far apart as int64 allows.
 func TestBoxDoesNotOverflow(t *testing.T) {
 	env := environment(t)
 	far := map[string]any{"list": []int64{math.MinInt64, math.MaxInt64}, "other": []any{}}
@@ -192,7 +194,7 @@ func TestBoxDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// paired tries every assignment of the longer list's elements to partners.
+// paired is a simple implementation. It tries every assignment of the longer list's elements to elements of the shorter list.
 func paired(longer, shorter int, joined func(a, b int) bool) bool {
 	if shorter == 0 || longer%shorter != 0 {
 		return longer == 0
@@ -251,4 +253,69 @@ func numbers(n int) []int {
 		result[i] = i
 	}
 	return result
+}
+
+// divided tries all ways to divide the keys into segments: it takes a segment with the first key that is left, of the whole size,
+// or of the remaining size once.
+func divided(keys []ref.Val, size int, short bool) bool {
+	if len(keys) == 0 {
+		return true
+	}
+	for _, length := range []int{size, (len(keys)-1)%size + 1} {
+		if length < size && short {
+			continue
+		}
+		// Elements with the same key are interchangeable.
+		var rest []ref.Val
+		taken := 0
+		for _, key := range keys {
+			if taken < length && keys[0].Equal(key) == types.True {
+				taken++
+			} else {
+				rest = append(rest, key)
+			}
+		}
+		if taken == length && divided(rest, size, short || length < size) {
+			return true
+		}
+	}
+	return false
+}
+
+func TestSegmentsAsNaive(t *testing.T) {
+	env := environment(t)
+	outcomes := map[string][2]int{}
+	kinds := [][]any{
+		{1, 2, 3}, {"a", "b", ""}, {1, 1.0, uint64(1), 2}, {true, false, 1}, {-1, -1.0, 0.5}, {[]any{1, "a"}, []any{1.0, "a"}, []any{"a", 1}},
+		{[]any{[]any{1}, 2}, []any{1, 2}, []any{[]any{1, 2}}}, {uint64(math.MaxUint64), -1, 1e300, math.Inf(1)}, {[]byte("a"), "a"}, {"ab", []any{"a", "b"}},
+	}
+	cases.Check(t, func(rt *rapid.T) {
+		n, size := rapid.IntRange(0, 8).Draw(rt, "n"), rapid.IntRange(1, 5).Draw(rt, "size")
+		of := rapid.SampledFrom(kinds).Draw(rt, "kind")
+		list := make([]any, n)
+		keys := make([]ref.Val, n)
+		for i := range n {
+			list[i] = rapid.SampledFrom(of).Draw(rt, "key")
+			keys[i] = types.DefaultTypeAdapter.NativeToValue(list[i])
+		}
+		want := divided(keys, size, false)
+		value, err := evaluated(t, env, "list.segments(other[0], d, d)", map[string]any{"list": list, "other": []int{size}})
+		require.NoError(rt, err)
+		require.Equal(rt, types.Bool(want), value, "%v in segments of %d", list, size)
+		count(outcomes, "segments", want)
+	})
+	requireBoth(t, outcomes)
+}
+
+// TestSegmentsOfNoNumber checks that NaN is equal to no key, also in lists.
+func TestSegmentsOfNoNumber(t *testing.T) {
+	env := environment(t)
+	input := map[string]any{"list": []float64{math.NaN(), math.NaN()}}
+	for text, want := range map[string]types.Bool{
+		"list.segments(1, d, d)": true, "list.segments(2, d, d)": false, "list.segments(2, d, [d, 1.0])": false, "list.segments(2, d, d == d)": true,
+	} {
+		value, err := evaluated(t, env, text, input)
+		require.NoError(t, err, text)
+		require.Equal(t, want, value, text)
+	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/google/cel-go/common/types/ref"
 )
 
-// arePaired implements list.paired(other, a, b, joined), given the relation and the length of the other list.
+// arePaired implements list.paired(other, a, b, joined). relation is the matrix of joined, and others the length of the other
+// list.
 func arePaired(relation, others ref.Val) ref.Val {
 	rows, failure := rowsOf(relation)
 	if failure != nil {
@@ -26,7 +27,7 @@ func arePaired(relation, others ref.Val) ref.Val {
 	return types.Bool(ArePaired(len(rows), int(count), func(a, b int) bool { return rows[a][b] }))
 }
 
-// ArePaired reports whether the elements of two lists of the given lengths can be paired. If one list is longer, each element of
+// ArePaired reports whether the elements of two lists with these lengths can be paired. If one list is longer, each element of
 // the shorter list gets the same number of partners.
 func ArePaired(length, others int, joined func(a, b int) bool) bool {
 	longer, shorter, of := length, others, joined
@@ -39,21 +40,22 @@ func ArePaired(length, others int, joined func(a, b int) bool) bool {
 	return NewPairing(longer, shorter, longer/shorter, of).All()
 }
 
-// Pairing assigns each element of one list a partner in another list. A partner accepts a fixed number of elements.
+// Pairing is a matching: it assigns each element of one list a partner in another list. A partner has a fixed number of places.
 type Pairing struct {
 	count, others, each int
 	joined              func(a, b int) bool
-	// partners holds the elements of each partner. asked marks the partners that the current element has tried.
+	// partners[i] has the elements assigned to partner i. asked marks the partners that were tried for the current element.
 	partners [][]int
 	asked    []bool
 }
 
-// NewPairing returns an empty pairing for the numbers of elements, of partners, and of elements per partner.
+// NewPairing returns an empty pairing. length is the number of elements, others the number of partners, and each the number of
+// elements per partner.
 func NewPairing(length, others, each int, joined func(a, b int) bool) *Pairing {
 	return &Pairing{length, others, each, joined, make([][]int, others), make([]bool, others)}
 }
 
-// All reports whether every element gets a partner.
+// All assigns partners to all elements, and reports whether it succeeded.
 func (p *Pairing) All() bool {
 	for a := range p.count {
 		clear(p.asked)
@@ -64,7 +66,8 @@ func (p *Pairing) All() bool {
 	return true
 }
 
-// pair finds a partner for an element. If a partner is full, pair tries to move one of its elements (an augmenting path).
+// pair assigns a partner to element a. If a partner is full, pair tries to move one of its elements to another (an augmenting
+// path).
 func (p *Pairing) pair(a int) bool {
 	for b := range p.others {
 		if p.asked[b] || !p.joined(a, b) {

@@ -38,7 +38,8 @@ type options struct {
 	program.ManagerOptions
 	all      bool
 	bindings bool
-	// multikueue enables nominating clusters for Kueue's Workloads. round is the time between nominations of decision groups.
+	// multikueue turns on the controller that nominates clusters for Kueue's Workloads. round is the interval at which the
+	// controller nominates the clusters of the next decision group.
 	multikueue bool
 	round      time.Duration
 	workers    int
@@ -53,7 +54,7 @@ type options struct {
 	election           componentbaseconfig.LeaderElectionConfiguration
 }
 
-// Values of --inventory.
+// The values of the flag --inventory: the kinds of object that can represent a cluster.
 const (
 	managedClusters = "ManagedCluster"
 	clusterProfiles = "ClusterProfile"
@@ -135,7 +136,7 @@ func (o *options) validateInventory() error {
 	}
 }
 
-// where returns the inventory of clusters.
+// where returns the kind and namespace of the objects that represent clusters, from the flags.
 func (o *options) where() inventory.Inventory {
 	if o.inventory == clusterProfiles {
 		return inventory.ClusterProfiles{Namespace: o.inventoryNamespace}
@@ -167,7 +168,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 		LeaderElectionNamespace: o.election.ResourceNamespace, LeaderElectionResourceLock: o.election.ResourceLock,
 		LeaseDuration: &o.election.LeaseDuration.Duration, RenewDeadline: &o.election.RenewDeadline.Duration,
 		RetryPeriod: &o.election.RetryPeriod.Duration,
-		// The program ends with the manager, so no leader code runs after the lease is released.
+		// This setting is safe: the program exits when the manager ends, so no code of a leader runs after the lease is released.
 		LeaderElectionReleaseOnCancel: true,
 	})
 	if o.multikueue && meta.IsNoMatchError(err) {
@@ -183,8 +184,8 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	return mgr, o.addControllers(mgr, measured)
 }
 
-// named is set once a manager of this process has its controllers. controller-runtime accepts the name of a controller once per
-// process. So only the first manager checks that its controllers have different names.
+// named is set after the first manager of this process has added its controllers. controller-runtime accepts each controller
+// name only once per process. Tests create several managers, so only the first manager checks the names.
 var named atomic.Bool
 
 // addControllers adds the controllers and the debug server to the manager.

@@ -27,14 +27,14 @@ import (
 	"github.com/celset/celset/plugin/guard"
 )
 
-// bench is a scheduler with a prepared queue and a stopped clock.
+// bench is a scheduler without an API server. The test sets the pods in its queue and moves its clock.
 type bench struct {
 	*scheduler.Scheduler
 	guard *guard.Guard
 	clock *clocktesting.FakePassiveClock
 	queue []*v1.Pod
 	err   error
-	// failed is called when a failure is handled.
+	// failed, if not nil, is called when the scheduler handles a failed scheduling attempt.
 	failed func()
 }
 
@@ -78,7 +78,7 @@ func newClock() *clocktesting.FakePassiveClock {
 	return clocktesting.NewFakePassiveClock(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 }
 
-// TestCyclesAreWatched checks that the guard is notified of the beginning and end of cycles.
+// TestCyclesAreWatched checks that the scheduler notifies the fairness guard when a scheduling cycle begins and ends.
 func TestCyclesAreWatched(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, clock)
@@ -97,7 +97,8 @@ func TestCyclesAreWatched(t *testing.T) {
 	require.Nil(t, entity)
 }
 
-// TestErrorsAreReported checks that a pod is not activated before its back-off ends if its attempt ended with an error.
+// TestErrorsAreReported checks that a pod whose scheduling attempt ended with an error is not activated before its back-off
+// ends.
 func TestErrorsAreReported(t *testing.T) {
 	clock := newClock()
 	b := newBench(t, clock)
@@ -133,7 +134,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// lock is a lease without an API server.
+// lock is a leader election lock in memory, without an API server.
 type lock struct {
 	mutex  sync.Mutex
 	holder string
@@ -206,8 +207,8 @@ func TestLease(t *testing.T) {
 	})
 }
 
-// TestStoppedLeader continues a stopped leader after another scheduler has taken its lease. The leader's elector does not
-// notice the loss, and ends after its renew deadline.
+// TestStoppedLeader checks that a leader's check fails after another scheduler has taken the lease. At this time the elector of
+// the former leader still claims to be healthy. It ends only at its renew deadline.
 func TestStoppedLeader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		under := &lock{}

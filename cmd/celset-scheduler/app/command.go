@@ -66,7 +66,7 @@ and the flags --hub-kubeconfig and --cluster-name.`,
 				return err
 			}
 			ctx := server.SetupSignalContext()
-			// Logging has feature gates, so they are set before logging is set up.
+			// The logging options depend on feature gates, so adapt sets the gates first. say logs later how it set them.
 			say, err := o.adapt(ctx)
 			if err != nil {
 				return err

@@ -35,7 +35,8 @@ import (
 // emulatedVersionFlag is the name of kube-scheduler's flag.
 const emulatedVersionFlag = "emulated-version"
 
-// needs lists the kinds that are watched while a feature gate is on. kube-scheduler never becomes ready if one is not served.
+// needs lists the kinds that kube-scheduler watches while a feature gate is on. If the API server does not serve such a kind,
+// kube-scheduler never becomes ready.
 var needs = []struct {
 	gate     featuregate.Feature
 	resource schema.GroupVersionResource
@@ -45,8 +46,9 @@ var needs = []struct {
 	{kubefeatures.CompositePodGroup, schedulingv1alpha3.SchemeGroupVersion.WithResource("compositepodgroups")},
 }
 
-// adapt sets the version to emulate, if the API server is older than this program and no version is given, and then the feature
-// gates. It returns a function that logs the result, because logging is set up only after the gates.
+// adapt sets the feature gates. If the API server is older than this program and the user gives no --emulated-version, adapt
+// first sets the emulated version. The returned function say logs the emulated version; the caller calls say after logging is
+// set up, which depends on the gates.
 func (o *options) adapt(ctx context.Context) (say func(klog.Logger), err error) {
 	flag := o.Flags.FlagSet("feature gate").Lookup(emulatedVersionFlag)
 	if o.WriteConfigTo != "" || flag.Changed {
@@ -74,7 +76,8 @@ func (o *options) adapt(ctx context.Context) (say func(klog.Logger), err error) 
 	return say, o.checkServed(client, offered)
 }
 
-// emulate sets the version to emulate and the feature gates.
+// emulate sets the emulated version to the API server's version if that is older than this program's version. Then it sets the
+// feature gates.
 func (o *options) emulate(offered, own *version.Version) (say func(klog.Logger), err error) {
 	say = func(klog.Logger) {}
 	switch ownMinor := version.MajorMinor(own.Major(), own.Minor()); {
@@ -123,8 +126,8 @@ func (o *options) checkServed(client discovery.ServerResourcesInterface, offered
 	return fmt.Errorf("the API server, which offers Kubernetes %s, does not serve %s", offered, strings.Join(described, ", "))
 }
 
-// clientConfig finds the API server as kube-scheduler does. It does not decode the configuration in the same way, because the
-// defaults depend on the gates, which are not set yet.
+// clientConfig finds the API server as kube-scheduler does. It reads only the connection from the configuration file, because
+// decoding the whole file needs the feature gates, which are not set yet.
 func (o *options) clientConfig() (*restclient.Config, error) {
 	kubeconfig := o.Deprecated.Kubeconfig
 	if o.ConfigFile != "" {

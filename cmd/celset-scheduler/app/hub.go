@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// hubOptions holds the hub for published numbers of sets, and the name of this cluster on the hub. The flags are named as in
-// OCM's agents.
+// hubOptions holds two flags: the kubeconfig of the hub to which the scheduler publishes numbers of sets, and the name of this
+// cluster on the hub. OCM's agents have flags with the same names.
 type hubOptions struct{ kubeconfig, cluster string }
 
 func (h *hubOptions) addFlags(flags *pflag.FlagSet) {

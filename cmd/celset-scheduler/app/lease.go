@@ -12,8 +12,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// lease is the lock of leader election. Its method check reports whether the lease is held. The elector reports a lost lease
-// too late: after another scheduler became the leader, the elector continues until its renew deadline and claims to be healthy.
+// lease is the lock of leader election. Its method check fails as soon as another scheduler may have the lease. The elector
+// alone would notice a lost lease too late: it claims to be healthy until its renew deadline, even if another scheduler is the
+// leader.
 type lease struct {
 	resourcelock.Interface
 	// duration is the time after a renewal during which no other scheduler may take the lease.
@@ -53,8 +54,8 @@ func (l *lease) Update(ctx context.Context, record resourcelock.LeaderElectionRe
 	return l.write(ctx, record, l.Interface.Update)
 }
 
-// write creates or updates the lease. The lease lasts from before the request, because other schedulers measure its duration from
-// the later time when they see the result. A failed write does not change l.until.
+// write creates or updates the lease and sets l.until. The duration counts from before the request. Other schedulers count it
+// from the later time when they see the new record, so l.until is never too late. A failed write does not change l.until.
 func (l *lease) write(ctx context.Context, record resourcelock.LeaderElectionRecord, write func(context.Context, resourcelock.LeaderElectionRecord) error) error {
 	until := time.Now().Add(l.duration)
 	err := write(ctx, record)

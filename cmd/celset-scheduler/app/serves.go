@@ -25,10 +25,11 @@ import (
 	"github.com/celset/celset/plugin"
 )
 
-// publishTimeout is the maximum time for publishing the profiles that support constraints.
+// publishTimeout limits how long a new leader tries to publish its profiles.
 const publishTimeout = time.Minute
 
-// publisher returns a function that publishes the profiles on the Lease. It is called when the scheduler becomes the leader.
+// publisher returns a function that publishes on the Lease the profiles whose pods may use constraints. The caller calls the
+// function when the scheduler becomes the leader.
 func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) (func(), error) {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -46,7 +47,7 @@ func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) 
 	}, nil
 }
 
-// publishUnelected publishes the profiles of a scheduler without leader election, as long as it runs.
+// publishUnelected publishes the profiles of a scheduler without leader election until ctx ends.
 func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedConfig) error {
 	annotation, err := serves(completed)
 	if err != nil {
@@ -71,7 +72,7 @@ func unpublished(ctx context.Context, err error, namespace, name string) {
 	klog.FromContext(ctx).Error(err, "Could not write the profiles to the scheduler's Lease, so kubectl celset can't check them", "lease", klog.KRef(namespace, name))
 }
 
-// serves returns the annotation with the version, the feature gate and the profiles that enable the plugin.
+// serves returns the value of the Lease annotation: the version, the feature gate, and the profiles that enable the plugin.
 func serves(completed *schedulerconfig.CompletedConfig) (string, error) {
 	scheduler := &served.Scheduler{Version: version.Get(), Constraints: utilfeature.DefaultFeatureGate.Enabled(plugin.DRACELDeviceConstraint)}
 	for i := range completed.ComponentConfig.Profiles {

@@ -17,7 +17,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// watch connects the guard to the scheduler. The scheduler's loop gets pods from a function that can be wrapped.
+// watch connects the fairness guard to the scheduler's queue and loop. It wraps the function that returns the next pod to the
+// loop.
 func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, scheduler *scheduler.Scheduler, guard *guard.Guard, hub hubOptions) error {
 	measured, err := metrics.Default()
 	if err != nil {
@@ -46,7 +47,7 @@ func watch(ctx context.Context, config *schedulerconfig.CompletedConfig, schedul
 	return nil
 }
 
-// wrap notifies the guard of the beginning and end of each cycle, and of failed attempts.
+// wrap makes the scheduler notify the fairness guard when a scheduling cycle begins or ends and when an attempt fails.
 func wrap(scheduler *scheduler.Scheduler, guard *guard.Guard) {
 	next := scheduler.NextEntity
 	scheduler.NextEntity = func(logger klog.Logger) (framework.QueuedEntityInfo, error) {
@@ -59,13 +60,14 @@ func wrap(scheduler *scheduler.Scheduler, guard *guard.Guard) {
 	}
 	fail := scheduler.FailureHandler
 	scheduler.FailureHandler = func(ctx context.Context, profile framework.Framework, pod *framework.QueuedPodInfo, status *fwk.Status, nominating *fwk.NominatingInfo, start time.Time) {
-		// The handler puts the pod back into the queue, which calls the guard. So the guard must be notified first.
+		// The failure handler puts the pod back into the queue, and the queue asks the guard about the pod. So the guard must
+		// know of the failure before.
 		guard.Failed(pod.Pod, !status.IsRejected())
 		fail(ctx, profile, pod, status, nominating, start)
 	}
 }
 
-// began notifies the guard of the namespace of the next pod or group. All pods of a group are in one namespace.
+// began notifies the fairness guard of the namespace of the next pod or group. All pods of a group are in one namespace.
 func began(guard *guard.Guard, entity framework.QueuedEntityInfo) {
 	entity.ForEachPodInfo(func(info *framework.QueuedPodInfo) bool {
 		if info.Pod == nil {

@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setpublisher publishes on a hub how many sets of devices fit in a cluster, in the form of package setscores.
+// Package setpublisher publishes on a hub how many more sets of devices fit in this cluster, as scores in the format of package
+// setscores.
 package setpublisher
 
 import (
@@ -36,31 +37,31 @@ import (
 )
 
 const (
-	// look is the interval between checks for new numbers. timeout limits one attempt to write them.
+	// look is the interval between checks for new counts. timeout limits one attempt to write them to the hub.
 	look    = 10 * time.Second
 	timeout = 30 * time.Second
-	// intervals is the validity of published numbers, in counting intervals.
+	// intervals is the number of counting intervals after which a published number expires.
 	intervals = 3
-	// maxAnswer is the number of bytes of an answer that are read. Only error answers are decoded, because decoded objects can take
-	// a hundred times the memory of the encoded answer. maxLogged is the number of bytes of an error that are logged.
+	// maxAnswer is the number of bytes that are read of a response of the hub. Only error responses are decoded, because a decoded
+	// object can take a hundred times the memory of its encoding. maxLogged is the number of bytes of an error that are logged.
 	maxAnswer, maxLogged = 64 << 10, 1 << 10
 )
 
 var scoresVersion = schema.GroupVersion{Group: "cluster.open-cluster-management.io", Version: "v1alpha1"}
 
-// Publisher writes numbers of fitting sets to a hub. It publishes the numbers of the metrics, so it causes no extra counting and
-// never delays a pod.
+// Publisher writes numbers of fitting sets to a hub. The scheduler counts these numbers for its metrics anyway, so publishing
+// causes no extra counting and never delays a pod.
 type Publisher struct {
 	// Kubeconfig is the kubeconfig file of the hub. Cluster is the name of this cluster on the hub.
 	Kubeconfig, Cluster string
-	// Counted returns the latest counts, or nil if there are no counts yet.
+	// Counted returns the latest counts of fitting sets, or nil before the first count.
 	Counted func() *metrics.Fragmentation
-	// Interval is the time between counts.
+	// Interval is the time between two counts.
 	Interval time.Duration
 	Observe  func(metrics.Publication)
 	Clock    clock.PassiveClock
 
-	// written maps the names of scores to the numbers that were stored last. They are valid until validUntil.
+	// written maps names of scores to the numbers that were last stored on the hub. These numbers expire at validUntil.
 	written    map[string]int
 	validUntil time.Time
 	// trying is a semaphore, so that only one attempt to publish runs at a time.
@@ -79,7 +80,8 @@ func (p *Publisher) Run(ctx context.Context) {
 	}, look)
 }
 
-// Publish writes the latest counts if they differ from the written ones, or if these expire in less than half their validity.
+// Publish writes the latest counts if they differ from the numbers on the hub, or if the numbers on the hub expire within half
+// their validity.
 func (p *Publisher) Publish(ctx context.Context) error {
 	last := p.Counted()
 	if last == nil {
@@ -99,8 +101,8 @@ func (p *Publisher) Publish(ctx context.Context) error {
 	return nil
 }
 
-// try calls write, but returns when the context ends, even if a credential plugin of the kubeconfig ignores contexts. Attempts
-// don't overlap.
+// try calls write and waits for its result. If the context ends first, try returns, even if a credential plugin of the
+// kubeconfig blocks write. The next call of try then waits until that write has ended.
 func (p *Publisher) try(ctx context.Context, write func() error) error {
 	if p.trying == nil {
 		p.trying = make(chan struct{}, 1)
@@ -124,7 +126,7 @@ func (p *Publisher) try(ctx context.Context, write func() error) error {
 	}
 }
 
-// bounded limits the size of answers.
+// bounded is a transport that limits the size of responses.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements [http.RoundTripper].
@@ -174,7 +176,8 @@ func (p *Publisher) write(ctx context.Context, numbers map[string]int, validUnti
 	return p.apply(ctx, client, score, "status")
 }
 
-// apply applies the score or its status. It does not decode the object in the answer.
+// apply applies the score or, with the subresource status, the status of the score. It does not decode the object in the
+// response.
 func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *unstructured.Unstructured, subresource ...string) error {
 	body, err := score.MarshalJSON()
 	if err != nil {
@@ -185,7 +188,8 @@ func (p *Publisher) apply(ctx context.Context, client rest.Interface, score *uns
 		SubResource(subresource...).VersionedParams(options, metav1.ParameterCodec).Body(body).Do(ctx).Error()
 }
 
-// numbersOf maps the names of scores to numbers of sets, without invalid names. A report has only the most requested shapes.
+// numbersOf maps names of scores to numbers of fitting sets, without shapes whose names are no valid scores. A report contains
+// only the most requested shapes.
 func numbersOf(report *fragmentation.Report) map[string]int {
 	numbers := map[string]int{}
 	for i := range report.Shapes {

@@ -26,7 +26,8 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// publisherTo returns a publisher to a hub with the given answers. user is the user in the publisher's kubeconfig, as YAML.
+// publisherTo returns a publisher to a hub that responds with answer. user is the entry of the publisher's kubeconfig for its
+// user, as YAML.
 func publisherTo(t *testing.T, user string, answer http.HandlerFunc) *Publisher {
 	t.Helper()
 	hub := httptest.NewTLSServer(answer)
@@ -42,7 +43,7 @@ clusters: [{name: hub, cluster: {server: %q, insecure-skip-tls-verify: true}}], 
 	}
 }
 
-// TestAnswerWithoutEnd checks that an endless answer fills neither the scheduler's memory nor its log.
+// TestAnswerWithoutEnd checks that an endless response of the hub fills neither the scheduler's memory nor its log.
 func TestAnswerWithoutEnd(t *testing.T) {
 	ended := make(chan int, 1)
 	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -55,7 +56,7 @@ func TestAnswerWithoutEnd(t *testing.T) {
 		ended <- sent
 	})
 	require.Error(t, p.Publish(t.Context()))
-	// The limit includes buffers of the connection.
+	// The hub may have sent more than maxAnswer bytes, because buffers of the connection take some.
 	require.Less(t, <-ended, 32<<20)
 
 	p = publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -71,7 +72,8 @@ func TestAnswerWithoutEnd(t *testing.T) {
 	require.Less(t, log.Len(), 3*maxLogged)
 }
 
-// TestAnswerThatGrows checks that an answer of many tiny objects does not take many times as much memory.
+// TestAnswerThatGrows checks that decoding a response with many tiny objects does not take many times the memory of the
+// response.
 func TestAnswerThatGrows(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusInternalServerError} {
 		p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
@@ -85,12 +87,13 @@ func TestAnswerThatGrows(t *testing.T) {
 		err := p.Publish(t.Context())
 		runtime.ReadMemStats(&after)
 		require.Equal(t, status != http.StatusOK, err != nil, "%v", err)
-		// The limit includes the test server, which writes the answer.
+		// The limit is generous because the measured memory includes the test server.
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64<<20))
 	}
 }
 
-// TestAnswerThatMovesTheCursor checks that an answer is one log line without harmful characters.
+// TestAnswerThatMovesTheCursor checks that an error response with line breaks and control characters becomes a single log line
+// without them.
 func TestAnswerThatMovesTheCursor(t *testing.T) {
 	p := publisherTo(t, "{}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -106,7 +109,7 @@ func TestAnswerThatMovesTheCursor(t *testing.T) {
 	require.Equal(t, -1, strings.IndexFunc(strings.TrimSuffix(log.String(), "\n"), unicode.IsControl))
 }
 
-// TestCredentialsThatHang checks that each attempt ends in time.
+// TestCredentialsThatHang checks that each attempt to publish ends by its timeout, even if the credential plugin hangs.
 func TestCredentialsThatHang(t *testing.T) {
 	end := filepath.Join(t.TempDir(), "end")
 	p := publisherTo(t, fmt.Sprintf(`{exec: {apiVersion: client.authentication.k8s.io/v1, interactiveMode: Never, command: sh, args: [-c, "until [ -e %s ]; do sleep 0.05; done"]}}`, end),

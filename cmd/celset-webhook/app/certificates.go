@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/serving/managed"
 )
 
-// These names match manifests/webhook.
+// The names of the objects in manifests/webhook.
 const (
 	secretName        = "celset-webhook-certificates"
 	configurationName = "celset-webhook"
@@ -25,13 +25,13 @@ const (
 	guardServiceName  = "celset-webhook-guard"
 )
 
-// Sources of the certificate.
+// Values of the flag for the source of the serving certificate.
 const (
 	fromSelf  = "self"
 	fromFiles = "files"
 )
 
-// certificateOptions holds the flags of the certificate.
+// certificateOptions holds the flags for the webhook's serving certificate.
 type certificateOptions struct {
 	from               string
 	dir, name, keyName string
@@ -83,7 +83,7 @@ func (o *certificateOptions) identity(config *rest.Config, namespace string) (fu
 	keeper := certificates.New(certificates.Options{
 		Client: client, Namespace: namespace, Secret: secretName, Configuration: configurationName,
 		Services: []string{serviceName, guardServiceName}, Lifetime: o.lifetime,
-		// The Keeper checks at least 30 times in each third of the lifetime, because it rotates after each third.
+		// The Keeper rotates after each third of the lifetime. This period gives it at least 30 checks in each third.
 		Period: min(certificates.DefaultPeriod, o.lifetime/90),
 	})
 	return func() (managed.Identity, error) { return keeper, nil }, keeper.Check, nil

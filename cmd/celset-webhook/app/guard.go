@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// guardOptions holds the flags of the guard against double allocation.
+// guardOptions holds the flags of the webhook that rejects double allocations of devices.
 type guardOptions struct {
 	enabled  bool
 	pod      string
@@ -53,9 +53,10 @@ func (o *guardOptions) validate() error {
 	return errors.Join(errs...)
 }
 
-// register adds the guard's webhook and its leader election.
+// register adds the webhook against double allocations, and its leader election.
 func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
-	// No client-side rate limit: the API server waits for the answer, and applies its own priorities.
+	// The client has no rate limit of its own, because the API server waits for the webhook's answer. The API server's priority
+	// and fairness still applies.
 	config := rest.CopyConfig(mgr.GetConfig())
 	config.QPS, config.Burst = -1, 0
 	client, err := kubernetes.NewForConfig(config)
@@ -76,5 +77,6 @@ func (o *guardOptions) register(mgr manager.Manager, namespace string) error {
 	return mgr.Add(s)
 }
 
-// measure adds the metrics of the guard to controller-runtime's registry. All managers of the process share the metrics.
+// measure adds the metrics of the webhook against double allocations to controller-runtime's registry. All managers of the
+// process share the metrics.
 var measure = sync.OnceValues(func() (*server.Metrics, error) { return server.NewMetrics(ctrlmetrics.Registry) })

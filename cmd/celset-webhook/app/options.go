@@ -84,7 +84,7 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// manager sets up the webhooks. All replicas serve them. One replica is the leader for the guard of allocations.
+// manager sets up the webhooks. All replicas serve them. Only the elected leader checks for double allocations.
 func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func (o *options) manager(config *rest.Config) (manager.Manager, error) {
 	}
 	mgr, err := manager.New(config, manager.Options{
 		Scheme: scheme, Metrics: program.NoMetrics(), HealthProbeBindAddress: program.NoAddress,
-		// The cache holds classes only. RBAC need not allow listing other objects.
+		// The cache holds only DeviceClasses, so the webhook needs no right to list other objects.
 		Cache:         cache.Options{ByObject: map[client.Object]cache.ByObject{&resourceapi.DeviceClass{}: {}}, ReaderFailOnMissingInformer: true},
 		WebhookServer: managed.NewWebhooks(o.address, identity),
 	})

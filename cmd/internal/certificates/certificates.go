@@ -72,7 +72,7 @@ type Keeper struct {
 // New returns a Keeper. It has no certificate until Start has found or created one.
 func New(options Options) *Keeper { return &Keeper{options: options} }
 
-// GetCertificate returns the current certificate, as [tls.Config] requires.
+// GetCertificate returns the certificate in use. It has the signature of the field GetCertificate of [tls.Config].
 func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	if current := k.current.Load(); current != nil {
 		return current, nil
@@ -94,7 +94,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 		wait := k.options.Period
 		if err := k.keep(ctx); err != nil && ctx.Err() == nil {
 			wait = min(wait, time.Second)
-			// A conflict means that another replica has written the Secret. The next attempt reads that write.
+			// A conflict means that another replica has written the Secret in the meantime. The next attempt reads the new contents.
 			if !apierrors.IsConflict(err) {
 				klog.FromContext(ctx).Error(err, "Keeping the certificate of the webhook")
 			}
@@ -107,7 +107,7 @@ func (k *Keeper) Start(ctx context.Context) error {
 	}
 }
 
-// keep rotates the certificates if necessary. It uses a certificate only if the configuration trusts it.
+// keep rotates the certificates if necessary. It serves a certificate only after the webhook configuration trusts it.
 func (k *Keeper) keep(ctx context.Context) error {
 	stored, err := k.rotated(ctx)
 	if err != nil {
@@ -159,7 +159,8 @@ func (k *Keeper) rotate(c *contents, now time.Time) (changed bool, err error) {
 		c.current, c.next = c.next, nil
 	}
 	if !lasts(c.current) {
-		// No trusted certificate is usable: this is the first one, or no replica was running for a long time.
+		// Neither certificate lasts long enough: this is the first start, or no replica ran for a long time. So a new
+		// certificate becomes the current one at once.
 		if c.current, err = newPair(k.names(), now, 2*third); err != nil {
 			return false, err
 		}
@@ -180,8 +181,8 @@ func (k *Keeper) names() []string {
 	return names
 }
 
-// trust adds the certificates to the webhooks that use Options.Services. It writes nothing if the certificates are already
-// trusted, so that a slow replica does not revert the write of another replica.
+// trust adds the certificates to the caBundle of the webhooks that use Options.Services. If they are already there, trust
+// writes nothing. Otherwise a slow replica would revert the write of another replica.
 func (k *Keeper) trust(ctx context.Context, trusted bundle) error {
 	client := k.options.Client.AdmissionregistrationV1().ValidatingWebhookConfigurations()
 	configuration, err := client.Get(ctx, k.options.Configuration, metav1.GetOptions{})
@@ -213,7 +214,7 @@ func (k *Keeper) answers(service *admissionv1.ServiceReference) bool {
 	return service != nil && service.Namespace == k.options.Namespace && slices.Contains(k.options.Services, service.Name)
 }
 
-// Keys of the Secret.
+// Keys in the data of the Secret.
 const (
 	certificateKey     = corev1.TLSCertKey
 	privateKey         = corev1.TLSPrivateKeyKey

@@ -48,7 +48,7 @@ func newKeeper(t *testing.T) (*Keeper, *fake.Clientset) {
 	}), client
 }
 
-// bundles returns the trusted certificates of the configuration, by webhook.
+// bundles returns the certificates in each caBundle of the configuration, by name of the webhook.
 func bundles(t *testing.T, client *fake.Clientset) map[string]bundle {
 	t.Helper()
 	configuration, err := client.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), name, metav1.GetOptions{})
@@ -77,7 +77,7 @@ func TestFromNothing(t *testing.T) {
 		_, err := shown.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: service + "." + namespace + ".svc"})
 		require.NoError(t, err)
 	}
-	// Another replica uses the same certificate, and neither writes again.
+	// A second replica serves the same certificate, and neither replica writes again.
 	other := New(k.options)
 	client.ClearActions()
 	require.NoError(t, other.keep(t.Context()))
@@ -110,7 +110,7 @@ func TestRotation(t *testing.T) {
 		require.True(t, stored.bundle.contains(current.Leaf, next.Leaf, stored.next.Leaf))
 		require.LessOrEqual(t, len(stored.bundle), 4)
 	}
-	// For a long time, no replica was running.
+	// No replica runs for ten lifetimes.
 	now = now.Add(10 * lifetime)
 	changed, err = k.rotate(stored, now)
 	require.NoError(t, err)
@@ -119,7 +119,7 @@ func TestRotation(t *testing.T) {
 	require.True(t, now.Before(stored.current.Leaf.NotAfter))
 }
 
-// TestRepairs checks that missing and broken certificates are replaced.
+// TestRepairs checks that the Keeper replaces missing and broken certificates.
 func TestRepairs(t *testing.T) {
 	for name, edit := range map[string]func(data map[string][]byte){
 		"no certificate": func(data map[string][]byte) { delete(data, certificateKey) },
@@ -171,7 +171,7 @@ func names() []string {
 	return New(Options{Namespace: namespace, Services: []string{name, name + "-guard"}}).names()
 }
 
-// setPair stores a current and a next certificate that were created at the time of clock.
+// setPair stores a current and a next certificate in data. Both are valid from the time clock.
 func setPair(t *testing.T, data map[string][]byte, names []string, clock time.Time, usages ...x509.ExtKeyUsage) {
 	t.Helper()
 	p, err := newPair(names, clock, lifetime)

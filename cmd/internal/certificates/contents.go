@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// contents is the content of the Secret. A pair is nil if the Secret has no usable certificate for it.
+// contents is the decoded data of the Secret. current or next is nil if the Secret has no usable certificate there.
 type contents struct {
 	current, next *pair
 	bundle        bundle
@@ -32,14 +32,14 @@ type pair struct {
 	certificate, key []byte
 }
 
-// read returns the usable contents. The error describes unusable certificates.
+// read decodes the data of the Secret. It ignores certificates that can't be used, and describes them in the error.
 func read(data map[string][]byte, names []string, now time.Time) (*contents, error) {
 	current, err := readPair(data, certificateKey, privateKey, names, now)
 	next, nextErr := readPair(data, nextCertificateKey, nextPrivateKey, names, now)
 	return &contents{current: current, next: next, bundle: parse(data[bundleKey])}, errors.Join(err, nextErr)
 }
 
-// readPair returns nil without an error if the certificate does not exist yet.
+// readPair returns the certificate and key under two names of the Secret. It returns nil without an error if both are missing.
 func readPair(data map[string][]byte, certificate, key string, names []string, now time.Time) (*pair, error) {
 	if len(data[certificate]) == 0 && len(data[key]) == 0 {
 		return nil, nil
@@ -48,7 +48,7 @@ func readPair(data map[string][]byte, certificate, key string, names []string, n
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", certificate, err)
 	}
-	// API servers trust the certificate itself, and make the same checks.
+	// API servers trust this certificate itself instead of a CA. So it must pass the same checks here.
 	trusted := x509.NewCertPool()
 	trusted.AddCert(loaded.Leaf)
 	for _, name := range names {
@@ -59,10 +59,11 @@ func readPair(data map[string][]byte, certificate, key string, names []string, n
 	return &pair{loaded, data[certificate], data[key]}, nil
 }
 
-// clockSkew is the maximum delay of the clock of an API server or another replica.
+// clockSkew is how far the clock of an API server or another replica may be behind. Certificates are valid from this long
+// before their creation.
 const clockSkew = time.Hour
 
-// newPair creates a certificate that is valid from now for the lifetime.
+// newPair creates a self-signed certificate that expires after the lifetime.
 func newPair(names []string, now time.Time, lifetime time.Duration) (*pair, error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -87,7 +88,8 @@ func newPair(names []string, now time.Time, lifetime time.Duration) (*pair, erro
 	return &pair{loaded, certificate, key}, err
 }
 
-// trust adds both certificates to the bundle and removes expired ones. It reports whether it added one.
+// trust adds the current and the next certificate to the bundle, and removes expired certificates. It reports whether it added
+// a certificate.
 func (c *contents) trust(now time.Time) (added bool) {
 	c.bundle = slices.DeleteFunc(c.bundle, func(one *x509.Certificate) bool { return now.After(one.NotAfter) })
 	for _, p := range []*pair{c.current, c.next} {
@@ -98,7 +100,7 @@ func (c *contents) trust(now time.Time) (added bool) {
 	return added
 }
 
-// write returns the data of the Secret.
+// write returns the contents in the form of the Secret's data.
 func (c *contents) write() map[string][]byte {
 	return map[string][]byte{
 		certificateKey: c.current.certificate, privateKey: c.current.key,

@@ -1,9 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package served publishes the configuration of a celset-scheduler for tools that simulate it. The configuration is an annotation
-// of the Lease of the scheduler's leader election, so every client that may read Leases can read it. The Lease's last renewal
-// shows whether it is current. A scheduler without leader election renews a Lease for this purpose.
+// Package served publishes the configuration of a celset-scheduler for tools that simulate it. The configuration is an
+// annotation of the Lease of the scheduler's leader election, so every client that may read Leases can read it. If the Lease
+// was renewed recently, the scheduler still runs. A scheduler without leader election renews a Lease for this purpose only.
 //
 //	annotation, err := served.Encode(&served.Scheduler{Constraints: true, Profiles: profiles}) // celset-scheduler
 //	schedulers, err := served.Read(ctx, client, "kube-system")                                  // kubectl celset
@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// maxLeases is the maximum number of Leases to read. Namespaces of schedulers have few.
+// maxLeases is the maximum number of Leases to read. A namespace with schedulers has few Leases.
 const maxLeases = 500
 
 // Scheduler is the published configuration of one celset-scheduler.
@@ -90,14 +90,14 @@ func decode(lease *coordinationv1.Lease, text string) (*Scheduler, error) {
 	}
 	s.Until = untilOf(lease)
 	for i := range s.Profiles {
-		// An older celset-scheduler publishes fewer arguments.
+		// An older celset-scheduler does not publish arguments that are new in this version, so they get their defaults.
 		configv1alpha1.SetDefaults(&s.Profiles[i].Args)
 	}
 	return s, nil
 }
 
-// Profile returns the profile with a name, and its scheduler, or nil. If several schedulers have the profile, the one whose Lease
-// expires last wins.
+// Profile returns the profile of that name and its scheduler, or nil if there is no such profile. If several schedulers have
+// the profile, Profile returns the one from the Lease that expires last.
 func (s Schedulers) Profile(schedulerName string) (*Scheduler, *Profile) {
 	var scheduler *Scheduler
 	var profile *Profile
@@ -124,7 +124,7 @@ func (s Schedulers) Names() []string {
 	return slices.Compact(names)
 }
 
-// Publish writes the annotation to the Lease. A concurrent election retries if its write conflicts.
+// Publish writes the annotation to the Lease. If the write of a leader election conflicts with this write, the elector retries.
 func Publish(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string) error {
 	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil || lease.Annotations[wellknown.AnnotationServes] == annotation {

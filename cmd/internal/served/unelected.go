@@ -24,8 +24,9 @@ const (
 	duration = time.Minute
 )
 
-// Renew publishes the annotation of a scheduler without leader election until the context ends. The Lease has no holder, so that a
-// scheduler with leader election can take it at once. observe gets the error of each attempt, or nil.
+// Renew publishes the annotation of a scheduler without leader election, and renews the Lease until the context ends. The Lease
+// has no holder, so a scheduler with leader election can take it at once. Renew calls observe after each attempt, with its
+// error or nil.
 func Renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, observe func(error)) {
 	ticker := time.NewTicker(renewal)
 	defer ticker.Stop()
@@ -39,7 +40,7 @@ func Renew(ctx context.Context, client kubernetes.Interface, namespace, name, an
 	}
 }
 
-// renew writes the Lease, unless another scheduler uses it.
+// renew writes the Lease once. It fails if another scheduler uses the Lease and the Lease has not expired.
 func renew(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string, now time.Time) error {
 	leases := client.CoordinationV1().Leases(namespace)
 	spec := coordinationv1.LeaseSpec{RenewTime: ptr.To(metav1.NewMicroTime(now)), LeaseDurationSeconds: ptr.To(int32(duration.Seconds()))}

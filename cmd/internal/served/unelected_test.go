@@ -13,7 +13,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// TestRenew checks that a scheduler without leader election publishes while it runs, and does not block other schedulers.
+// TestRenew checks that a scheduler without leader election keeps its Lease current while it runs, and that another scheduler
+// can still take the Lease.
 func TestRenew(t *testing.T) {
 	client := fake.NewClientset()
 	annotation, err := Encode(&Scheduler{Constraints: true, Profiles: []Profile{{SchedulerName: "mine"}}})

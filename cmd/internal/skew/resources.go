@@ -39,7 +39,8 @@ func Missing(client discovery.ServerResourcesInterface, wanted ...schema.GroupVe
 	return missing, nil
 }
 
-// resourcesOf returns the names of the resources in a group version, or nil if it is not served.
+// resourcesOf returns the names of the resources that the API server serves in a group version, or nil if it does not serve the
+// group version.
 func resourcesOf(client discovery.ServerResourcesInterface, group schema.GroupVersion) (map[string]bool, error) {
 	list, err := client.ServerResourcesForGroupVersion(group.String())
 	if apierrors.IsNotFound(err) {

@@ -21,7 +21,7 @@ import (
 	restclient "k8s.io/client-go/rest"
 )
 
-// serve returns a client of a server with the handler.
+// serve returns a discovery client of a test server that uses the handler.
 func serve(t *testing.T, handler http.HandlerFunc) *discovery.DiscoveryClient {
 	t.Helper()
 	server := httptest.NewServer(handler)

@@ -36,7 +36,7 @@ func Version(ctx context.Context, client discovery.ServerVersionInterfaceWithCon
 	if info.EmulationMajor != "" && info.EmulationMinor != "" {
 		text = info.EmulationMajor + "." + info.EmulationMinor
 	}
-	// Cloud providers append suffixes: v1.34.2-gke.100, v1.35.1-eks-1234.
+	// Cloud providers append suffixes to versions: v1.34.2-gke.100, v1.35.1-eks-1234.
 	offered, err := version.ParseGeneric(text)
 	if err != nil {
 		return nil, &unreadableError{text, err}
@@ -70,7 +70,7 @@ func Await(ctx context.Context, client discovery.ServerVersionInterfaceWithConte
 	}
 }
 
-// unreadableError is an error about an answer that is not a version.
+// unreadableError means that the API server responded with something other than a version.
 type unreadableError struct {
 	text string
 	err  error

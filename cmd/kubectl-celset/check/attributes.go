@@ -24,10 +24,10 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxPlaces is the maximum number of findings for one expression.
+// maxPlaces is the maximum number of findings that are reported for one expression.
 const maxPlaces = 10
 
-// published maps an attribute and a type to the number of devices that publish the attribute with this type.
+// published counts devices: published[attribute][type] is the number of devices that publish the attribute with the type.
 type published map[device.AttributeName]map[string]int
 
 func publishedBy(candidates []candidates) published {
@@ -70,7 +70,8 @@ func nameOf(driver string, name resourceapi.QualifiedName) device.AttributeName 
 	return device.AttributeName{Domain: domain, ID: id}
 }
 
-// attribute describes an attribute. The caller sets missing to the number of all devices.
+// attribute counts the devices that have the attribute, by type. missing must be the number of all devices; the devices that
+// have the attribute are subtracted from it.
 func (p published) attribute(name device.AttributeName, missing int) Attribute {
 	for _, count := range p[name] {
 		missing -= count
@@ -78,7 +79,7 @@ func (p published) attribute(name device.AttributeName, missing int) Attribute {
 	return Attribute{Domain: name.Domain, Name: name.ID, Types: p[name], Missing: max(0, missing)}
 }
 
-// nearest suggests a similar name that devices publish, from the same domain or else from the most similar domain.
+// nearest returns a suggestion for a misspelt attribute: the most similar published name, from the same domain if possible.
 func (p published) nearest(name device.AttributeName) string {
 	ids := map[string][]string{}
 	for _, of := range slices.SortedFunc(maps.Keys(p), func(a, b device.AttributeName) int {
@@ -109,11 +110,11 @@ type attributes struct {
 	// refusesLists is set if the feature gate DRAListTypeAttributes is off. stored is set if the slices come from a cluster, so
 	// that the API server has accepted them.
 	refusesLists, stored bool
-	// missing and lists hold the attributes that were reported.
+	// missing and lists hold the attributes that the methods read and list have already reported, so that each is reported once.
 	missing, lists map[device.AttributeName]bool
 }
 
-// findings adds the findings about one expression to an object.
+// findings collects the findings about one expression for the report on an object.
 type findings struct {
 	object *Object
 	// where is the location of the definition, name is its name, and text is its expression.
@@ -122,7 +123,8 @@ type findings struct {
 	count int
 }
 
-// attributes checks the attributes that an expression reads and the comparisons with them.
+// attributes reports mistakes in the attributes that an expression reads and in comparisons with attributes. has holds the
+// published attributes.
 func (c *checker) attributes(expression *device.Expression, has published, candidates []candidates, f findings) {
 	a := &attributes{
 		published: has, drivers: c.nodes.drivers, preReleases: preReleasesOf(candidates), expression: expression, findings: f,
@@ -134,7 +136,8 @@ func (c *checker) attributes(expression *device.Expression, has published, candi
 
 func (a *attributes) check() {
 	if len(a.published) > 0 {
-		// The first pass reports unguarded reads, so that an attribute gets an error rather than a warning.
+		// The first pass reports only unguarded reads. So an attribute that is read both guarded and unguarded gets an error,
+		// not a warning.
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) { a.read(expr, guarded, false) })
 		a.visit(a.expression.AST().Expr(), false, func(expr ast.Expr, guarded bool) {
 			a.read(expr, guarded, true)
@@ -146,7 +149,8 @@ func (a *attributes) check() {
 	}
 }
 
-// visit calls f with each part of expr. guarded is set if the surrounding expression may ignore the part's value or failure.
+// visit calls f with each part of expr. guarded is set for a part that may fail, or have an unexpected value, without an effect
+// on the whole expression. An example is the right side of "has(x) && x.y".
 func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) {
 	f(expr, guarded)
 	parts := tree.Parts(expr)
@@ -154,13 +158,13 @@ func (a *attributes) visit(expr ast.Expr, guarded bool, f func(ast.Expr, bool)) 
 	case tree.IsCall(expr, operators.LogicalOr, operators.LogicalAnd):
 		for i, part := range parts {
 			sibling := parts[1-i]
-			// The accumulator of a loop is not a condition.
+			// An identifier beside "||" or "&&" is the accumulator that a CEL macro adds, not a condition that guards.
 			spares := sibling.Kind() != ast.IdentKind && (tree.IsCall(expr, operators.LogicalOr) || asks(sibling))
 			a.visit(part, guarded || spares, f)
 		}
 	case tree.IsCall(expr, operators.Conditional):
 		a.visit(parts[0], guarded, f)
-		// The macros filter and exists_one expand to conditionals, too.
+		// In a conditional, each branch is guarded by the condition. The macros filter and exists_one expand to conditionals, too.
 		a.visit(parts[1], true, f)
 		a.visit(parts[2], true, f)
 	case expr.Kind() == ast.ComprehensionKind:
@@ -196,7 +200,8 @@ func readsDriver(expression *device.Expression) bool {
 	return found
 }
 
-// read reports an attribute that no candidate has. It reports each attribute once.
+// read reports expr if it reads an attribute that no device publishes. It reports each attribute once. Unless withGuarded is
+// set, it ignores guarded reads.
 func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	name, isRead, ok := device.NameOf(expr)
 	guarded = guarded || !isRead
@@ -207,7 +212,7 @@ func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
 }
 
-// list reports an attribute that is a list if the API server refuses lists. It reports each attribute once.
+// list reports expr if it reads an attribute that is a list and the API server refuses lists. It reports each attribute once.
 func (a *attributes) list(expr ast.Expr) {
 	name, isRead, ok := device.NameOf(expr)
 	if !a.refusesLists || !ok || !isRead || a.lists[name] {
@@ -224,7 +229,7 @@ func (a *attributes) list(expr ast.Expr) {
 	}
 }
 
-// driver warns of a comparison with the name of an unknown driver if a device has a driver with a similar name.
+// driver warns if expr compares the driver with an unknown name, and some device has a driver with a similar name.
 func (a *attributes) driver(expr ast.Expr) {
 	if !tree.IsCall(expr, operators.Equals, operators.NotEquals) {
 		return
@@ -242,8 +247,8 @@ func (a *attributes) driver(expr ast.Expr) {
 	}
 }
 
-// preRelease warns of a comparison with versions if a published version is a pre-release. Vendors append suffixes to versions,
-// and a version with a suffix sorts before the version without it.
+// preRelease warns if expr compares an attribute with a version, and a device publishes a pre-release there. Vendors append
+// suffixes to versions. A version with a suffix sorts before the same version without it.
 func (a *attributes) preRelease(expr ast.Expr) {
 	if !tree.IsCall(expr, "isGreaterThan", "isLessThan", "compareTo") || !expr.AsCall().IsMemberFunction() {
 		return
@@ -263,7 +268,8 @@ func (a *attributes) preRelease(expr ast.Expr) {
 	}
 }
 
-// isPreRelease reports whether an expression is semver() of a literal pre-release. Its author knows how pre-releases are sorted.
+// isPreRelease reports whether an expression is semver() of a literal pre-release. Then no warning is needed, because the
+// author uses pre-releases on purpose.
 func isPreRelease(expr ast.Expr) bool {
 	if !tree.IsCall(expr, "semver") {
 		return false
@@ -272,7 +278,8 @@ func isPreRelease(expr ast.Expr) bool {
 	return ok && strings.Contains(string(text), "-")
 }
 
-// preReleasesOf maps each attribute to a published version that is a pre-release, if there is one.
+// preReleasesOf returns for each attribute one published version that is a pre-release. Attributes without such a version are
+// absent.
 func preReleasesOf(candidates []candidates) map[device.AttributeName]string {
 	result := map[device.AttributeName]string{}
 	for _, on := range candidates {
@@ -294,7 +301,7 @@ var effects = map[string]string{
 	operators.Less: "< fails", operators.LessEquals: "<= fails", operators.Greater: "> fails", operators.GreaterEquals: ">= fails",
 }
 
-// comparison reports a comparison if no type of one side is a type of the other side.
+// comparison reports expr if it compares two sides that have no type in common.
 func (a *attributes) comparison(expr ast.Expr, guarded bool) {
 	if expr.Kind() != ast.CallKind || effects[expr.AsCall().FunctionName()] == "" || len(expr.AsCall().Args()) != 2 {
 		return
@@ -313,10 +320,10 @@ func (a *attributes) comparison(expr ast.Expr, guarded bool) {
 	a.report(expr, guarded, fmt.Sprintf("%s, and %s: %s", left.text, right.text, effect))
 }
 
-// side is one side of a comparison.
+// side is the left or right side of a comparison.
 type side struct {
-	// types lists the possible types of the side. It is empty if the types are unknown. For the list of the operator in, it holds
-	// the types of the elements.
+	// types lists the types that the side can have, or is empty if they are unknown. For the list on the right of the operator
+	// in, types lists the types of the list's elements.
 	types       []string
 	text        string
 	isAttribute bool
@@ -360,10 +367,11 @@ func (a *attributes) side(expr ast.Expr, ofElements bool) side {
 	return side{types: []string{known}, text: map[bool]string{false: "the other side is a ", true: "elements of the list are of type "}[ofElements] + known}
 }
 
-// noList is the category of a value without elements.
+// noList is the category of a value that is not a list, on the right of the operator in.
 const noList = "no list"
 
-// category returns the name of a group of published types whose values may be equal.
+// category maps a published type to a category, so that only values of the same category can be equal. With ofElements, it
+// returns the category of the list's elements.
 func category(published string, ofElements bool) string {
 	element, isList := strings.CutPrefix(published, "list(")
 	switch {
@@ -378,7 +386,7 @@ func category(published string, ofElements bool) string {
 	return element
 }
 
-// report adds an error, or a warning if the expression is guarded.
+// report adds an error about expr, or a warning if expr is guarded. It drops findings above maxPlaces.
 func (a *attributes) report(expr ast.Expr, guarded bool, message string) {
 	if a.count++; a.count > maxPlaces {
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options hold what the objects don't specify.
+// Options hold settings that the checked objects don't contain.
 type Options struct {
 	// Count is the number of devices assumed for a definition that no claim refers to. If Count is 0, [Facts] describe a set of
 	// [defaultCount] devices, and the search tries any number.
@@ -38,7 +38,7 @@ type Options struct {
 // maxPassedOver is the maximum number of unchecked documents that the report names.
 const maxPassedOver = 20
 
-// defaultCount replaces Options.Count if Count is 0.
+// defaultCount is the assumed number of devices if Options.Count is 0.
 const defaultCount = 4
 
 func (o Options) count() int {
@@ -48,25 +48,26 @@ func (o Options) count() int {
 	return o.Count
 }
 
-// checker holds the common tools for checking objects.
+// checker holds the state and the tools that all checks use.
 type checker struct {
 	Options
 	state       *clusterstate.State
 	environment *device.Environment
 	judge       *admission.Checker
 	nodes       *nodes
-	// idle allocates as if all devices were free. searching is the context that limits it.
+	// idle searches as if all devices were free. searching is the context of these searches, with a time limit.
 	idle      *allocator.Allocator
 	searching context.Context
-	// contrary searches for sets that violate a condition, until constantUntil.
+	// contrary searches for sets that violate a condition. At constantUntil, these searches end.
 	contrary      *allocator.Allocator
 	constantUntil time.Time
-	// passed holds nodes with more devices than a claim can have. They are not searched.
+	// passed holds names of nodes where a request with allocationMode All would get more devices than a claim may have. The
+	// search skips these nodes.
 	passed sets.Set[string]
 }
 
 // Run checks the objects that wanted accepts: *ResourceClaim, *ResourceClaimTemplate, *DeviceClass and *PodGroup. It omits
-// objects without constraints. The error is about checking, not about the objects.
+// objects without constraints. Mistakes in objects are in the report. The error means that the check itself failed.
 func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
 	c, err := newChecker(ctx, state, options)
 	if err != nil {
@@ -172,7 +173,8 @@ func (c *checker) class(ctx context.Context, class *resourceapi.DeviceClass) (Ob
 		for _, on := range candidates {
 			constraint.Nodes = append(constraint.Nodes, on.sets(covered))
 		}
-		// An expression that distinguishes drivers may be for devices of several classes.
+		// Without a count, an expression that reads drivers may be intended for devices of several classes. A search with
+		// devices of this class alone could then fail without a mistake.
 		isOfClass := expression != nil && (c.Count > 0 || definition.Enforcement == v1alpha1.EnforcementAlways || !readsDriver(expression))
 		if isOfClass && c.nodes.areKnown() && said == len(result.Errors)+len(result.Warnings) {
 			c.satisfiableForClass(&result, &constraint, definition, mostOn(candidates))
@@ -194,7 +196,7 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	result.judged(verdict)
 	c.unknownClasses(&result, carrier, len(verdict.Errors)+len(verdict.Warnings)-verdict.OfSelectors > 0)
 	c.tooManyDevices(ctx, &result, carrier, claim)
-	// After an error the allocator would not search, and an allocated claim has a set already.
+	// There is no search if an object has errors, because the allocator would reject it, or if the claim already has devices.
 	isSearched := c.nodes.areKnown() && len(result.Errors) == 0 && claim.Status.Allocation == nil
 	own, err := carrier.Definitions()
 	var resolved []v1alpha1.Constraint
@@ -223,11 +225,11 @@ func (c *checker) claim(ctx context.Context, carrier v1alpha1.Carrier, claim *re
 	return result
 }
 
-// assume records that the number of devices is an assumption. count is the option Count, or 0.
+// assume records that the number of devices in the facts is assumed. counted is set if the number comes from the option Count.
 func (f *Facts) assume(count int) { f.Assumed, f.counted = true, count > 0 }
 
 // publishedFor returns the attributes of the devices that a definition in a class may cover. With enforcement Always, these are
-// the devices of the class, and otherwise all devices. It returns nothing if the class has no device.
+// the devices of the class, and otherwise all devices. Without devices in the class, the result is empty.
 func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candidates) published {
 	if definition.Enforcement == v1alpha1.EnforcementAlways || len(ofClass) == 0 {
 		return publishedBy(ofClass)
@@ -235,7 +237,7 @@ func (c *checker) publishedFor(definition v1alpha1.Definition, ofClass []candida
 	return c.nodes.published
 }
 
-// newUnreferenced returns a constraint for a definition without a reference.
+// newUnreferenced returns the report entry for a definition that no constraint of the object refers to.
 func newUnreferenced(definition v1alpha1.Definition) Constraint {
 	return Constraint{Name: definition.Name, Source: definition.Source.String(), Default: definition.Enforcement == v1alpha1.EnforcementAlways}
 }
@@ -258,18 +260,19 @@ func (c *checker) referenced(ctx context.Context, object *Object, carrier v1alph
 	for _, on := range candidates {
 		result.Nodes = append(result.Nodes, on.sets(covered))
 	}
-	// No search is needed if the expression was reported already.
+	// If there is already an error about the expression, a search could only repeat it.
 	if expression != nil && isSearched && len(object.Errors) == errors {
 		c.satisfiable(object, &result, result.Field, claim, constraint)
 	}
 	return result
 }
 
-// candidates returns the devices that match the covered requests, per node. It also stores the possible sizes of a set in facts.
+// candidates returns the devices that match the covered requests, per node. It also sets facts.Devices to the possible sizes of
+// a set.
 func (c *checker) candidates(ctx context.Context, facts *Facts, claim *resourceapi.ResourceClaim, covered coverage) []candidates {
 	candidates, err := c.nodes.candidates(ctx, claim, covered)
 	if err != nil {
-		// The command simulate reports why the scheduler can't search.
+		// This command ignores the error. The command simulate reports why the scheduler can't search.
 		candidates = nil
 	}
 	facts.Devices = covered.sizes(candidates)

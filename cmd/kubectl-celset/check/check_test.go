@@ -56,7 +56,8 @@ func firstOf(name string, counts ...int64) resourceapi.DeviceRequest {
 	return request
 }
 
-// state returns six devices on a node. One device is taken.
+// state returns a node with six devices, one of them allocated, and a claim with the requests. The claim has a constraint with
+// the expression for the covered requests.
 func state(expression string, covered []string, requests ...resourceapi.DeviceRequest) *clusterstate.State {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c"}}
 	claim.Spec.Devices = resourceapi.DeviceClaim{
@@ -148,7 +149,8 @@ func TestWhatIsReadAndUnderstood(t *testing.T) {
 	require.Less(t, constraint.Cost, constraint.CostLimit)
 }
 
-// TestTooExpensiveToRead checks an expression that may exceed the cost limit, although the search understands its conjuncts.
+// TestTooExpensiveToRead checks an expression whose evaluation may exceed the cost limit. The report must say that the search
+// tries each set, although it understands each conjunct.
 func TestTooExpensiveToRead(t *testing.T) {
 	const pair = "a.driver.contains(b.driver)"
 	expression := "devices.all(a, devices.all(b, " + strings.Repeat(pair+" && ", 300) + "true))"
@@ -170,7 +172,8 @@ func preference(name, expression string, requests ...string) resourceapi.DeviceC
 	}}
 }
 
-// preferring returns the reports on a claim with the requests and a preference, and on a class with a preference.
+// preferring returns two reports: on a claim with the requests and the preference own, and on a class with the preference
+// ofClass.
 func preferring(t *testing.T, own, ofClass resourceapi.DeviceConfiguration, requests ...resourceapi.DeviceRequest) (claim, class check.Object) {
 	t.Helper()
 	s := state("size(devices) > 0", nil, requests...)
@@ -208,7 +211,8 @@ func TestPreferences(t *testing.T) {
 	require.Contains(t, text.String(), "search     evaluates one set after the other until the budget is used up\n")
 }
 
-// TestPlainClaims checks that a claim without constraints may name a missing class, even with findings on device selectors.
+// TestPlainClaims checks that a claim without constraints gets no error about a missing class, even if there are findings on
+// its device selectors.
 func TestPlainClaims(t *testing.T) {
 	plain := exactly("r", 1)
 	plain.Exactly.DeviceClassName = "later"

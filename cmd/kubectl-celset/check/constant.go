@@ -28,13 +28,13 @@ import (
 //     condition always holds.
 //  3. If a search exceeds its budget or time, report nothing. Both limits are small, because the result is only a warning.
 
-// partOfBudget divides the usual budget for each search. constantTime limits all searches together.
+// Each search gets 1/partOfBudget of the default budget. All searches together get constantTime.
 const (
 	partOfBudget = 20
 	constantTime = 10 * time.Second
 )
 
-// newContrary returns an allocator with a small budget that searches as if all devices were free.
+// newContrary returns an allocator for the searches of step 2. It has a small budget and treats all devices as free.
 func (c *checker) newContrary(ctx context.Context) (*allocator.Allocator, error) {
 	budget := allocator.DefaultBudget()
 	budget.Cost, budget.Steps = budget.Cost/partOfBudget, budget.Steps/partOfBudget
@@ -68,7 +68,8 @@ func (c *checker) constant(object *Object, result *Constraint, where string, alo
 	}
 }
 
-// hasNone reports whether no node has a set for the claim. It is false if an evaluation fails, or if there are too many nodes.
+// hasNone reports whether the search proved that no node has a set for the claim. If an evaluation fails or there are too many
+// nodes, nothing is proved.
 func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	if c.contrary == nil {
 		return false
@@ -91,7 +92,8 @@ func (c *checker) hasNone(claim *resourceapi.ResourceClaim) bool {
 	return true
 }
 
-// compares reports whether a condition reads attributes or capacities and does more than test for attributes.
+// compares is false for the conditions of step 1. It reports whether a condition reads attributes or capacities and does more
+// than test for attributes.
 func (c *checker) compares(text string, variables []v1alpha1.Variable) bool {
 	expression, err := c.environment.Compile(c.searching, text, variables...)
 	if err != nil {

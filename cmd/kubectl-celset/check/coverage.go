@@ -11,13 +11,14 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// coverage holds the requests that a constraint covers.
+// coverage lists the requests that a constraint applies to.
 type coverage []coveredRequest
 
 type coveredRequest struct {
 	// alternatives has a single entry for a request without alternatives.
 	alternatives []alternative
-	// optional is set if the request has other alternatives that are not covered. They contribute no devices.
+	// optional is set if the constraint does not cover all alternatives of the request. If the claim gets another alternative,
+	// the request contributes no devices to the set.
 	optional bool
 }
 
@@ -56,7 +57,7 @@ func coveredRequests(devices *resourceapi.DeviceClaim, names []string) coverage 
 	return result
 }
 
-// newAlternative applies the API's defaults, because objects in files don't have them.
+// newAlternative applies the API server's defaults, because an object from a file may lack them.
 func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count int64) alternative {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return alternative{name: name, all: true}
@@ -64,8 +65,9 @@ func newAlternative(name string, mode resourceapi.DeviceAllocationMode, count in
 	return alternative{name: name, count: int(max(1, min(count, resourceapi.AllocationResultsMaxSize)))}
 }
 
-// sizes returns all possible sizes of a set in ascending order. If a request is for all devices, the sizes depend on the nodes,
-// and sizes returns none without nodes. It omits sizes above the limit of a claim, unless all sizes are above the limit.
+// sizes returns all possible numbers of devices in a set, in ascending order. If a request has allocationMode All, the sizes
+// depend on the nodes; without nodes, the result is empty. Sizes above the limit of a claim are left out, unless all sizes are
+// above it.
 func (c coverage) sizes(on []candidates) []int {
 	all := map[int]bool{}
 	if len(on) == 0 || !c.dependsOnNodes() {
@@ -82,14 +84,14 @@ func (c coverage) sizes(on []candidates) []int {
 	return sizes
 }
 
-// dependsOnNodes reports whether a request is for all devices.
+// dependsOnNodes reports whether a request has allocationMode All, so that its number of devices differs between nodes.
 func (c coverage) dependsOnNodes() bool {
 	return slices.ContainsFunc(c, func(r coveredRequest) bool {
 		return slices.ContainsFunc(r.alternatives, func(a alternative) bool { return a.all })
 	})
 }
 
-// sums returns the possible numbers of devices on a node. Each number is the sum of one possible count for each request.
+// sums returns the possible sizes of a set on a node: all sums of one possible count for each request.
 func (c coverage) sums(on *candidates) map[int]bool {
 	sums := map[int]bool{0: true}
 	for _, request := range c {
@@ -104,12 +106,12 @@ func (c coverage) sums(on *candidates) map[int]bool {
 	return sums
 }
 
-// least returns the smallest number of devices that the requests can get on a node.
+// least returns the smallest possible size of a set on a node.
 func (c coverage) least(on *candidates) int {
 	return slices.Min(append(slices.Collect(maps.Keys(c.sums(on))), math.MaxInt))
 }
 
-// counts returns the possible numbers of devices for a request. For a request for all devices it needs a node.
+// counts returns the possible numbers of devices for a request. on is required only for a request with allocationMode All.
 func (r coveredRequest) counts(on *candidates) []int {
 	var counts []int
 	if r.optional {

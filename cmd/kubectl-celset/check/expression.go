@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/device/bound"
 )
 
-// expression sets the facts about a constraint's expression. It returns nil if the expression does not compile, which admission
-// has reported.
+// expression sets the facts about a constraint's expression. It returns nil if the expression does not compile; the findings of
+// admission already contain that error.
 func (c *checker) expression(ctx context.Context, object *Object, result *Constraint, where, text string, variables []v1alpha1.Variable, candidates []candidates, has published) *device.Expression {
 	expression, err := c.environment.Compile(ctx, text, variables...)
 	if err != nil {
@@ -33,7 +33,7 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	return expression
 }
 
-// describe sets the facts that don't depend on the type of the expression.
+// describe sets the facts that constraints and preferences have in common.
 func (f *Facts) describe(expression *device.Expression, size int, candidates []candidates) {
 	f.Type = expression.OutputType()
 	if cost, err := expression.EstimateCost(size); err == nil {
@@ -50,7 +50,7 @@ func (f *Facts) describe(expression *device.Expression, size int, candidates []c
 	})
 }
 
-// devicesOf returns all candidates. Without candidates, cost bounds assume devices without long texts and lists.
+// devicesOf returns the distinct devices of all candidates. The cost estimate uses the lengths of their texts and lists.
 func devicesOf(candidates []candidates) []*device.Device {
 	var devices []*device.Device
 	for _, one := range distinct(candidates) {
@@ -59,7 +59,7 @@ func devicesOf(candidates []candidates) []*device.Device {
 	return devices
 }
 
-// conjuncts returns how far the search understands each conjunct by itself.
+// conjuncts returns, for each conjunct alone, whether the search understands it.
 func (c *checker) conjuncts(ctx context.Context, expression *device.Expression, variables []v1alpha1.Variable, size int) []Conjunct {
 	var result []Conjunct
 	for _, conjunct := range expression.Conjuncts() {

@@ -14,14 +14,15 @@ import (
 	"github.com/celset/celset/apis/nearest"
 )
 
-// Finding is a mistake, or something valid that is probably not intended.
+// Finding is a mistake, or a valid setting that is probably not intended.
 type Finding struct {
-	// Field is the path of the field. It is empty if only the message names the field.
+	// Field is the path of the field in the object. It is empty if the path is only in the message.
 	Field string `json:"field,omitempty"`
-	// Line and Column are a position in an expression, counted from 1. They are 0 without a position.
+	// Line and Column are a position in the expression, counted from 1, or 0 if the finding has no position.
 	Line   int `json:"line,omitempty"`
 	Column int `json:"column,omitempty"`
-	// Message also names the field. It has several lines if it shows the position.
+	// Message describes the finding, including the path of the field. If it quotes the position in the expression, it has
+	// several lines.
 	Message string `json:"message"`
 }
 
@@ -33,7 +34,7 @@ func (o *Object) warn(format string, args ...any) {
 	o.Warnings = append(o.Warnings, Finding{Message: fmt.Sprintf(format, args...)})
 }
 
-// judged adds the findings of admission to the object.
+// judged adds the errors and warnings that admission finds in the object.
 func (o *Object) judged(verdict admission.Verdict) {
 	for _, err := range verdict.Errors {
 		line, column := verdict.Position(err)
@@ -44,9 +45,9 @@ func (o *Object) judged(verdict admission.Verdict) {
 	}
 }
 
-// unknownClasses reports classes that requests name and that were not read. A missing class is a mistake if all classes were
-// read, or if a class has a similar name. For a claim without constraints only a similar name counts. concerned is set if
-// admission has findings on the claim other than on device selectors.
+// unknownClasses reports classes that requests name but the input doesn't contain. A missing class is an error if all classes
+// were read, or if a class with a similar name exists. If the claim has no constraints and concerned isn't set, a missing class
+// is an error only with a similar name. concerned is set if admission has findings on the claim other than on device selectors.
 func (c *checker) unknownClasses(object *Object, carrier v1alpha1.Carrier, concerned bool) {
 	var names []string
 	for _, class := range c.state.Objects.Classes {

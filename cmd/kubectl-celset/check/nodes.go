@@ -65,15 +65,16 @@ func mostOn(all []candidates) int {
 	return most
 }
 
-// candidates holds the devices of one node that match the covered requests.
+// candidates holds the devices of one node that match a request that the constraint covers.
 type candidates struct {
 	node string
-	// requests maps the names of the claim's requests to their devices.
+	// requests maps the name of each request of the claim to the devices that match it.
 	requests map[string]allocator.RequestDevices
-	// devices match at least one covered request. free is the number of them that are not in use.
+	// devices lists each device that matches at least one covered request once. free is the number of these devices that are
+	// not in use.
 	devices []candidate
 	free    int
-	// unusable is the number of devices that no covered request can have.
+	// unusable is the number of matching devices that can't be allocated for any covered request.
 	unusable int
 }
 
@@ -82,22 +83,23 @@ type candidate struct {
 	device *resourceapi.Device
 }
 
-// candidates returns the candidates of each node that has any.
+// candidates returns the candidates on each node. Nodes without candidates are left out.
 func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim, covered coverage) ([]candidates, error) {
-	// Constraints and preferences don't affect which devices match.
+	// Whether a device matches does not depend on constraints and preferences. Removing them avoids their errors.
 	claim = claim.DeepCopy()
 	claim.Spec.Devices.Constraints, claim.Spec.Devices.Config = nil, nil
 	var result []candidates
 	for _, node := range n.all {
 		requests, err := n.allocator.RequestDevices(ctx, node, []*resourceapi.ResourceClaim{claim})
 		if err != nil {
-			// A node with more devices than a claim can have still counts as a node with devices.
+			// RequestDevices fails for a node with more devices than a claim may have. tooMany counts such a node's devices in
+			// another way.
 			if counted, isMore := n.tooMany(ctx, node, claim); isMore {
 				requests, err = counted, nil
 			}
 		}
 		if errors.Is(err, structured.ErrFailedAllocationOnNode) {
-			// The contents of the node's pools are unknown.
+			// The node is skipped: its devices are unknown, because the slices of a pool are incomplete.
 			continue
 		}
 		if err != nil {
@@ -112,8 +114,8 @@ func (n *nodes) candidates(ctx context.Context, claim *resourceapi.ResourceClaim
 	return result, nil
 }
 
-// tooMany finds the devices of a node as if each request were for one device. It reports whether requests for all devices get
-// more than a claim can have. The allocator itself does not search then.
+// tooMany lists the devices that match each request on a node where RequestDevices fails. It replaces the count of each request
+// by one. It reports whether a request with allocationMode All would get more devices than a claim may have.
 func (n *nodes) tooMany(ctx context.Context, node *corev1.Node, claim *resourceapi.ResourceClaim) ([]allocator.RequestDevices, bool) {
 	all := coveredRequests(&claim.Spec.Devices, nil)
 	if !all.dependsOnNodes() {
@@ -145,7 +147,7 @@ func newCandidates(node string, requests []allocator.RequestDevices) candidates 
 	return on
 }
 
-// collect collects the devices of all requests without duplicates, sorted by name.
+// collect sets the devices of all covered requests, without duplicates and sorted by name.
 func (n *nodes) collect(on *candidates, covered coverage) {
 	matching, free, unusable := make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool), make(map[structured.DeviceID]bool)
 	for _, request := range covered {
@@ -169,8 +171,8 @@ func (n *nodes) collect(on *candidates, covered coverage) {
 	slices.SortFunc(on.devices, func(a, b candidate) int { return cmp.Compare(a.id.String(), b.id.String()) })
 }
 
-// sets returns the number of sets on the node. It multiplies the number of choices of each request and ignores that requests
-// compete for devices.
+// sets estimates the number of sets on the node: the product of the choices of all covered requests. It ignores that two
+// requests can't get the same device.
 func (on *candidates) sets(covered coverage) NodeSets {
 	return NodeSets{
 		Node: on.node, Candidates: len(on.devices), Free: on.free, Unusable: on.unusable,

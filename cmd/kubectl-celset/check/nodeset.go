@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// group checks the definitions and references of a PodGroup.
+// group checks the node set constraints that a PodGroup defines or references.
 func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Object, error) {
 	result := Object{Kind: "PodGroup", Namespace: group.Namespace, Name: group.Name}
 	verdict, err := c.judge.PodGroup(ctx, group, c.nodeSetsFor(group.Namespace))
@@ -22,7 +22,8 @@ func (c *checker) group(ctx context.Context, group *schedulingapi.PodGroup) (Obj
 	return result, err
 }
 
-// nodeSetsFor returns the constraints that classes define, and claims and templates of a namespace.
+// nodeSetsFor returns the node set constraints that a PodGroup of the namespace can reference. They are defined in classes, and
+// in claims and templates of the namespace.
 func (c *checker) nodeSetsFor(namespace string) []v1alpha1.NodeSetConstraint {
 	var defined []v1alpha1.NodeSetConstraint
 	add := func(constraints []v1alpha1.NodeSetConstraint, _ error) { defined = append(defined, constraints...) }

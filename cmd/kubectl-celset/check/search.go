@@ -41,12 +41,12 @@ type searched struct {
 	outcome Outcome
 	// nodes is the number of nodes with enough devices.
 	nodes int
-	// failure is the first failed evaluation. unknown is the first reason for a missing result.
+	// failure is the first failed evaluation. unknown is the reason why the first search without an outcome ended.
 	failure *allocator.EvaluationError
 	unknown string
 }
 
-// sets searches the nodes one by one for a set that satisfies the claim's constraints.
+// sets searches one node after the other, as if all devices were free, for a set that satisfies the claim's constraints.
 func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 	result := searched{outcome: TooFewDevices}
 	plain := claim.DeepCopy()
@@ -86,10 +86,10 @@ func (c *checker) sets(claim *resourceapi.ResourceClaim) searched {
 	return result
 }
 
-// isOfNode reports whether an error means that one node has no set.
+// isOfNode reports whether the error concerns a single node, which has no set. Any other error ends the search.
 func isOfNode(err error) bool { return errors.Is(err, structured.ErrFailedAllocationOnNode) }
 
-// satisfiable searches for a set for one constraint of a claim, without the other constraints.
+// satisfiable searches for a set that satisfies one constraint of a claim. The claim's other constraints are ignored.
 func (c *checker) satisfiable(object *Object, result *Constraint, where string, claim *resourceapi.ResourceClaim, constraint v1alpha1.Constraint) {
 	alone := claim.DeepCopy()
 	alone.Spec.Devices.Requests = slices.DeleteFunc(alone.Spec.Devices.Requests, func(r resourceapi.DeviceRequest) bool {
@@ -104,7 +104,8 @@ func (c *checker) satisfiable(object *Object, result *Constraint, where string, 
 	}
 }
 
-// satisfiableForClass searches for a set of devices of a class. Without a count, it accepts any number of devices.
+// satisfiableForClass searches for a set of devices of one class that satisfies the definition. If the option Count is not set,
+// it tries each number of devices up to most.
 func (c *checker) satisfiableForClass(object *Object, result *Constraint, definition v1alpha1.Definition, most int) {
 	counts := []int{c.Count}
 	sizes := strconv.Itoa(c.Count)
@@ -133,14 +134,16 @@ func (c *checker) satisfiableForClass(object *Object, result *Constraint, defini
 		c.conclude(object, result, definition.Source.Field, sizes, all)
 		return
 	}
-	// A claim may combine this class with others, so a class alone need not have a set.
+	// Claims may combine devices of this class with devices of other classes. So it is only a warning if this class alone has
+	// no set.
 	if result.Search, result.NotKnown = all.outcome, all.unknown; all.outcome == NoSet && !c.isUsed(definition.Source) {
 		object.warn("%s: %s: no set of %s devices of this class alone satisfies it, even if all devices are free (nodes with enough devices: %d)%s",
 			definition.Source.Field, result.Name, sizes, all.nodes, described(all.failure))
 	}
 }
 
-// isUsed reports whether a claim or template refers to the definition. Such a reference is checked separately.
+// isUsed reports whether a claim or template refers to the definition. Then the check of that claim or template searches for a
+// set.
 func (c *checker) isUsed(definition v1alpha1.Source) bool {
 	uses := func(carrier v1alpha1.Carrier) bool {
 		resolved, _ := carrier.Resolve(c.state.Classes())
@@ -150,7 +153,7 @@ func (c *checker) isUsed(definition v1alpha1.Source) bool {
 		slices.ContainsFunc(c.state.Claims, func(claim *resourceapi.ResourceClaim) bool { return uses(v1alpha1.ClaimCarrier(claim)) })
 }
 
-// conclude reports the result of a search for one constraint.
+// conclude stores the outcome of a search for one constraint, and reports an error if there is no set.
 func (c *checker) conclude(object *Object, result *Constraint, where, sizes string, found searched) {
 	result.Search = found.outcome
 	switch found.outcome {
@@ -174,7 +177,8 @@ func described(failure *allocator.EvaluationError) string {
 	return fmt.Sprintf("; on node %s the expression fails: %s", failure.Node, failure.Message)
 }
 
-// together searches for devices that satisfy all constraints of a claim, if each constraint alone has a set.
+// together searches for devices that satisfy all constraints of a claim at once. It does so only if a set was found for each
+// single constraint.
 func (c *checker) together(object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim, resolved []v1alpha1.Constraint) {
 	plain := slices.DeleteFunc(slices.Clone(claim.Spec.Devices.Constraints), func(constraint resourceapi.DeviceConstraint) bool {
 		return strings.HasPrefix(string(ptr.Deref(constraint.MatchAttribute, "")), v1alpha1.AttributeDomain+"/")
@@ -190,8 +194,8 @@ func (c *checker) together(object *Object, carrier v1alpha1.Carrier, claim *reso
 	}
 }
 
-// constrained adds constraints to a claim and removes the claim's own definitions. A failed evaluation of an added constraint
-// excludes only the node.
+// constrained removes the claim's own definitions, and adds the given constraints with their definitions. A failed evaluation
+// of a given constraint excludes only the node.
 func constrained(claim *resourceapi.ResourceClaim, constraints ...v1alpha1.Constraint) *resourceapi.ResourceClaim {
 	devices := &claim.Spec.Devices
 	devices.Config = nil

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestSearches checks that there is no search for allocated claims, and that devices in use count as free.
+// TestSearches checks that there is no search for an allocated claim, and that the search treats devices in use as free.
 func TestSearches(t *testing.T) {
 	all := state("devices.size() == 6", nil, exactly("a", 6))
 	require.Equal(t, check.SetFound, run(t, all).Objects[0].Constraints[0].Search)
@@ -32,18 +32,19 @@ func TestSearches(t *testing.T) {
 	require.Equal(t, check.TooFewDevices, report.Objects[0].Constraints[0].Search)
 	require.True(t, report.Valid(false))
 	require.False(t, report.Valid(true))
-	// The search ignores requests that the constraint does not cover.
+	// The seven devices of request b don't exist. A set is found anyway, because the constraint covers only request a.
 	require.Equal(t, check.SetFound, run(t, state("true", []string{"a"}, exactly("a", 1), exactly("b", 7))).Objects[0].Constraints[0].Search)
 }
 
-// TestFailuresAreFindings: one device without the attribute makes the expression fail.
+// TestFailuresAreFindings checks that a failed evaluation is reported. The expression fails because one device lacks the
+// attribute.
 func TestFailuresAreFindings(t *testing.T) {
 	report := run(t, state("devices.all(d, d.attributes['o.example.com'].name == 'n')", nil, exactly("a", 6)))
 	require.Len(t, report.Objects[0].Errors, 1)
 	require.Contains(t, report.Objects[0].Errors[0].Message, "on node node-1 the expression fails: line 1, column ")
 }
 
-// TestBudgetEndsSearch checks that a search without a result is no error.
+// TestBudgetEndsSearch checks that a search that exceeds its budget is not an error in the report.
 func TestBudgetEndsSearch(t *testing.T) {
 	s := state("devices.map(d, string(d.attributes['x.example.com'].index)).sort().join(',') == ''", nil, exactly("a", 8))
 	slice := &s.Objects.Slices[0].Spec
@@ -67,7 +68,7 @@ func TestUnknownClasses(t *testing.T) {
 	require.Equal(t, "spec.devices.requests[0].exactly.deviceClassName", report.Objects[0].Errors[0].Field)
 }
 
-// TestAnyExpression checks that there is a report for every expression, even if no device has its attributes.
+// TestAnyExpression checks random expressions: each gets a report, even if no device has its attributes.
 func TestAnyExpression(t *testing.T) {
 	for _, e := range corpus.Expressions() {
 		report := run(t, state(e.Text, nil, exactly("a", 3)))

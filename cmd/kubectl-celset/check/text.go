@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// maxNodes is the maximum number of nodes in the text. The nodes with the most sets are shown.
+// maxNodes is the maximum number of nodes in the text. Nodes with more sets come first.
 const maxNodes = 5
 
 // maxLine is the maximum length of a condition in the text, about a terminal's width.
@@ -33,7 +33,7 @@ func (r *Report) Print(w io.Writer) error {
 	return p.err
 }
 
-// printer keeps the first error.
+// printer writes text and keeps the first error of its writer.
 type printer struct {
 	w   io.Writer
 	err error
@@ -46,7 +46,7 @@ func (p *printer) line(indent int, format string, args ...any) {
 	}
 }
 
-// entry writes a line with a label.
+// entry writes a line that starts with a label.
 func (p *printer) entry(label, format string, args ...any) {
 	p.line(2, "%-10s %s", label, fmt.Sprintf(format, args...))
 }
@@ -197,7 +197,7 @@ func (p *printer) conjuncts(c Constraint) {
 	}
 }
 
-// effect returns what the search does with a condition.
+// effect returns how the search uses a condition.
 func (u Understanding) effect() string {
 	switch u {
 	case Understood:
@@ -244,7 +244,7 @@ func bigNumber(n *big.Int) string { return grouped(n.String()) }
 
 func number(n uint64) string { return grouped(strconv.FormatUint(n, 10)) }
 
-// grouped separates thousands by commas.
+// grouped inserts commas between groups of three digits.
 func grouped(digits string) string {
 	var b strings.Builder
 	for i, digit := range digits {

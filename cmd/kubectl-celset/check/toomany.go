@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
-// tooManyDevices finds nodes that give requests for all devices more than a claim can have. It reports an error if no other node
-// has devices for the claim, and a warning otherwise. The nodes are excluded from the search.
+// tooManyDevices finds nodes where a request with allocationMode All would get more devices than a claim may have. It reports
+// an error if only such nodes have devices for the claim, and a warning otherwise. The search skips these nodes.
 func (c *checker) tooManyDevices(ctx context.Context, object *Object, carrier v1alpha1.Carrier, claim *resourceapi.ResourceClaim) {
 	c.passed = sets.New[string]()
 	all := coveredRequests(&claim.Spec.Devices, nil)

@@ -19,8 +19,9 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// admit adds the reason if an admission policy, webhook or quota of the API server would reject a claim from a template. It makes
-// a dry run as the caller. A policy that distinguishes users may decide differently for kube-controller-manager.
+// admit checks whether admission policies, webhooks or quotas would reject a claim from a template, and adds the reason to s.
+// It sends a dry run with the caller's rights. A policy that distinguishes users may decide differently for
+// kube-controller-manager.
 func (k *clusterInfo) admit(ctx context.Context, s *fit.Scheduling, subject *clusterstate.Subject) error {
 	if k.client == nil || subject.Pod != nil && subject.Pod.Spec.NodeName != "" {
 		return nil
@@ -54,7 +55,8 @@ func (k *clusterInfo) tryToCreate(ctx context.Context, claim *resourceapi.Resour
 	return err
 }
 
-// refuses reports whether an error rejects the claim itself. Missing rights of the caller and failing webhooks don't.
+// refuses reports whether the API server rejects the claim itself. An error because of the caller's missing rights or a failing
+// webhook is no rejection.
 func (k *clusterInfo) refuses(ctx context.Context, namespace string, err error) (bool, error) {
 	if apierrors.IsInvalid(err) || strings.Contains(err.Error(), "denied the request") {
 		return true, nil

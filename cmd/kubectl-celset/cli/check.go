@@ -87,7 +87,7 @@ func newCheckCommand(o *options) *cobra.Command {
 	return command
 }
 
-// check checks objects with constraints and, without arguments, also the Placements in files.
+// check reports on objects with constraints. Without arguments it also reports on the Placements in the files.
 func (o *options) check(ctx context.Context, args []string, settings check.Options, strict bool) error {
 	o.groups = isAboutGroup(args)
 	havePlacements := false
@@ -136,7 +136,7 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 	return cmp.Or(o.checkPlacements(ctx, []string{placementsArgument}, strict), err)
 }
 
-// nothingToCheck returns the error for files without any object that can have constraints. It lists the objects read.
+// nothingToCheck returns an error if no object in the files can have constraints. The error lists the kinds that were read.
 func nothingToCheck(state *clusterstate.State) error {
 	read := slices.Clone(state.Ignored[:min(5, len(state.Ignored))])
 	for kind, count := range map[string]int{
@@ -187,7 +187,8 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 	return argumentsWanted(state, args, selected)
 }
 
-// argumentsWanted is wanted for at least one argument. It returns an error for an argument without an object.
+// argumentsWanted returns a filter for the objects that match at least one argument. If no object matches an argument, it
+// returns an error.
 func argumentsWanted(state *clusterstate.State, args []string, selected func(any, func(kind, name string) bool) bool) (func(any) bool, error) {
 	chosen := make(map[any]bool)
 	for _, arg := range args {

@@ -25,21 +25,22 @@ import (
 
 // Exit codes of the program.
 const (
-	// ExitOK means a positive answer.
+	// ExitOK means that the answer is positive.
 	ExitOK = 0
-	// ExitNegative means a negative answer: a constraint is invalid, or a claim fits nowhere.
+	// ExitNegative means that the answer is negative: a constraint is invalid, or a claim fits nowhere.
 	ExitNegative = 1
-	// ExitFailure means no answer: wrong usage, unreadable input, or no connection.
+	// ExitFailure means that there is no answer: wrong usage, unreadable input, or no connection.
 	ExitFailure = 2
 )
 
-// errNegative is the error of commands that have printed a negative answer.
+// errNegative is returned by a command that has already printed a negative answer, so that Run prints nothing more.
 var errNegative = errors.New("negative answer")
 
-// errIncomplete is the error of commands that have printed a partial answer because their time was over.
+// errIncomplete is returned by a command that has already printed a partial answer, because its time limit was exceeded.
 var errIncomplete = errors.New("the answer is incomplete")
 
-// Main runs the program with the arguments and streams of the process. SIGINT and SIGTERM cancel it. Main returns the exit code.
+// Main runs the program with the arguments and streams of the process, and returns the exit code. SIGINT and SIGTERM cancel the
+// run.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -82,7 +83,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 		Version:       version.Text(),
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl celset"},
 	}
-	// Otherwise cobra adds a flag with the shorthand -v, which is the log verbosity in kubectl.
+	// If the program had no flag "version", cobra would add one with the shorthand -v. In kubectl, -v is the log verbosity.
 	command.Flags().Bool("version", false, "Print the version.")
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
@@ -96,7 +97,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	return command
 }
 
-// written prints a report. It returns errNegative for a negative report.
+// written calls print with w. If the report was printed but is not positive, written returns errNegative.
 func written(print func(io.Writer) error, w io.Writer, positive bool) error {
 	if err := print(w); err != nil {
 		return err

@@ -50,7 +50,7 @@ func TestGatesFollowTheAPIServer(t *testing.T) {
 	require.ErrorContains(t, g.follow(t.Context(), server), "--feature-gates, with an API server that offers Kubernetes 1.36: ")
 }
 
-// TestEachFeatureHasItsGates checks that each feature of the allocator is controlled by its gates only.
+// TestEachFeatureHasItsGates checks that each feature of the allocator is on if and only if its feature gates are on.
 func TestEachFeatureHasItsGates(t *testing.T) {
 	seen := make(map[int]bool)
 	for name, specs := range gateVersions {

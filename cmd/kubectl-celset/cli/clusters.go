@@ -18,14 +18,14 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// inClusters asks about a pod or claim in one cluster after another, and prints each answer when it is available. If a cluster
-// can't be asked, it is unknown whether the claims fit there.
+// inClusters runs the command for one cluster of --contexts after the other, and prints each answer at once. If a cluster can't
+// be reached, its answer is "unknown".
 func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args []string) error {
 	if isAboutGroup(args) || isAboutPlacements(args) {
 		return errors.New("--contexts: applies only to pods and claims: use --context for one cluster")
 	}
 	if len(f.clusters) == 0 || slices.Contains(f.clusters, "") {
-		// An empty name would be the current context.
+		// kubectl would use the current context for an empty name.
 		return errors.New("--contexts: a name is empty: use the names of contexts of the kubeconfig")
 	}
 	if err := f.checkFormat(); err != nil {
@@ -67,7 +67,8 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	return ended(nil, "", fits)
 }
 
-// of returns the options for the cluster of a context of the kubeconfig. Claims in files are tried in that cluster.
+// of returns the options for the cluster of a context of the kubeconfig. The command then tries the claims from files on that
+// cluster's devices. input is the content of stdin.
 func (f *fitOptions) of(cluster string, input []byte) *fitOptions {
 	one, o := *f, *f.options
 	config := newConfigFlags()

@@ -18,7 +18,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// CompleteName is the name of the program that kubectl runs to complete arguments of this plugin. It is a link to the plugin.
+// CompleteName is the name of the program that kubectl runs to complete arguments of this plugin. The user installs it as a
+// link to the plugin.
 const CompleteName = "kubectl_complete-celset"
 
 const (
@@ -27,7 +28,7 @@ const (
 	completeLimit   = 500
 )
 
-// names lists the objects of a kind in a namespace.
+// names is a function that lists the names of the objects of one kind in a namespace.
 type names func(ctx context.Context, client kubernetes.Interface, namespace string, options metav1.ListOptions) (runtime.Object, error)
 
 var namesOf = map[string]names{
@@ -54,10 +55,10 @@ var namesOf = map[string]names{
 	},
 }
 
-// namespaceKind is completed in flags only.
+// namespaceKind is the kind of the values of --namespace. It is not completed in arguments.
 const namespaceKind = "namespace"
 
-// argumentKinds holds the kinds of arguments per command. flagKinds maps flags to the kind of their value.
+// argumentKinds maps a command to the kinds of its arguments. flagKinds maps a flag to the kind of its value.
 var (
 	argumentKinds = map[string][]string{
 		"check":    {clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind},
@@ -83,7 +84,7 @@ func (o *options) addCompletion(command *cobra.Command) {
 	}
 }
 
-// complete completes "kind/name" for the kinds.
+// complete returns a function that completes arguments of the form "kind/name" for the given kinds.
 func (o *options) complete(kinds ...string) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		kind, _, hasName := strings.Cut(typed, "/")
@@ -104,15 +105,15 @@ func (o *options) complete(kinds ...string) cobra.CompletionFunc {
 	}
 }
 
-// completeName completes the name of an object of the kind.
+// completeName returns a function that completes the name of an object of the kind.
 func (o *options) completeName(kind string) cobra.CompletionFunc {
 	return func(command *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		return o.namesWith(command.Context(), kind, "", typed), cobra.ShellCompDirectiveNoFileComp
 	}
 }
 
-// namesWith returns the names of objects that, after the prefix, start with the typed text. It ignores errors, because a
-// completion can't show them.
+// namesWith returns prefix+name for the objects of a kind, as far as the result starts with the typed text. It ignores errors,
+// because a completion can't show them.
 func (o *options) namesWith(ctx context.Context, kind, prefix, typed string) []string {
 	config, err := o.config.ToRESTConfig()
 	if err != nil {

@@ -81,7 +81,7 @@ func newDrawCommand(o *options) *cobra.Command {
 	return command
 }
 
-// picture returns the picture for the argument.
+// picture draws the node, claim or group that the argument names.
 func (o *options) picture(ctx context.Context, args []string, settings draw.Options) (*draw.Picture, error) {
 	o.groups = isAboutGroup(args)
 	state, err := o.state(ctx)
@@ -99,7 +99,8 @@ func (o *options) picture(ctx context.Context, args []string, settings draw.Opti
 	return draw.New(ctx, state, node, settings)
 }
 
-// nodeOf returns the node for the argument. If the argument is a claim, nodeOf stores the claim in settings.
+// nodeOf returns the node to draw. The argument names a node or a claim. For a claim, nodeOf returns the node of its devices,
+// and sets settings.Claim.
 func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argument string, settings *draw.Options) (*corev1.Node, error) {
 	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind)
 	if err != nil {

@@ -107,7 +107,7 @@ func newExplainCommand(o *options) *cobra.Command {
 	}, true)
 }
 
-// newFitCommand completes a command that reports where claims fit.
+// newFitCommand adds the flags and the code that the commands simulate and explain share. why is set for explain.
 func newFitCommand(o *options, command *cobra.Command, why bool) *cobra.Command {
 	f := &fitOptions{options: o, args: &configv1alpha1.DynamicResourcesCELArgs{}, timeout: time.Minute}
 	configv1alpha1.SetDefaults(f.args)
@@ -124,14 +124,14 @@ func newFitCommand(o *options, command *cobra.Command, why bool) *cobra.Command 
 type fitOptions struct {
 	*options
 	asked fit.Options
-	// args are the plugin's arguments: the defaults, changed by flags.
+	// args are the arguments of the scheduler's plugin: the defaults, changed by flags of this command.
 	args *configv1alpha1.DynamicResourcesCELArgs
-	// schedulers is the namespace of the schedulers' Leases.
+	// schedulers is the namespace of the Leases on which schedulers publish their profiles.
 	schedulers string
 	timeout    time.Duration
-	// clusters are the contexts of the clusters to ask. Empty means the current context.
+	// clusters are the kubeconfig contexts of the clusters to ask. Empty means the current context.
 	clusters []string
-	// managedClusters are the clusters in the answer about a Placement. Empty means all clusters.
+	// managedClusters limits the answer about a Placement to these clusters. Empty means all clusters.
 	managedClusters []string
 }
 
@@ -151,7 +151,7 @@ func (f *fitOptions) addFlags(command *cobra.Command) {
 	flags.StringVar((*string)(&f.args.DefaultPreference), "default-preference", "", policiesHelp())
 }
 
-// policiesHelp describes the values of --default-preference.
+// policiesHelp describes the values of --default-preference for the help text.
 func policiesHelp() string {
 	var text strings.Builder
 	text.WriteString("The policy for claims without a preference. The default is the scheduler's value, if it is known.")
@@ -207,7 +207,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Fits())
 }
 
-// report reads the objects and answers for a pod or a claim.
+// report reads the objects, and computes where the claims of a pod, or a single claim, would fit.
 func (f *fitOptions) report(ctx context.Context, flags *pflag.FlagSet, args []string) (*fit.Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("--timeout: the time limit of %s was exceeded: set a higher limit", f.timeout))
 	defer cancel()
@@ -250,7 +250,7 @@ func (f *fitOptions) reportOn(ctx context.Context, flags *pflag.FlagSet, state *
 	return report, known.admit(ctx, &report.Scheduling, subject)
 }
 
-// ended returns the error of a command that has printed an answer.
+// ended returns the exit error after a report was printed: err, errIncomplete, errNegative or nil.
 func ended(err error, incomplete string, positive bool) error {
 	switch {
 	case err != nil:
@@ -264,7 +264,8 @@ func ended(err error, incomplete string, positive bool) error {
 	}
 }
 
-// argsWith returns the arguments of the scheduler's profile, if there is one, with the values of given flags.
+// argsWith returns the plugin's arguments from the scheduler's profile, or the defaults if profile is nil. Flags that the user
+// set override them.
 func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *configv1alpha1.DynamicResourcesCELArgs {
 	if profile == nil {
 		return f.args
@@ -283,20 +284,21 @@ func (f *fitOptions) argsWith(profile *served.Profile, flags *pflag.FlagSet) *co
 	return &args
 }
 
-// clusterInfo holds information from a cluster about a pod, other than devices.
+// clusterInfo holds facts from the cluster about a pod's scheduling, other than devices.
 type clusterInfo struct {
 	namespace  string
 	schedulers served.Schedulers
 	profile    *served.Profile
 	events     []corev1.Event
 	err        error
-	// admitted holds the contents of claims that admit has already checked.
+	// admitted holds the contents of the claims that admit has already tried by a dry run.
 	admitted []string
-	// client is nil if no cluster was read.
+	// client is nil if the command read only files.
 	client kubernetes.Interface
 }
 
-// clusterInfoOf reads the configurations that schedulers publish, and the pod's events. A failure to read them is no error.
+// clusterInfoOf reads the configurations that schedulers publish, and the pod's events. If reading them fails, the failure is
+// stored in the result, and the command continues.
 func (f *fitOptions) clusterInfoOf(ctx context.Context, subject *clusterstate.Subject) (*clusterInfo, error) {
 	k := &clusterInfo{namespace: f.schedulers}
 	if f.readsFiles() && !f.withCluster {

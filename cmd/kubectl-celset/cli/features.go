@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/cmd/internal/skew"
 )
 
-// The feature gates of kube-scheduler that the allocator uses, with their stages per version. Importing them would import all of
-// kube-scheduler, so they are copied, and a test compares them.
+// The feature gates of kube-scheduler that the allocator uses, with their stages per version. They are copied, because an
+// import would include all of kube-scheduler. A test compares the copies with the originals.
 const (
 	adminAccess             featuregate.Feature = "DRAAdminAccess"
 	compatibilityGroups     featuregate.Feature = "DRADeviceCompatibilityGroups"
@@ -36,7 +36,7 @@ const (
 	prioritizedList         featuregate.Feature = "DRAPrioritizedList"
 )
 
-// newest is the version of Kubernetes that the allocator is made for.
+// newest is the version of Kubernetes whose allocator code this program uses.
 var newest = version.MajorMinor(1, 37)
 
 var gateVersions = map[featuregate.Feature]featuregate.VersionedSpecs{
@@ -47,7 +47,7 @@ var gateVersions = map[featuregate.Feature]featuregate.VersionedSpecs{
 	bindingConditions:   {alpha(34), beta(36, true)},
 	deviceStatus:        {alpha(32), beta(33, true), ga(37)},
 	deviceTaints:        {alpha(33), beta(36, true), unlocked(ga(37))},
-	// Enabled only if compatibility with components older than 1.37 is not required.
+	// In 1.37 this gate is on by default only if all components have at least that version.
 	fractionalCapacityRange: {beta(37, false), sinceAll(beta(37, true))},
 	listTypeAttributes:      {alpha(36)},
 	optionalNodeOperations:  {alpha(37)},
@@ -67,19 +67,19 @@ func ga(minor uint) featuregate.FeatureSpec {
 	return featuregate.FeatureSpec{Version: version.MajorMinor(1, minor), PreRelease: featuregate.GA, Default: true, LockToDefault: true}
 }
 
-// unlocked returns a spec of a gate that can still be disabled.
+// unlocked returns the spec of a gate that users can still turn off, although the feature is GA.
 func unlocked(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
 	spec.LockToDefault = false
 	return spec
 }
 
-// sinceAll returns a spec that applies once all components have its version.
+// sinceAll returns a spec that applies only if all components of the cluster have at least its version.
 func sinceAll(spec featuregate.FeatureSpec) featuregate.FeatureSpec {
 	spec.MinCompatibilityVersion = spec.Version
 	return spec
 }
 
-// gates holds the feature gates of the cluster's scheduler.
+// gates holds the feature gates of the scheduler that the program simulates.
 type gates struct {
 	featuregate.MutableVersionedFeatureGate
 }
@@ -92,7 +92,8 @@ func newGates() gates {
 	return g
 }
 
-// follow sets the gates to the version that the API server offers, as celset-scheduler does.
+// follow sets the defaults of the gates to the defaults of the Kubernetes version that the API server offers, as
+// celset-scheduler does.
 func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) error {
 	offered, err := skew.Version(ctx, discovery.ToDiscoveryInterfaceWithContext(client))
 	if err != nil {
@@ -110,8 +111,8 @@ func (g gates) follow(ctx context.Context, client discovery.DiscoveryInterface) 
 	return nil
 }
 
-// addFlag adds kube-scheduler's flag. It accepts the scheduler's full value, so it ignores gates that have no effect here, with a
-// warning.
+// addFlag adds kube-scheduler's flag --feature-gates, so that users can copy the scheduler's value. Gates without an effect in
+// this program cause only a warning.
 func (g gates) addFlag(flags *pflag.FlagSet, errOut io.Writer) {
 	g.AddFlag(flags)
 	flag := flags.Lookup("feature-gates")
@@ -143,7 +144,7 @@ func (l *lenientGates) Set(value string) error {
 	return l.Value.Set(strings.Join(known, ","))
 }
 
-// features combines the gates as the scheduler's plugin does.
+// features computes the allocator's features from the gates, as the scheduler's plugin does.
 func (g gates) features() structured.Features {
 	return structured.Features{
 		AdminAccess:             g.Enabled(adminAccess),

@@ -71,7 +71,7 @@ func newFragmentationCommand(o *options) *cobra.Command {
 					return fmt.Errorf("--count %d: must be from 1 to %d", count, resourceapi.AllocationResultsMaxSize)
 				}
 			}
-			// Pending pods of all namespaces count.
+			// The counts depend on the pending pods of all namespaces, because they all compete for the devices.
 			o.allNamespaces = true
 			state, err := o.state(command.Context())
 			if err != nil {
@@ -108,7 +108,8 @@ func newFragmentationCommand(o *options) *cobra.Command {
 	return command
 }
 
-// nodes returns the named nodes, or all nodes if names is empty, that match the selector of -l.
+// nodes returns the nodes to report on: the named nodes, or all nodes if names is empty. With -l, only nodes that match the
+// selector remain.
 func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.Node, error) {
 	chosen, err := state.ChosenNodes(names)
 	if err != nil {
@@ -125,10 +126,10 @@ func (o *options) nodes(state *clusterstate.State, names []string) ([]*corev1.No
 	return chosen, nil
 }
 
-// maxNamed is the maximum number of classes in an error.
+// maxNamed is the maximum number of class names that an error lists.
 const maxNamed = 10
 
-// namesConstraints rejects an unknown class, and a constraint that no class defines.
+// namesConstraints returns an error if the settings name an unknown class, or a constraint that no class defines.
 func namesConstraints(state *clusterstate.State, settings fragmentation.Options) error {
 	var classes, constraints []string
 	for _, class := range state.Objects.Classes {
@@ -171,7 +172,7 @@ func fragmentationOf(ctx context.Context, state *clusterstate.State, features st
 	return fragmented{output.NewMeta(output.FragmentationReport), report}, err
 }
 
-// isComplete reports whether all shapes were counted.
+// isComplete reports whether all set shapes were counted before the time limit.
 func (f fragmented) isComplete() bool {
 	return !slices.ContainsFunc(f.Shapes, func(s fragmentation.Shape) bool { return s.Error != "" })
 }

@@ -28,13 +28,13 @@ func isAboutGroup(args []string) bool {
 	})
 }
 
-// isOneGroup reports whether the subject is a single PodGroup and its pods.
+// isOneGroup reports whether the command's input asks about a single PodGroup and about no pods outside of the group.
 func isOneGroup(state *clusterstate.State) bool {
 	asked := state.Asked()
 	return len(asked.Groups) == 1 && !slices.ContainsFunc(asked.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
 }
 
-// groupOf returns the PodGroup that the argument names, or the only PodGroup for an empty argument.
+// groupOf returns the PodGroup that the argument names. If the argument is empty, it returns the only PodGroup of the input.
 func (o *options) groupOf(state *clusterstate.State, argument string) (*schedulingapi.PodGroup, error) {
 	if argument == "" {
 		return state.Asked().Groups[0], nil
@@ -59,7 +59,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	if err != nil {
 		return err
 	}
-	// One pod represents the group, preferably a pod without a node.
+	// The scheduler's facts come from one pod of the group, preferably a pod without a node.
 	subject := &clusterstate.Subject{}
 	for _, pod := range state.Pods {
 		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
@@ -96,7 +96,8 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	return ended(f.data(report, report.Print)(f.Out), report.Incomplete, report.Positive())
 }
 
-// groupPicture draws the nodes that the pods of a PodGroup have and would get. Without such nodes it prints the reason.
+// groupPicture draws the nodes where the pods of a PodGroup run, and the nodes that its pending pods would get. If there are no
+// such nodes, it prints the reason.
 func (o *options) groupPicture(ctx context.Context, state *clusterstate.State, argument string, features structured.Features) (*draw.Picture, error) {
 	group, err := o.groupOf(state, argument)
 	if err != nil {

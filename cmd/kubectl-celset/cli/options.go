@@ -27,18 +27,18 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// options holds the options that all commands have. Each command has its own copy.
+// options holds the options that all commands share. Each command has its own copy.
 type options struct {
 	genericiooptions.IOStreams
 	config        *genericclioptions.ConfigFlags
 	files         *genericclioptions.FileNameFlags
 	withCluster   bool
 	allNamespaces bool
-	// needsDevices makes the command read the cluster, too, if files have neither nodes nor devices. --with-cluster=false, stored in
-	// withoutCluster, prevents that.
+	// needsDevices is set if the command needs devices. If the files have neither nodes nor devices, the command then also
+	// reads the cluster. withoutCluster is set by --with-cluster=false and prevents that.
 	needsDevices, withoutCluster bool
-	// groups also reads PodGroups of the cluster. running also reads scheduled pods of all namespaces, and the PodGroups if a pod is
-	// in one.
+	// groups makes the command read the cluster's PodGroups. running makes it read scheduled pods of all namespaces, and
+	// PodGroups if any of the pods is in a group.
 	groups, running bool
 	output          string
 	// selector is the label selector of -l, or "".
@@ -61,7 +61,7 @@ func newOptions(streams genericiooptions.IOStreams) *options {
 	}
 }
 
-// newConfigFlags returns the flags of kubectl, with its rate limits.
+// newConfigFlags returns kubectl's connection flags, with kubectl's client-side rate limits.
 func newConfigFlags() *genericclioptions.ConfigFlags {
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
@@ -71,7 +71,7 @@ func newConfigFlags() *genericclioptions.ConfigFlags {
 	return flags
 }
 
-// addFlags adds the flags for input and for output formats.
+// addFlags adds the flags that select the input, and -o with the given output formats.
 func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	flags := command.Flags()
 	o.config.AddFlags(flags)
@@ -82,7 +82,7 @@ func (o *options) addFlags(command *cobra.Command, formats ...string) {
 	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
 }
 
-// addSelector adds -l. usage describes the selected objects.
+// addSelector adds the flag -l. The help text says that it selects usage, for example "pods".
 func (o *options) addSelector(flags *pflag.FlagSet, usage string) {
 	flags.StringVarP(&o.selector, "selector", "l", "", usage)
 }
@@ -100,7 +100,7 @@ func (o *options) readsFiles() bool {
 	return len(*o.files.Filenames) > 0 || *o.files.Kustomize != ""
 }
 
-// checkFormat rejects an unknown output format before any object is read.
+// checkFormat rejects an unknown output format before the command reads any object.
 func (o *options) checkFormat() error {
 	if o.output != "" && !slices.Contains(o.formats, o.output) {
 		return fmt.Errorf("--output %q: must be one of %s", o.output, strings.Join(o.formats, ", "))
@@ -108,13 +108,13 @@ func (o *options) checkFormat() error {
 	return nil
 }
 
-// namespace returns the namespace of the flag or the context.
+// namespace returns the namespace from the flag --namespace or, without the flag, from the kubeconfig context.
 func (o *options) namespace() (string, error) {
 	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
 	return namespace, err
 }
 
-// state reads files, the cluster, or both, and prints warnings.
+// state reads objects from files, from the cluster, or from both, and prints warnings about them.
 func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	if err := o.checkFormat(); err != nil {
 		return nil, err
@@ -150,8 +150,8 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	return clusterstate.New(objects), nil
 }
 
-// followFiles enables reading of the cluster if the files have neither nodes nor devices, so that claims in files are tried on
-// the cluster's devices. Without a kubeconfig it adds a warning.
+// followFiles makes the command also read the cluster if the files have neither nodes nor devices. The command then tries the
+// claims from the files on the cluster's devices. Without a kubeconfig, followFiles prints a warning instead.
 func (o *options) followFiles(inFiles *clusterstate.Objects) {
 	if !o.needsDevices || o.withCluster || o.withoutCluster || len(inFiles.Slices)+len(inFiles.Nodes) > 0 {
 		return
@@ -191,7 +191,7 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	return objects, err
 }
 
-// data returns a function that prints data in the chosen format, or as text if none is chosen.
+// data returns a function that prints data in the chosen format, or as text if no format is chosen.
 func (o *options) data(data any, text func(io.Writer) error) func(io.Writer) error {
 	switch o.output {
 	case "json":

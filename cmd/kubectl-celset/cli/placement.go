@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// placementsArgument is the argument for all Placements of the namespace.
+// placementsArgument is the argument that means all Placements of the namespace.
 const placementsArgument = "placements"
 
 // isAboutPlacements reports whether an argument names Placements.
@@ -32,7 +32,7 @@ func isAboutPlacements(args []string) bool {
 	})
 }
 
-// hub reads Placements and the objects for their decisions from files or from the cluster.
+// hub reads Placements, and the objects that determine their decisions, from files or from the cluster.
 func (o *options) hub(ctx context.Context) (*placements.Hub, error) {
 	if err := o.checkFormat(); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (o *options) placementsOf(ctx context.Context, args []string) (*placements.
 	return hub, found, nil
 }
 
-// decide prints the decision of a Placement, with reasons for the command explain.
+// decide prints the clusters that a Placement would select. The command explain also prints the reasons.
 func (f *fitOptions) decide(ctx context.Context, args []string) error {
 	hub, found, err := f.placementsOf(ctx, args)
 	if err != nil {
@@ -128,10 +128,12 @@ func (f *fitOptions) decide(ctx context.Context, args []string) error {
 	return written(f.data(answer, answer.Print), f.Out, answer.Positive())
 }
 
-// passedOverAs lists the kinds of a hub, in the form of the ignored documents' descriptions: "FILE: KIND NAME".
+// passedOverAs lists the kinds that only commands about Placements read. Each entry is the middle of a description "FILE: KIND
+// NAME" of an ignored document.
 var passedOverAs = []string{": Placement ", ": PlacementDecision ", ": ManagedCluster ", ": ManagedClusterSet ", ": ManagedClusterSetBinding ", ": AddOnPlacementScore "}
 
-// filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that the command can read it again.
+// filesHavePlacements reports whether the files contain Placements. It buffers stdin, so that the command can read stdin again
+// afterwards.
 func (o *options) filesHavePlacements() (bool, error) {
 	if !o.readsFiles() || o.withCluster {
 		return false, nil
@@ -152,7 +154,7 @@ func (o *options) filesHavePlacements() (bool, error) {
 	}), nil
 }
 
-// again is an input that starts again after its end.
+// again is a reader of a buffer. After it has returned EOF, the next read starts at the beginning again.
 type again struct {
 	input []byte
 	read  int
@@ -169,13 +171,13 @@ func (a *again) Read(into []byte) (int, error) {
 	return n, nil
 }
 
-// placementReport is the report on Placements.
+// placementReport lists the mistakes in Placements.
 type placementReport struct {
 	output.Meta
 	Placements []placements.Verdict `json:"placements"`
 }
 
-// checkPlacements prints errors and warnings of Placements. With strict, a warning makes the answer negative.
+// checkPlacements prints errors and warnings of Placements. If strict is set, a warning makes the answer negative, too.
 func (o *options) checkPlacements(ctx context.Context, args []string, strict bool) error {
 	hub, found, err := o.placementsOf(ctx, args)
 	if err != nil {

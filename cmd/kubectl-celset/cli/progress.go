@@ -34,7 +34,7 @@ func (o *options) newProgress(what string) *progress {
 	return p
 }
 
-// at shows the number of finished items.
+// at shows how many of all items are finished.
 func (p *progress) at(done, all int) {
 	p.show(fmt.Sprintf("%d of %d %s", done, all, p.what))
 }
@@ -74,7 +74,7 @@ func (p *progress) during(f func()) {
 	f()
 }
 
-// end removes the line.
+// end removes the progress from the terminal.
 func (p *progress) end() {
 	if p.isShown {
 		_, _ = fmt.Fprint(p.to, "\r\x1b[K")
@@ -82,7 +82,7 @@ func (p *progress) end() {
 	}
 }
 
-// announce shows a text before anything can be counted. The caller calls end to remove it.
+// announce shows a text while the number of items is still unknown. The caller calls end to remove the text.
 func (o *options) announce(what string) (end func()) {
 	p := o.newProgress(what)
 	if p.to == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// reportOnSelected prints a report for each pod that matches the selector of -l, sorted by name. The worst answer decides the
-// exit code.
+// reportOnSelected prints a report for each pod that matches the selector of -l, sorted by name. The exit code is the worst of
+// all reports' exit codes.
 func (f *fitOptions) reportOnSelected(ctx context.Context, flags *pflag.FlagSet, state *clusterstate.State) error {
 	pods, err := f.selectedPods(state)
 	if err != nil {

@@ -9,15 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// claim is the part of an object that describes a claim.
+// claim is the spec.devices of a ResourceClaim, or of the claim in a ResourceClaimTemplate.
 type claim struct {
 	object  *unstructured.Unstructured
 	devices map[string]any
-	// path is the path of devices, for messages.
+	// path is the path of the field devices in the object, for messages.
 	path string
 }
 
-// claimOf returns nil for an object that describes no claim, or a claim without devices.
+// claimOf returns the claim in an object. It returns nil if the object is no claim or template, or if the claim has no field
+// devices.
 func claimOf(object *unstructured.Unstructured) (*claim, error) {
 	fields := []string{"spec", "devices"}
 	switch object.GetKind() {
@@ -46,12 +47,12 @@ func claimOf(object *unstructured.Unstructured) (*claim, error) {
 	return c, nil
 }
 
-// errorAt returns an error about a path below devices.
+// errorAt returns an error about the field at a path relative to devices.
 func (c *claim) errorAt(place, format string, args ...any) error {
 	return fmt.Errorf("%s %s: %s%s: %s", c.object.GetKind(), c.object.GetName(), c.path, place, fmt.Sprintf(format, args...))
 }
 
-// list returns the objects in a list field, which may be absent.
+// list returns the objects in a list below devices. If the field is absent, the result is empty.
 func (c *claim) list(field string) ([]map[string]any, error) {
 	value, found := c.devices[field]
 	if !found || value == nil {
@@ -70,7 +71,7 @@ func (c *claim) list(field string) ([]map[string]any, error) {
 	return result, nil
 }
 
-// set replaces a list field. It removes the field if the list is empty.
+// set replaces a list below devices. It removes the field if the list is empty.
 func (c *claim) set(field string, items []map[string]any) {
 	if len(items) == 0 {
 		delete(c.devices, field)

@@ -34,7 +34,8 @@ func object(t require.TestingT, text string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: content}
 }
 
-// TestRestStays converts random claims. Everything except the KEP's constraints stays, and a second conversion finds nothing.
+// TestRestStays converts random claims. It checks that only the KEP's constraints change, and that a second conversion changes
+// nothing.
 func TestRestStays(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		before := drawClaim(t)
@@ -91,7 +92,7 @@ func listOf(t require.TestingT, o *unstructured.Unstructured, field string) []ma
 	return result
 }
 
-// drawClaim generates a claim with unknown fields and with constraints: matchAttribute, and the KEP's cel.
+// drawClaim generates a claim with unknown fields and with two types of constraints: matchAttribute, and cel as in the KEP.
 func drawClaim(t *rapid.T) *unstructured.Unstructured {
 	kind := rapid.SampledFrom([]string{"ResourceClaim", "ResourceClaimTemplate"}).Draw(t, "kind")
 	version := rapid.SampledFrom([]string{"v1", "v1beta1", "v1beta2"}).Draw(t, "version")
@@ -188,7 +189,8 @@ spec:
     - opaque: {driver: celset.dev, parameters: {apiVersion: celset.dev/v1alpha1, kind: CELDevicePreference, name: constraint1, type: Expression, expression: "1"}}
 `
 
-// TestPreferencesStay checks that preferences stay, and that their names don't conflict with new definitions.
+// TestPreferencesStay checks that the conversion keeps preferences, and that new definitions don't get the name of a
+// preference.
 func TestPreferencesStay(t *testing.T) {
 	o := object(t, strings.ReplaceAll(preferring, "CONSTRAINT", `{cel: {expression: "true"}}`))
 	n, err := convert.ToCelset(o, "constraint")

@@ -15,8 +15,9 @@ import (
 
 const referencePrefix = v1alpha1.AttributeDomain + "/"
 
-// ToCelset replaces the KEP's constraints of an object by references and definitions. It returns their number. Definitions are
-// named by the prefix and a number, from 1. Constraints with the same expression share a definition.
+// ToCelset replaces each constraint of the KEP in an object by a definition and a reference to it. It returns the number of
+// replaced constraints. Definitions are named by the prefix and a number that starts at 1. Constraints with the same expression
+// share a definition.
 func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, err error) {
 	c, err := claimOf(object)
 	if c == nil || err != nil {
@@ -56,8 +57,8 @@ func ToCelset(object *unstructured.Unstructured, prefix string) (converted int, 
 	return converted, nil
 }
 
-// expression returns the expression of a constraint in the KEP's form. It rejects anything that the KEP's API would reject, so
-// that nothing is lost silently.
+// expression returns the CEL expression of the i-th constraint, and false if the constraint has another type. It returns an
+// error for fields that the KEP's API would reject, because the conversion would lose them.
 func (c *claim) expression(i int, constraint map[string]any) (string, bool, error) {
 	value, found := constraint["cel"]
 	if !found {
@@ -99,14 +100,14 @@ func definition(name, expression string) map[string]any {
 	}
 }
 
-// namer chooses names for definitions.
+// namer chooses the names of new definitions.
 type namer struct {
 	prefix string
-	// taken holds the names that the claim defines or references. New definitions don't use them.
+	// taken holds the names that the claim already defines or references. New definitions get other names.
 	taken map[string]bool
 	// byExpression maps an expression to the name of its new definition.
 	byExpression map[string]string
-	// next is the number in the last name.
+	// next is the number in the name of the last new definition.
 	next int
 }
 
@@ -126,7 +127,8 @@ func newNamer(prefix string, constraints, config []map[string]any) *namer {
 	return n
 }
 
-// name returns the name for the definition of an expression. isNew reports whether the definition must be added.
+// name returns the name of the definition for an expression. isNew is set for the first constraint with this expression, so
+// that the caller adds the definition.
 func (n *namer) name(expression string) (name string, isNew bool, err error) {
 	if name, found := n.byExpression[expression]; found {
 		return name, false, nil
@@ -140,7 +142,7 @@ func (n *namer) name(expression string) (name string, isNew bool, err error) {
 	return name, true, v1alpha1.ValidateDefinition(definition, field.NewPath("parameters")).ToAggregate()
 }
 
-// parametersOf returns the parameters of a definition, or nil for any other configuration.
+// parametersOf returns the parameters of a configuration entry for the driver celset.dev, or nil for any other entry.
 func parametersOf(entry map[string]any) map[string]any {
 	opaque, _ := entry["opaque"].(map[string]any)
 	if driver, _ := opaque["driver"].(string); driver != v1alpha1.DriverName {

@@ -13,18 +13,20 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 )
 
-// maxColumns is the number of devices per row if they have no two-dimensional coordinates.
+// maxColumns is the number of devices in a row of a panel without two-dimensional coordinates.
 const maxColumns = 8
 
-// maxGap is the largest gap between coordinates that is drawn. Larger gaps are shortened to 2.
+// maxGap is the largest difference between neighbouring coordinates that the picture keeps. Larger differences become 2.
 const maxGap = 4
 
-// maxArea is the maximum number of places in a panel. A larger drawing would be unreadable, so its coordinates are ignored.
+// maxArea is the maximum number of places in a panel, rows times columns. If the coordinates would need more, they are ignored,
+// because the drawing would be unreadable.
 const maxArea = 1 << 14
 
 type point struct{ row, col int }
 
-// arrange gives each device a place of its own: at its coordinates if the place is free, and otherwise in rows below.
+// arrange gives each device a separate place. A device gets the place of its coordinates if that place is free. All other
+// devices get rows below.
 func (p *Panel) arrange(options Options) {
 	at := p.coordinates(options)
 	if area(at) > maxArea {
@@ -64,7 +66,7 @@ func area(at map[int]point) int {
 	return rows * cols
 }
 
-// coordinates returns the places of the devices with coordinates, by index.
+// coordinates maps the index of each device that has coordinates to its place.
 func (p *Panel) coordinates(options Options) map[int]point {
 	if options.Row != "" || options.Col != "" {
 		return p.plane(options.Row, options.Col)
@@ -78,7 +80,7 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	if at := p.plane("y", "x"); len(at) > 0 {
 		return at
 	}
-	// neuron.aws.com uses these names.
+	// Devices of neuron.aws.com have these attributes.
 	if at := p.layers("topology_x", "topology_y", "topology_z"); len(at) > 0 {
 		return at
 	}
@@ -89,7 +91,7 @@ func (p *Panel) coordinates(options Options) map[int]point {
 	return p.line("index")
 }
 
-// plane returns places from two coordinates. A coordinate with an empty name is 0.
+// plane uses two attributes as row and column. If the name of an attribute is empty, that coordinate is 0 for all devices.
 func (p *Panel) plane(row, col string) map[int]point {
 	at := make(map[int]point)
 	rows, cols := p.compact(row), p.compact(col)
@@ -103,7 +105,8 @@ func (p *Panel) plane(row, col string) map[int]point {
 	return at
 }
 
-// layers places layers side by side, with an empty column between them.
+// layers draws three-dimensional coordinates as one plane for each value of z. The planes are side by side, with an empty
+// column between them.
 func (p *Panel) layers(x, y, z string) map[int]point {
 	layers := p.compact(z)
 	if len(layers) == 0 {
@@ -123,7 +126,7 @@ func (p *Panel) layers(x, y, z string) map[int]point {
 	return at
 }
 
-// line breaks a line of devices into rows.
+// line arranges devices with a one-dimensional index in rows of maxColumns devices.
 func (p *Panel) line(index string) map[int]point {
 	at := make(map[int]point)
 	for i, position := range p.compact(index) {
@@ -132,7 +135,8 @@ func (p *Panel) line(index string) map[int]point {
 	return at
 }
 
-// compact returns the values of an attribute, shifted to start at 0 and with large gaps shortened.
+// compact maps device indices to values of an int attribute. It shifts the values so that they start at 0, and shortens large
+// gaps.
 func (p *Panel) compact(name string) map[int]int {
 	values := make(map[int]int64)
 	for i := range p.Devices {
@@ -165,7 +169,8 @@ func (p *Panel) compact(name string) map[int]int {
 	return result
 }
 
-// attribute returns the attribute "domain/name", or "name" in the first domain that has it.
+// attribute returns an attribute of the device. The name is "domain/name" or "name". Without a domain, the first domain that
+// has the name is used.
 func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	if name == "" {
 		return resourceapi.DeviceAttribute{}, false
@@ -176,7 +181,7 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	var names []resourceapi.QualifiedName
 	for full := range d.attributes {
 		_, id, qualified := strings.Cut(string(full), "/")
-		// A driver may publish its own attributes without a domain.
+		// An attribute that a driver publishes without a domain is in the driver's domain.
 		if qualified && id == name || !qualified && strings.HasSuffix(name, "/"+string(full)) {
 			names = append(names, full)
 		}
@@ -187,10 +192,10 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	return d.attributes[slices.MinFunc(names, func(a, b resourceapi.QualifiedName) int { return cmp.Compare(a, b) })], true
 }
 
-// peerAttributes lists the attributes that name the linked devices.
+// peerAttributes lists the attributes that drivers use to publish the devices that are linked to a device.
 var peerAttributes = []string{"peerList", "peers", "neighbors"}
 
-// link reads the links of devices. A link that one device publishes counts for both.
+// link sets the peers of each device. If a device publishes a link to a second device, the second one gets the link, too.
 func (p *Panel) link() {
 	known := make(map[string]int)
 	for i := range p.Devices {

@@ -8,17 +8,17 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// board holds the devices of all panels with arrangement ByPlace.
+// board is the common drawing for the devices of all panels with arrangement ByPlace.
 type board struct {
 	draw.Board
 	panels []*Panel
-	// devices is in the order of the panels. byLabel has the same devices.
+	// devices are the devices of the panels in order. byLabel maps labels to the same devices.
 	devices []topology.Device
 	byLabel map[string]*Device
 }
 
-// locate sets ByPlace for panels with arrangement ByOrder whose devices have a known location in the machine. Locations may come
-// from devices of other drivers.
+// locate changes the arrangement of panels from ByOrder to ByPlace if the location of a device in the machine is known.
+// Locations may come from devices of other drivers.
 func (p *Picture) locate() {
 	var panels []*Panel
 	var devices []topology.Device
@@ -57,7 +57,7 @@ func (d *Device) setLocation(l topology.Location) {
 	d.PCIeRoots = l.Roots
 }
 
-// described returns the devices in the form for drawings.
+// described converts the panel's devices to the type that packages topology and draw use.
 func (p *Panel) described() []topology.Device {
 	devices := make([]topology.Device, len(p.Devices))
 	for i := range p.Devices {
@@ -66,7 +66,7 @@ func (p *Panel) described() []topology.Device {
 	return devices
 }
 
-// sameLabels reports whether devices of the panels share a label.
+// sameLabels reports whether devices of different panels have the same label.
 func sameLabels(panels []*Panel) bool {
 	seen := map[string]bool{}
 	for _, panel := range panels {
@@ -86,7 +86,7 @@ func (p *Panel) labelWithDriver() {
 	}
 }
 
-// board returns the board of the panels with arrangement ByPlace, or nil without such panels.
+// board returns the board of the panels with arrangement ByPlace, or nil if there are no such panels.
 func (p *Picture) board() *board {
 	b := &board{byLabel: map[string]*Device{}}
 	for i := range p.Panels {

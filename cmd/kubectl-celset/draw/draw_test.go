@@ -64,8 +64,8 @@ func drawState(t *rapid.T) *clusterstate.State {
 	return clusterstate.New(objects)
 }
 
-// TestAnyDevicesCanBeDrawn checks that each device has a place of its own, with any attributes. In an SVG, no device covers
-// another and none is outside of the page.
+// TestAnyDevicesCanBeDrawn checks pictures of devices with random attributes. Each device has a separate place. In an SVG, no
+// device covers another device, and each is inside the page.
 func TestAnyDevicesCanBeDrawn(t *testing.T) {
 	cases.Check(t, func(rt *rapid.T) {
 		state := drawState(rt)
@@ -93,7 +93,8 @@ func requireDrawn(t require.TestingT, picture *draw.Picture, devices int) {
 	requireTidy(t, svg.Bytes(), count)
 }
 
-// TestAnyNodesCanBeDrawn draws nodes with random coordinates. The lengths of circular coordinates may contradict them.
+// TestAnyNodesCanBeDrawn draws nodes with random coordinates. Some coordinates are larger than the random lengths of the
+// circles.
 func TestAnyNodesCanBeDrawn(t *testing.T) {
 	coordinate := rapid.OneOf(rapid.Int64Range(-1, 3), rapid.Int64())
 	cases.Check(t, func(rt *rapid.T) {
@@ -122,7 +123,8 @@ func (b box) meets(o box) bool {
 	return b.x < o.x+o.width && o.x < b.x+b.width && b.y < o.y+o.height && o.y < b.y+b.height
 }
 
-// requireTidy requires boxes that don't overlap, for a number of devices, and returns the width of the page.
+// requireTidy requires that an SVG has a box for each of the devices and that the boxes don't overlap. It returns the width of
+// the page.
 func requireTidy(t require.TestingT, svg []byte, devices int) float64 {
 	var page box
 	var boxes []box
@@ -203,7 +205,7 @@ func TestOwners(t *testing.T) {
 	require.ErrorContains(t, err, "no node has the devices of claim ns/mine")
 }
 
-// pictureOf returns a picture of a machine where a claim has some devices, given as "driver/name".
+// pictureOf draws the machine with the name. A claim owns the given devices, each "driver/name".
 func pictureOf(t *testing.T, name string, devices ...string) *draw.Picture {
 	t.Helper()
 	m, err := machine.ByName(name)
@@ -232,7 +234,7 @@ func textOf(t *testing.T, picture *draw.Picture) string {
 	return out.String()
 }
 
-// TestMachinesCanBeDrawn checks that each device of each machine is in the picture, and has its own place in an SVG that is readable
+// TestMachinesCanBeDrawn checks the picture of each machine: it shows all devices, and its SVG is narrow enough to be readable
 // on a phone.
 func TestMachinesCanBeDrawn(t *testing.T) {
 	for _, m := range machine.All() {
@@ -250,13 +252,14 @@ func TestMachinesCanBeDrawn(t *testing.T) {
 			var svg bytes.Buffer
 			require.NoError(t, picture.SVG(&svg))
 			width := requireTidy(t, svg.Bytes(), count)
-			// 390 pixels of a phone, and labels of 14 pixels that should have 6.
+			// Labels are 14 pixels high in the SVG. On a phone with a width of 390 pixels they must be at least 6 pixels high.
 			require.LessOrEqual(t, width, 390.0*14/6)
 		})
 	}
 }
 
-// TestCoordinatesOfNeuron checks that the picture shows a claim's devices as a block, and which EFAs belong to it.
+// TestCoordinatesOfNeuron checks that the devices of a claim form a block in the picture, and that the picture shows the EFAs
+// (network interfaces) of the block.
 func TestCoordinatesOfNeuron(t *testing.T) {
 	picture := pictureOf(t, "aws-trn1", "neuron.aws.com/neuron-device-4", "neuron.aws.com/neuron-device-5", "dra.net/pci-0000-30-1d-0")
 	text := textOf(t, picture)

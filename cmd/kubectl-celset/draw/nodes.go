@@ -17,18 +17,18 @@ import (
 // Node is a node in the picture of a group of pods. It is drawn like a device.
 type Node struct {
 	Name string
-	// At holds the coordinates, or nil. Nodes with the same Group are drawn together.
+	// At holds the node's coordinates, or is nil. Nodes with the same Group share a panel.
 	At    []int64
 	Group string
-	// Chosen is set if the node is for pods of the group. Unusable is set if it can't take a pod.
+	// Chosen is set if the scheduler chose the node for pods of the group. Unusable is set if no pod of the group fits there.
 	Chosen, Unusable bool
 }
 
-// axes holds the attributes for a number of coordinates.
+// axes[n] holds the names of the attributes for nodes with n coordinates.
 var axes = [][]resourceapi.QualifiedName{{}, {"index"}, {"row", "col"}, {"x", "y", "z"}}
 
-// Nodes arranges nodes for a group of pods by their coordinates. circles are the lengths of circular coordinates, if any. If only
-// some nodes have coordinates, the others get a panel of their own.
+// Nodes returns a picture of the nodes for a group of pods, arranged by the nodes' coordinates. circles[i] is the length of the
+// i-th coordinate if that coordinate is circular. Nodes without coordinates are in a separate panel.
 func Nodes(group string, nodes []Node, circles []int64) *Picture {
 	slices.SortStableFunc(nodes, func(a, b Node) int { return slices.Compare(a.At, b.At) })
 	haveCoordinates := slices.ContainsFunc(nodes, func(n Node) bool { return len(n.At) > 0 })
@@ -75,7 +75,7 @@ func Nodes(group string, nodes []Node, circles []int64) *Picture {
 	return picture
 }
 
-// isTorus reports whether there is exactly one device at each place of a torus.
+// isTorus reports whether the devices fill a torus of the size circles, with one device at each place.
 func isTorus(devices []Device, circles []int64) bool {
 	if n := int64(len(devices)); len(circles) != 2 || min(circles[0], circles[1]) < 2 || n/circles[1] != circles[0] || n%circles[1] != 0 {
 		return false

@@ -20,10 +20,10 @@ import (
 
 // Options are the options of a picture.
 type Options struct {
-	// Features are the features of the scheduler. They determine the devices of a node.
+	// Features are the features of the scheduler. The devices that a node can use depend on them.
 	Features structured.Features
-	// Row and Col are the attributes with the coordinates, "domain/name" or "name". If empty, the attributes of the package comment
-	// are used.
+	// Row and Col name the attributes for the coordinates, as "domain/name" or "name". If both are empty, the picture uses the
+	// attributes in the package comment.
 	Row, Col string
 	// Claim is the claim that the picture highlights. It may be nil.
 	Claim *resourceapi.ResourceClaim
@@ -37,7 +37,7 @@ type Picture struct {
 	Panels []Panel `json:"panels"`
 }
 
-// Arrangement is the source of the places in a panel.
+// Arrangement says how the places of the devices in a panel were determined.
 type Arrangement string
 
 // Arrangements of devices.
@@ -45,20 +45,21 @@ const (
 	ByCoordinates Arrangement = "coordinates"
 	ByLinks       Arrangement = "links"
 	ByOrder       Arrangement = "order"
-	// ByPlace places devices of all such panels together, by their location in the machine. Row and Col give the order then.
+	// ByPlace arranges the devices by their location in the machine, together with all other panels of this arrangement. Row
+	// and Col then only give the order of the devices.
 	ByPlace Arrangement = "place"
 )
 
-// Panel holds the devices of one driver, or nodes. A panel of nodes has a title.
+// Panel holds the devices of one driver, or the nodes of one group. Only a panel of nodes has a title.
 type Panel struct {
 	Driver      string      `json:"driver,omitempty"`
 	Title       string      `json:"title,omitempty"`
 	Arrangement Arrangement `json:"arrangement"`
 	Devices     []Device    `json:"devices"`
 
-	// rows and cols are the size of a complete torus, or 0.
+	// rows and cols are the size of the torus if the devices fill one, and 0 otherwise.
 	rows, cols int
-	// inLine is set unless the devices have coordinates in two or three dimensions.
+	// inLine is set if the devices have only an index, or no coordinates.
 	inLine bool
 }
 
@@ -66,21 +67,23 @@ type Panel struct {
 type Device struct {
 	Pool string `json:"pool,omitempty"`
 	Name string `json:"name"`
-	// Row and Col are the place in the panel, from 0.
+	// Row and Col are the device's place in the panel, counted from 0.
 	Row int `json:"row"`
 	Col int `json:"col"`
 	// Peers are the labels of linked devices in the same panel.
 	Peers []string `json:"peers,omitempty"`
-	// NUMANode and PCIeRoots are the location in the machine, as far as it is known. Only panels with arrangement ByPlace have it.
+	// NUMANode and PCIeRoots are the known parts of the device's location in the machine. They are set only in panels with
+	// arrangement ByPlace.
 	NUMANode  *int64   `json:"numaNode,omitempty"`
 	PCIeRoots []string `json:"pcieRoots,omitempty"`
 	Owners    []Owner  `json:"owners,omitempty"`
-	// Taints of a driver or a DeviceTaintRule that repel claims without a toleration, as key=value:effect or key:effect.
+	// Taints are the taints, set by the driver or a DeviceTaintRule, that prevent allocation to claims without a toleration.
+	// The format is key=value:effect, or key:effect.
 	Taints []string `json:"taints,omitempty"`
 	// Unusable is set for a node that can't take a pod.
 	Unusable bool `json:"unusable,omitempty"`
 
-	// label is the name, with the pool if the panel has several pools.
+	// label is the name of the device. If the panel has several pools, it starts with the name of the pool.
 	label      string
 	attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
 }
@@ -95,7 +98,8 @@ func (p *Picture) title() string {
 
 // Owner is a claim that has the device or a share of it.
 type Owner struct {
-	// Claim is "namespace/name", or the group of a chosen node. Request is the request that the device was allocated for.
+	// Claim is "namespace/name", or the name of the group if the device is a node. Request is the request that the device was
+	// allocated for.
 	Claim       string `json:"claim"`
 	Request     string `json:"request,omitempty"`
 	Shared      bool   `json:"shared,omitempty"`
@@ -170,7 +174,8 @@ func devicesByID(state *clusterstate.State, withTaintRules bool) map[structured.
 	return result
 }
 
-// named returns the name of a driver's attribute, with its domain if withDomain is set.
+// named returns the name of an attribute. If withDomain is set, it adds the domain, which is the driver for a name without a
+// domain.
 func named(name resourceapi.QualifiedName, driver string, withDomain bool) string {
 	domain, id, qualified := strings.Cut(string(name), "/")
 	if !qualified {
@@ -197,7 +202,7 @@ func taintsOf(device *resourceapi.Device) []string {
 	return taints
 }
 
-// checkNames rejects names of coordinates that no device of the picture has as an int attribute.
+// checkNames returns an error for a name if no device in the picture has an int attribute with this name.
 func (p *Picture) checkNames(names ...string) error {
 	for _, name := range names {
 		if name == "" {
@@ -227,7 +232,7 @@ func (p *Picture) checkNames(names ...string) error {
 	return nil
 }
 
-// NodeOf returns the first node that has a device of an allocated claim.
+// NodeOf returns the first node that has a device of the allocated claim.
 func NodeOf(ctx context.Context, state *clusterstate.State, claim *resourceapi.ResourceClaim, features structured.Features) (*corev1.Node, error) {
 	wanted := make(map[structured.DeviceID]bool)
 	if allocation := claim.Status.Allocation; allocation != nil {

@@ -18,7 +18,8 @@ import (
 
 // Sizes in an SVG picture, in pixels at scale 1.
 const (
-	// maxWidth is the intended maximum width. On a phone of 390 pixels, labels of such a picture are 6 pixels high.
+	// maxWidth is the intended maximum width of a picture. At this width, a phone of 390 pixels shows labels with a height of 6
+	// pixels.
 	maxWidth    = 910
 	margin      = 24
 	titleHeight = 40
@@ -26,13 +27,13 @@ const (
 	legendLine  = 26
 	cellHeight  = 48
 	leastWidth  = 56
-	// charWidth is the approximate width of a character of a label, smallWidth the width of a character of other texts.
+	// charWidth is the approximate width of a character in a label. smallWidth is the width of a character in all other texts.
 	charWidth, smallWidth = 8.6, 7.2
-	// gap is the distance between devices, wideGap the distance if links are drawn between them.
+	// gap is the distance between devices. If links are drawn between devices, the distance is wideGap.
 	gap, wideGap = 14, 28
-	// stub is the visible length of a link that continues on the opposite side.
+	// stub is the length of the visible part of a link that leaves the panel and continues on the opposite side.
 	stub = 12
-	// maxLine is the length in characters from which a label is broken into two lines.
+	// maxLine is the maximum number of characters in a label's line. A longer label is broken into two lines.
 	maxLine = 9
 )
 
@@ -80,7 +81,7 @@ type text struct {
 	Text    string   `xml:",chardata"`
 }
 
-// group is a device with its tooltip.
+// group is the SVG element for a device, with its tooltip.
 type group struct {
 	XMLName xml.Name `xml:"g"`
 	Title   string   `xml:"title"`
@@ -122,14 +123,16 @@ func (p *Picture) SVG(w io.Writer) error {
 	return err
 }
 
-// page holds the drawn items and the current position.
+// page holds the elements drawn so far, and the position of the next element.
 type page struct {
 	items []any
 	width float64
 	y     float64
-	// x is the left edge of the next panel in the row, and bottom the lower edge of the row. x is 0 at the beginning of a row.
+	// x is the left edge of the next panel in the current row of panels, or 0 at the beginning of a row. bottom is the lower
+	// edge of the row.
 	x, bottom float64
-	// entries is the legend in the order of the devices. owners are the owners of devices that are not chosen.
+	// entries are the entries of the legend, in the order of the devices. owners are the claims with colours: all owners except
+	// the highlighted claim.
 	entries []*entry
 	owners  []string
 }
@@ -140,7 +143,7 @@ type entry struct {
 	count               int
 }
 
-// newPage assigns colours and letters to owners in the order of their devices.
+// newPage assigns colours and letters to the owners, in the order of the devices.
 func newPage(p *Picture) *page {
 	page := &page{width: 320}
 	for _, panel := range p.Panels {
@@ -151,7 +154,7 @@ func newPage(p *Picture) *page {
 	return page
 }
 
-// entry returns the legend's entry of a device.
+// entry returns the legend's entry for the owner of a device, and adds it if it is missing.
 func (p *page) entry(d *Device) *entry {
 	name, _ := d.owner()
 	mark, class := d.mark(), unusableClass
@@ -159,7 +162,7 @@ func (p *page) entry(d *Device) *entry {
 	case draw.Free:
 		name, class = "free", freeClass
 	case draw.Chosen:
-		// A device with adminAccess has no owner.
+		// With admin access only, the device has no owner that could give the entry its name.
 		name, class = cmp.Or(name, "chosen"), chosenClass
 	case draw.Taken:
 		if !slices.Contains(p.owners, name) {
@@ -180,7 +183,7 @@ func (p *page) entry(d *Device) *entry {
 
 func (p *page) add(items ...any) { p.items = append(p.items, items...) }
 
-// text writes a text that is aligned on the left, and widens the page for it.
+// text writes a left-aligned text. It makes the page wider if necessary.
 func (p *page) text(class string, x, y float64, content string) {
 	p.add(text{Class: class, X: x, Y: y, Text: content})
 	p.width = max(p.width, x+textWidth(content)+margin)
@@ -188,14 +191,15 @@ func (p *page) text(class string, x, y float64, content string) {
 
 func textWidth(content string) float64 { return float64(len([]rune(content))) * smallWidth }
 
-// newRow continues below the panels of the current row.
+// newRow starts a new row of panels below the current row.
 func (p *page) newRow() {
 	if p.x > 0 {
 		p.x, p.y = 0, p.bottom+margin
 	}
 }
 
-// panel draws a panel on the right of the former one, or in a new row. Links are drawn first, so that devices cover their ends.
+// panel draws a panel to the right of the previous panel or, without enough width, in a new row. It draws links before devices,
+// so that devices cover the ends of links.
 func (p *page) panel(panel *Panel) {
 	caption := cmp.Or(panel.Title, fmt.Sprintf("%s · %d devices", panel.Driver, len(panel.Devices)))
 	order, at := panel.circle(), panel.indices()
@@ -236,7 +240,8 @@ func (p *page) panel(panel *Panel) {
 	p.width = max(p.width, p.x)
 }
 
-// boxes returns the boxes of the devices, at their coordinates or, if order is not nil, on a circle.
+// boxes returns the box of each device. If order is nil, the boxes are at the devices' places. Otherwise they are on a circle
+// in this order.
 func (p *Panel) boxes(order []int) []rect {
 	between := float64(gap)
 	if slices.ContainsFunc(p.Devices, func(d Device) bool { return len(d.Peers) > 0 }) {
@@ -258,7 +263,7 @@ func (p *Panel) boxes(order []int) []rect {
 	return boxes
 }
 
-// radiusOf returns the radius of a circle on which n boxes have a distance.
+// radiusOf returns the radius of a circle with n boxes whose centers are at least distance apart.
 func radiusOf(n int, distance float64) float64 {
 	if n < 3 {
 		return distance
@@ -266,8 +271,9 @@ func radiusOf(n int, distance float64) float64 {
 	return distance / (2 * math.Sin(math.Pi/float64(n)))
 }
 
-// circle returns the order of the devices on a circle, or nil if they are drawn at their coordinates. Devices without coordinates
-// are on a circle, and also devices in a line whose links form one ring. Where possible, a device follows a linked device.
+// circle returns the order of the devices if the panel is drawn as a circle, and otherwise nil. A panel is a circle if its
+// devices have links but no coordinates. It is also a circle if its devices have only an index, form one ring of links, and the
+// circle is not too wide. Where possible, linked devices are neighbours in the order.
 func (p *Panel) circle() []int {
 	if p.Arrangement != ByLinks && !p.inLine {
 		return nil
@@ -293,7 +299,7 @@ func (p *Panel) circle() []int {
 	return order
 }
 
-// indices maps labels to the indices of the devices.
+// indices maps the label of each device to the device's index.
 func (p *Panel) indices() map[string]int {
 	at := make(map[string]int, len(p.Devices))
 	for i := range p.Devices {
@@ -302,7 +308,7 @@ func (p *Panel) indices() map[string]int {
 	return at
 }
 
-// boxWidth returns the width that the widest device needs.
+// boxWidth returns the width of the panel's boxes, so that the longest line of a label fits.
 func (p *Panel) boxWidth() float64 {
 	width := float64(leastWidth)
 	for i := range p.Devices {
@@ -310,11 +316,12 @@ func (p *Panel) boxWidth() float64 {
 			width = max(width, float64(len([]rune(line)))*charWidth+16)
 		}
 	}
-	// Processors may round a product and a sum together.
+	// Some processors compute a product and a sum in one step, with a different last digit. Rounding makes the SVG the same
+	// everywhere.
 	return rounded(width)
 }
 
-// lines returns the label in one or two lines. The separator nearest to the middle ends the first line.
+// lines splits a long label into two lines, at the separator nearest to the middle.
 func (d *Device) lines() []string {
 	runes, cut := []rune(d.label), 0
 	distance := func(i int) int { return max(2*i-len(runes), len(runes)-2*i) }
@@ -331,14 +338,15 @@ func (d *Device) lines() []string {
 
 func rounded(x float64) float64 { return math.Round(x*10) / 10 }
 
-// link is a link between two devices. A link around the edge of the panel leaves the box of a in the direction out, and the box of
-// b in the opposite direction.
+// link is a link between the devices with the indices a and b. If the link continues around the edge of the panel, out is its
+// direction at the box of a. At the box of b, it has the opposite direction.
 type link struct {
 	a, b int
 	out  point
 }
 
-// link draws a link, or two stubs for a link around the edge. It is strong if both devices are highlighted.
+// link draws the link as a line, or as two stubs if it continues around the edge. The line is thicker if both devices belong to
+// the highlighted claim.
 func (p *page) link(panel *Panel, l link, boxes []rect) {
 	class := "link"
 	if panel.isChosen(l.a) && panel.isChosen(l.b) {
@@ -355,7 +363,8 @@ func (p *page) link(panel *Panel, l link, boxes []rect) {
 	p.add(line{Class: class, X1: rounded(x2), Y1: rounded(y2), X2: rounded(x2 - x), Y2: rounded(y2 - y)})
 }
 
-// around returns the direction in which a link from a to b leaves the panel, or the zero point for other links.
+// around returns the direction of a link from a to b that leaves the panel at an edge. If the link stays inside, it returns the
+// zero point.
 func (p *Panel) around(a, b int) point {
 	from, to, last := &p.Devices[a], &p.Devices[b], point{}
 	for i := range p.Devices {
@@ -375,7 +384,7 @@ func (p *Panel) isChosen(i int) bool {
 	return chosen
 }
 
-// device draws the box of a device with its label, and in a corner the symbol that text pictures have.
+// device draws the box of a device with its label. A corner of the box has the symbol that text pictures use for the device.
 func (p *page) device(d *Device, box rect) {
 	e := p.entry(d)
 	box.RX, box.Class = 7, "box "+e.class
@@ -391,7 +400,7 @@ func (p *page) device(d *Device, box rect) {
 	p.add(g)
 }
 
-// legend draws an entry for each owner and, last, for free devices.
+// legend draws an entry for each owner and, as the last entry, free devices.
 func (p *page) legend() {
 	slices.SortStableFunc(p.entries, func(a, b *entry) int { return cmp.Compare(len(b.symbol), len(a.symbol)) })
 	for _, e := range p.entries {

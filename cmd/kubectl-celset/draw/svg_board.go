@@ -12,18 +12,18 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Sizes of NUMA nodes in an SVG picture.
+// Sizes of the frames around NUMA nodes in an SVG picture, in pixels.
 const (
 	framePadding = 14
 	rootHeight   = 24
 )
 
-// grid is a grid of boxes of one size, in columns from the left margin.
+// grid describes columns of boxes: the left edge of the first column, and the width of each box.
 type grid struct {
 	left, width float64
 }
 
-// columns returns the number of columns within the intended width.
+// columns returns the number of columns that fit into maxWidth.
 func (g grid) columns() int {
 	return max(1, min(maxColumns, int((maxWidth-2*g.left+gap)/(g.width+gap))))
 }
@@ -35,7 +35,8 @@ func (g grid) box(row, col int, top float64) rect {
 	}
 }
 
-// board draws a frame for each NUMA node, with a column for each PCIe root. Interfaces without an accelerator come below.
+// board draws a frame for each NUMA node, with a column for each PCIe root. Network interfaces on PCIe roots without an
+// accelerator come below the columns.
 func (p *page) board(b *board) {
 	var drivers []string
 	width := float64(leastWidth)
@@ -66,7 +67,7 @@ func (p *page) board(b *board) {
 	p.y += margin - gap
 }
 
-// captions writes a text in lines of at most the intended width.
+// captions writes a text in as many lines as needed, none wider than maxWidth.
 func (p *page) captions(content string) {
 	const height = 18
 	written := ""
@@ -90,7 +91,7 @@ func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 	case len(b.NUMANodes) == 1:
 		title = "PCIe roots"
 	}
-	// The size of the frame is set after its contents are drawn.
+	// The frame is appended first, because its contents must cover it. Its size is set after the contents are drawn.
 	frame := &rect{Class: "frame", X: margin, Y: p.y, RX: 9}
 	p.add(frame)
 	p.text("heading", g.left, p.y+20, title)
@@ -104,7 +105,7 @@ func (p *page) numaNode(b *board, node draw.NUMANode, g grid) {
 	p.y += gap
 }
 
-// rows draws devices in rows and returns their right edge.
+// rows draws devices in rows of the grid, and returns the right edge of the widest row.
 func (p *page) rows(b *board, devices []topology.Device, g grid) float64 {
 	right := g.left + g.width
 	top := p.y

@@ -28,18 +28,18 @@ var (
 	}
 )
 
-// Classes of boxes. Owners have the class of ownerClass.
+// CSS classes of boxes. Boxes of devices with an owner have the class ownerClass(i) instead.
 const (
 	chosenClass   = "chosen"
 	freeClass     = "free"
 	unusableClass = "unusable"
 )
 
-// ownerClass returns the class of the boxes of the owner with an index. Owners share the colours if there are more owners.
+// ownerClass returns the CSS class for boxes of the i-th owner. With more owners than colours, several owners share a class.
 func ownerClass(i int) string { return fmt.Sprint("owner-", i%len(ownerFills)) }
 
-// stylesheet returns the rules of a picture with a number of owners. Selectors contain the class of the picture, because a page
-// that contains the picture has the same rules.
+// stylesheet returns the CSS rules for a picture with that number of owners. Each selector starts with the class of the
+// picture, because an SVG's rules apply to the whole page that contains the SVG.
 func stylesheet(owners int) string {
 	var light, dark strings.Builder
 	paint := func(property string, c color, classes ...string) {

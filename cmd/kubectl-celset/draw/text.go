@@ -13,7 +13,7 @@ import (
 )
 
 // Text draws the picture as text, with ANSI colours if color is set. It draws links between adjacent devices and lists all
-// others.
+// other links.
 func (p *Picture) Text(w io.Writer, color bool) error {
 	if _, err := fmt.Fprintln(w, p.title()); err != nil {
 		return err
@@ -48,7 +48,7 @@ func (p *Picture) Text(w io.Writer, color bool) error {
 	return p.taints(w)
 }
 
-// taints lists the taints of devices, including devices in use.
+// taints lists the taints of all devices, including devices in use.
 func (p *Picture) taints(w io.Writer) error {
 	var lines []string
 	for i := range p.Panels {
@@ -65,7 +65,7 @@ func (p *Picture) taints(w io.Writer) error {
 	return err
 }
 
-// text draws the panels of a board together. They have no links.
+// text draws all panels of the board as one drawing without links.
 func (b *board) text(w io.Writer, options []draw.Option) error {
 	marks := make(map[string]draw.Mark, len(b.byLabel))
 	for label, device := range b.byLabel {
@@ -74,7 +74,7 @@ func (b *board) text(w io.Writer, options []draw.Option) error {
 	return draw.Text(w, topology.Topology{Kind: topology.Machine, Devices: b.devices}, marks, options...)
 }
 
-// ties lists devices of several panels that share an attribute other than their location.
+// ties lists devices of different panels that have the same value of an attribute, except for attributes of their location.
 func (p *Picture) ties(w io.Writer, options []draw.Option) error {
 	var panels []*Panel
 	var devices []topology.Device
@@ -151,10 +151,12 @@ func (d *Device) mark() draw.Mark {
 	}
 }
 
-// taintedOwner replaces the owner of a device that is free only for claims with a toleration.
+// taintedOwner is drawn as the owner of a device that is free but has a taint, so that only claims with a toleration can get
+// it.
 const taintedOwner = "tainted"
 
-// owner returns the names of the device's owners, or "" if it is free. A device with admin access only is free.
+// owner returns the names of the claims that own the device, or "" if it is free. A claim with admin access does not own the
+// device. chosen is set if one of the claims is highlighted.
 func (d *Device) owner() (name string, chosen bool) {
 	var names []string
 	for _, owner := range d.Owners {

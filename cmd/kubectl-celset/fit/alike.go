@@ -12,15 +12,16 @@ import (
 )
 
 const (
-	// maxSingle is the number of nodes with the same answer that are printed separately.
+	// maxSingle is the maximum number of nodes with the same answer that are all printed. With more nodes, only the first is
+	// printed and the others are counted.
 	maxSingle = 3
-	// maxNamed is the number of names in a list that continues with a count.
+	// maxNamed is the maximum number of names in a list. The list ends with the number of further names.
 	maxNamed = 3
-	// maxAnswers is the maximum number of different answers in the text. The data contains all answers.
+	// maxAnswers is the maximum number of different answers in the text output. The output as JSON or YAML has all answers.
 	maxAnswers = 50
 )
 
-// Names returns the first names and the number of further names.
+// Names returns the first maxNamed names as a list, and the number of further names.
 func Names(names []string) string {
 	if len(names) <= maxNamed {
 		return strings.Join(names, ", ")
@@ -28,13 +29,14 @@ func Names(names []string) string {
 	return fmt.Sprintf("%s and %d more", strings.Join(names[:maxNamed], ", "), len(names)-maxNamed)
 }
 
-// answer is the text for nodes that differ only in their names.
+// answer groups nodes whose texts differ only in the names of the nodes.
 type answer struct {
 	text  string
 	nodes []*explain.Explanation
 }
 
-// printNodes prints nodes in order. If many nodes have the same answer, it prints the first and counts the others.
+// printNodes prints the nodes' answers. If more than maxSingle nodes have the same answer, it prints the first and counts the
+// others.
 func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	var answers []*answer
 	byText := map[string]*answer{}
@@ -72,7 +74,7 @@ func printNodes(b *strings.Builder, nodes []*explain.Explanation) {
 	}
 }
 
-// printMore counts the nodes with the same answer as the printed node.
+// printMore prints how many further nodes have the same answer.
 func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	if len(more) == 0 {
 		return
@@ -88,12 +90,13 @@ func (a *answer) printMore(b *strings.Builder, more []*explain.Explanation) {
 	fmt.Fprintf(b, "  %s: %s: %s\n", explain.Counted(int64(len(more)), "more node"), said, Names(names))
 }
 
-// answerText returns the text for a node, without its name and the search's cost.
+// answerText returns the text of a node's answer, without the name of the node and the cost of the search, so that equal
+// answers have equal texts.
 func answerText(e *explain.Explanation) string {
 	var b strings.Builder
 	without := *e
 	without.Node, without.Evaluations, without.Proven = "", 0, 0
 	without.Print(&b)
-	// Pools usually have the name of their node.
+	// The names of pools usually contain the name of their node, so it is removed from them, too.
 	return strings.NewReplacer("/"+e.Node+"/", "//", "/"+e.Node+" ", "/ ", "/"+e.Node+":", "/:").Replace(b.String())
 }

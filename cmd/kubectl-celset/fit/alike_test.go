@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
-// TestManyNodes checks that the length of the text depends on the number of different answers only.
+// TestManyNodes checks that the text grows with the number of different answers, but not with the number of nodes.
 func TestManyNodes(t *testing.T) {
 	report := &fit.Report{Subject: "Pod ns/p"}
 	for i := range 6000 {
@@ -40,7 +40,7 @@ func TestManyNodes(t *testing.T) {
   3997 more nodes: no: request r: too few matching devices are free (0 of 1 requested): node-0005, node-0007, node-0008 and 3994 more
 `, b.String())
 
-	// Many different answers are truncated.
+	// With many different answers, the text lists only the first ones.
 	for i := range report.Nodes {
 		report.Nodes[i] = &explain.Explanation{Node: report.Nodes[i].Node, Reason: fmt.Sprintf("request r: %d of 9999 devices", i)}
 	}

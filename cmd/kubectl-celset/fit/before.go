@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// before adds the results of the checks that the scheduler makes before it looks at nodes. It returns an error that would end
-// the scheduling of the pod on all nodes.
+// before makes the scheduler's checks of the pod and its claims that don't depend on a node, and adds reasons for a rejection
+// to s. The error is one that would end the scheduling of the pod on all nodes.
 func (q *question) before(s *Scheduling) error {
 	s.Refused = append(s.Refused, q.subject.Refused...)
 	var uid types.UID
@@ -50,7 +50,7 @@ func (q *question) before(s *Scheduling) error {
 	return checker.Classes(pending, q.state.Classes())
 }
 
-// runs reports whether the subject is a pod on a node.
+// runs reports whether the subject is a pod that is already assigned to a node.
 func (q *question) runs() bool { return q.subject.Pod != nil && q.subject.Pod.Spec.NodeName != "" }
 
 func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
@@ -68,7 +68,7 @@ func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
 	}
 }
 
-// unchecked returns the fields of a pod that restrict its nodes and are not evaluated.
+// unchecked returns the fields of a pod that restrict its nodes but that this package does not evaluate.
 func unchecked(pod *corev1.Pod) (fields []string) {
 	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
 		fields = append(fields, "spec.volumes")
@@ -85,7 +85,7 @@ func unchecked(pod *corev1.Pod) (fields []string) {
 	return fields
 }
 
-// beforeMember adds the results of the scheduler's checks of a pod's group.
+// beforeMember makes the scheduler's checks of the pod's group, and adds the results to s.
 func (q *question) beforeMember(s *Scheduling, pod *corev1.Pod, name string) {
 	group := q.state.Group(pod.Namespace, name)
 	if group == nil {
@@ -101,7 +101,7 @@ func (q *question) beforeMember(s *Scheduling, pod *corev1.Pod, name string) {
 	s.NotChecked = append(s.NotChecked, fmt.Sprintf("the other pods of PodGroup %s, which are placed together: for these, use podgroup/%s", klog.KObj(group), group.Name))
 }
 
-// membersOf returns the pods of a group that have not ended.
+// membersOf returns the pods of a group, without pods that have succeeded or failed.
 func membersOf(state *clusterstate.State, group *schedulingapi.PodGroup) (pods []*corev1.Pod) {
 	for _, pod := range state.Pods {
 		if state.GroupOf(pod) == group && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
@@ -111,8 +111,8 @@ func membersOf(state *clusterstate.State, group *schedulingapi.PodGroup) (pods [
 	return pods
 }
 
-// GroupRefusals returns reasons why the scheduler rejects all pods of a group. The pods must have the same scheduler and
-// preemption policy, and the priority of the group.
+// GroupRefusals returns the reasons why the scheduler rejects the group as a whole. All pods must have the same scheduler, the
+// same preemption policy, and the priority of the group.
 func GroupRefusals(state *clusterstate.State, group *schedulingapi.PodGroup) (refused []string) {
 	pods := membersOf(state, group)
 	differs := func(field string, value func(*corev1.Pod) string, want string) {

@@ -17,10 +17,10 @@ import (
 	"github.com/celset/celset/internal/noderesources"
 )
 
-// Elsewhere is the reason for a node that the pod's own fields exclude.
+// Elsewhere is the reason for a node that the pod's node selector or affinity excludes.
 const Elsewhere = "the pod's node selector or affinity does not match"
 
-// excluded returns the reason why the pod can't use the node, other than devices. It is empty if the pod can use the node.
+// excluded returns a reason, unrelated to devices, why the pod can't use the node. It is empty if the pod can use the node.
 func (q *question) excluded(ctx context.Context, node *corev1.Node) (string, error) {
 	if reason, err := q.subject.ExclusionFrom(node); reason != "" || err != nil {
 		return reason, err

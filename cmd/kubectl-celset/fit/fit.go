@@ -25,14 +25,14 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// Options hold the settings of the simulated scheduler, Features and Args, and the extent of the report.
+// Options hold the settings of the simulated scheduler (Features, Args), and the questions that the report answers.
 type Options struct {
 	Features structured.Features
 	// Args are the arguments of the plugin: budgets, time per node and default preference.
 	Args *configv1alpha1.DynamicResourcesCELArgs
-	// Why requests the reasons on nodes where the claims don't fit, and the values of allocated devices.
+	// Why requests the reasons why claims don't fit on a node, and the preference values of allocated devices.
 	Why bool
-	// OfGroup omits the checks of a pod's PodGroup, because the question is about the group.
+	// OfGroup omits the checks of a pod's PodGroup, because the caller asks about the whole group.
 	OfGroup bool
 	// Nodes are the names of the nodes to check. Empty means all nodes.
 	Nodes []string
@@ -40,34 +40,35 @@ type Options struct {
 	Progress func(done, all int)
 }
 
-// Report is the answer.
+// Report holds the nodes and devices that the claims of the subject would get.
 type Report struct {
 	output.Meta
 	// Cluster is the name of the cluster, if several clusters were asked.
 	Cluster string `json:"cluster,omitempty"`
 	// Subject is the pod or the claim.
 	Subject string `json:"subject"`
-	// Scheduling holds facts about a pod other than its devices.
+	// Scheduling holds facts about the scheduling of a pod other than its devices.
 	Scheduling
-	// Allocated are the claims that have devices already.
+	// Allocated are the claims that already have devices.
 	Allocated []explain.Claim `json:"allocated,omitempty"`
 	// Scores are the preference values of allocated claims.
 	Scores []*explain.Score `json:"scores,omitempty"`
-	// Error ends the scheduling of the pod on all nodes. Its cause is in claims, classes or devices, or a limit was exceeded.
+	// Error is an error that would end the scheduling of the pod on all nodes. Its cause is in claims, classes or devices, or a
+	// limit was exceeded.
 	Error string `json:"error,omitempty"`
-	// Nodes is sorted by name. After an error it has only the nodes before the error.
+	// Nodes is sorted by name. If Error is set, Nodes has only the nodes that were checked before the error.
 	Nodes []*explain.Explanation `json:"nodes"`
-	// Incomplete is set if the time was over before all nodes were checked.
+	// Incomplete is set, with the reason, if the time limit was exceeded before all nodes were checked.
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Fits reports whether the claims fit on some node, and no reason is known that rejects the pod.
+// Fits reports whether the claims fit on at least one node, and no reason in the report rejects the pod.
 func (r *Report) Fits() bool {
 	return r.Error == "" && len(r.Refused) == 0 && slices.ContainsFunc(r.Nodes, func(e *explain.Explanation) bool { return e.Fits })
 }
 
-// Run checks the nodes one by one. The error is about the question itself. If the context ends, the report contains the nodes
-// that were checked before.
+// Run checks the nodes one by one. If the context ends, the report contains the nodes that were checked before. Run returns an
+// error only if it can't check the subject at all.
 func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, options Options) (*Report, error) {
 	nodes, err := state.ChosenNodes(options.Nodes)
 	if err != nil {
@@ -115,7 +116,8 @@ func (o *Options) Problem(state *clusterstate.State, subject *clusterstate.Subje
 	return p
 }
 
-// askedShapes returns the shapes that existing claims request, like a scheduler that has seen all claims.
+// askedShapes returns the set shapes that existing claims request most. A scheduler that has seen all these claims would prefer
+// to keep space for the same shapes.
 func askedShapes(problem *allocator.Problem) []allocator.Shape {
 	counts := map[allocator.Shape]int{}
 	for _, claim := range problem.Allocated {
@@ -133,7 +135,8 @@ type question struct {
 	problem explain.Problem
 }
 
-// allocated reports the allocated claims. The error is about preferences.
+// allocated adds the claims that already have devices to the report. It returns an error if it can't evaluate their
+// preferences.
 func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev1.Node) error {
 	for _, claim := range q.subject.Claims {
 		if claim.Status.Allocation == nil {
@@ -154,7 +157,7 @@ func (q *question) allocated(ctx context.Context, report *Report, nodes []*corev
 	return nil
 }
 
-// on checks one node. An error applies to all nodes.
+// on checks one node. An error would end the scheduling of the pod on all nodes.
 func (q *question) on(ctx context.Context, node *corev1.Node) (*explain.Explanation, error) {
 	reason, err := q.excluded(ctx, node)
 	if err != nil {

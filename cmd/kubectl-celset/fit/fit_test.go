@@ -25,7 +25,8 @@ func options(nodes ...string) fit.Options {
 	return fit.Options{Args: args, Nodes: nodes}
 }
 
-// state returns a pod with a claim on node-1 and a pending claim, and four nodes with one device each.
+// state returns four nodes with one device each, and two claims. A pod uses the first claim on node-1. The second claim is
+// pending.
 func state() *clusterstate.State {
 	allocated := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "has"}}
 	allocated.Status.Allocation = &resourceapi.AllocationResult{NodeSelector: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -100,7 +101,7 @@ func TestNodesOfAPod(t *testing.T) {
 	require.Equal(t, "the pod is on node node-3", reasons(result)["node-1"])
 }
 
-// TestNodesOfAClaim checks that a claim alone fits on the nodes of its devices.
+// TestNodesOfAClaim checks that an allocated claim without a pod fits only on the nodes that its devices are available on.
 func TestNodesOfAClaim(t *testing.T) {
 	result := run(t, state(), "claim/wants", "node-2", "node-3")
 	require.Equal(t, map[string]string{"node-2": "", "node-3": ""}, reasons(result))

@@ -20,15 +20,15 @@ import (
 
 // Scheduling holds facts about the scheduling of a pod other than its devices.
 type Scheduling struct {
-	// Refused lists reasons that keep the pod from every node.
+	// Refused lists the reasons why no node can get the pod.
 	Refused []string `json:"refused,omitempty"`
-	// NotChecked lists conditions that were not checked.
+	// NotChecked lists conditions for the pod's scheduling that this package can't check.
 	NotChecked []string `json:"notChecked,omitempty"`
-	// Quoted quotes schedulers: the condition PodScheduled of the pod and its latest events.
+	// Quoted holds messages of schedulers: from the pod's condition PodScheduled, and from its latest events.
 	Quoted []string `json:"said,omitempty"`
 }
 
-// schedulingOf returns facts from the pod itself. It is empty for nil.
+// schedulingOf returns the facts in the pod object. If pod is nil, the result is empty.
 func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 	if pod == nil {
 		return s
@@ -57,7 +57,7 @@ func schedulingOf(pod *corev1.Pod) (s Scheduling) {
 // maxEvents is the maximum number of quoted events.
 const maxEvents = 3
 
-// AddEvents quotes the latest warnings about the pod, except those already in its condition.
+// AddEvents quotes the latest warning events about the pod, except for messages that the pod's condition already contains.
 func (s *Scheduling) AddEvents(events []corev1.Event) {
 	slices.SortStableFunc(events, func(a, b corev1.Event) int { return lastOf(b).Compare(lastOf(a)) })
 	quoted := 0
@@ -82,8 +82,8 @@ func lastOf(event corev1.Event) time.Time {
 	}
 }
 
-// AddServed checks whether the pod's scheduler serves constraints. schedulers come from Leases of the namespace, and err is the
-// error of reading them.
+// AddServed adds a reason to s if the pod's scheduler does not support constraints that the pod needs. schedulers are the
+// profiles on the Leases of the namespace. err is the error of reading the Leases, or nil.
 func (s *Scheduling) AddServed(state *clusterstate.State, subject *clusterstate.Subject, schedulers served.Schedulers, namespace string, err error) {
 	if subject.Pod == nil || err == nil && subject.Pod.Spec.NodeName != "" {
 		return

@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 )
 
-// TestServed checks that a pod with constraints fits only if a scheduler serves them.
+// TestServed checks that a pod with constraints fits only if its scheduler publishes that it supports constraints.
 func TestServed(t *testing.T) {
 	s := state()
 	claim := s.Claims[1]
@@ -63,7 +63,7 @@ func TestServed(t *testing.T) {
 			require.Equal(t, texts(c.notChecked), report.NotChecked)
 		})
 	}
-	// Any scheduler allocates a claim without constraints.
+	// A claim without constraints needs no celset-scheduler.
 	claim.Spec.Devices.Constraints = nil
 	subject, err := s.Subject("pod/p", "ns")
 	require.NoError(t, err)
@@ -79,7 +79,7 @@ func texts(text string) []string {
 	return []string{text}
 }
 
-// TestEvents checks that the latest warnings are quoted, each once.
+// TestEvents checks that the report quotes the latest warning events, each message once.
 func TestEvents(t *testing.T) {
 	at := func(minute int, kind, message string) corev1.Event {
 		return corev1.Event{Type: kind, Reason: "FailedScheduling", Message: message, LastTimestamp: metav1.NewTime(time.Unix(int64(60*minute), 0))}

@@ -18,7 +18,7 @@ import (
 // Print writes the report as text.
 func (r *Report) Print(w io.Writer) error { return r.print(w, "") }
 
-// print writes the report, with a further text after the nodes.
+// print writes the report. It writes the text more after the nodes.
 func (r *Report) print(w io.Writer, more string) error {
 	var b strings.Builder
 	r.printSubject(&b)
@@ -58,8 +58,8 @@ func (r *Report) printSubject(b *strings.Builder) {
 	fmt.Fprintln(b, strings.Join(parts, ": "))
 }
 
-// PrintShort writes the first node that fits, the number of others that fit, and the reasons why others don't fit, the most
-// frequent first.
+// PrintShort writes the first node that fits and the number of further nodes that fit. Then it writes the reasons why other
+// nodes don't fit, the most frequent reason first.
 func (r *Report) PrintShort(w io.Writer) error {
 	short := *r
 	short.Nodes = nil
@@ -86,7 +86,8 @@ func (r *Report) PrintShort(w io.Writer) error {
 	return short.print(w, b.String())
 }
 
-// shown returns the nodes to print. With Why, it omits nodes where no device matches any request, if other nodes remain.
+// shown returns the nodes to print. If Why is set, it leaves out nodes without any device that matches a request, unless all
+// nodes are such.
 func (r *Report) shown() []*explain.Explanation {
 	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *explain.Explanation) bool {
 		return len(n.Requests) > 0 && !slices.ContainsFunc(n.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })
@@ -97,7 +98,7 @@ func (r *Report) shown() []*explain.Explanation {
 	return shown
 }
 
-// Print writes the facts as text.
+// Print writes the facts as lines of text.
 func (s *Scheduling) Print(b *strings.Builder) {
 	for _, reason := range s.Refused {
 		fmt.Fprintf(b, "  no: %s\n", reason)
@@ -124,7 +125,7 @@ func printBest(b *strings.Builder, of string, best explain.Best) {
 	fmt.Fprintf(b, "    %s: %s: %s: %s\n", of, cmp.Or(string(best.Outcome), "any"), values(best.Values), strings.Join(best.Devices, ", "))
 }
 
-// values returns the values of preferences as text, the most important first.
+// values returns the values of several preferences as text. The most important preference comes first.
 func values(of []explain.Value) string {
 	texts := make([]string, len(of))
 	for i, value := range of {

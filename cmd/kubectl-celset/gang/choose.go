@@ -25,7 +25,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-// question holds the data that a report is computed from.
+// question holds the inputs and intermediate results for one report.
 type question struct {
 	fit.Options
 	*Report
@@ -35,30 +35,30 @@ type question struct {
 	slices []*resourceapi.ResourceSlice
 	groupPods
 	candidates
-	// reads is nil until the constraint is compiled.
+	// reads holds the attributes that the constraint reads. It is nil until compile has compiled the constraint.
 	reads *nodeset.Reading
 	hosts *hosts
-	// bytes is the memory of the device sets of all nodes.
+	// bytes is the total memory of the possible device sets on all nodes. It is limited by nodeset.MaxSetBytes.
 	bytes int
 }
 
-// groupPods holds the pods of the group that have not ended.
+// groupPods holds the pods of the group, without pods that have succeeded or failed.
 type groupPods struct {
 	waiting, running []*clusterstate.Subject
-	// scheduled is the number of pods with a node, including terminating ones.
+	// scheduled is the number of pods that are assigned to a node, including pods that are being deleted.
 	scheduled int
 }
 
-// candidates holds the nodes that may be in a set. All slices have the order of Search.Nodes.
+// candidates holds the nodes that the group may use. nodes and why have the order of Search.Nodes.
 type candidates struct {
 	nodes []*corev1.Node
-	// why holds, for each node, the reason why it can't take a pod, or "".
+	// why holds, for each node, the first reason why a pod of the group does not fit there, or "".
 	why      []string
 	refusals nodeset.Refusals
 	layout   *device.Layout
 }
 
-// answer fills in the report. It returns an error if the error would end the scheduling of the group.
+// answer computes the report. An error is one that would end the scheduling of the group.
 func (q *question) answer(ctx context.Context, name string) error {
 	if err := q.findPods(); err != nil {
 		return err
@@ -98,12 +98,12 @@ func (q *question) answer(ctx context.Context, name string) error {
 	return nil
 }
 
-// prepare compiles the claim that represents the group's constraint.
+// prepare compiles the claim that the search uses to represent the group's constraint.
 func (q *question) prepare(ctx context.Context, p *nodeset.Problem) (*allocator.PreparedClaim, error) {
 	return q.search.Prepare(ctx, p.Claim, nodeset.Classes{}, true)
 }
 
-// claimKeys returns a text for each claim of a pod. Claims with equal texts get the same result on every node.
+// claimKeys returns a key for each claim of a pod. Claims with the same key fit on the same nodes.
 func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	for _, claim := range subject.Claims {
 		if claim.Status.Allocation != nil {
@@ -119,7 +119,7 @@ func claimKeys(subject *clusterstate.Subject) (keys []string, err error) {
 	return keys, nil
 }
 
-// askForEachKind determines which nodes can take a pod of each kind.
+// askForEachKind groups equivalent pods into kinds, and finds the nodes that can take a pod of each kind.
 func (q *question) askForEachKind(ctx context.Context) error {
 	q.hosts = newHosts(q)
 	q.search.Hosts = q.hosts
@@ -174,7 +174,8 @@ func (q *question) refuse(node, reason string) {
 	q.Refusals[at].Nodes = append(q.Refusals[at].Nodes, node)
 }
 
-// ask determines which nodes can take a pod of one kind. If the constraint reads devices, it also finds the device sets.
+// ask finds the nodes that can take a pod of one kind. If the constraint reads devices, ask also finds the device sets that the
+// pod could get on each node.
 func (q *question) ask(ctx context.Context, kind int) error {
 	subject, options := q.hosts.kinds[kind][0], q.Options
 	options.Why = false
@@ -229,7 +230,7 @@ func (q *question) allocator(ctx context.Context, subject *clusterstate.Subject)
 	return problem.NewAllocator(ctx)
 }
 
-// setsOn returns the sets of devices that a pod may get on a node.
+// setsOn returns the sets of devices that the pod could get on a node.
 func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *clusterstate.Subject, node *corev1.Node) ([]nodeset.Set, error) {
 	claims := q.state.PendingOn(subject, node)
 	if len(claims) == 0 {
@@ -246,7 +247,8 @@ func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *
 	return found, err
 }
 
-// addChoice adds the chosen nodes in order. It adds the pods of each node unless all pods are equivalent and each node takes one.
+// addChoice adds the chosen nodes to the report. It also adds the names of each node's pods, unless all pods are equivalent and
+// each node gets one.
 func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error {
 	names := make([][]string, len(choice.Members))
 	for kind, members := range q.search.Seats(choice) {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gang reports on which nodes the pods of a PodGroup with a node set constraint would run, or why no nodes fit. It uses
-// package fit for each kind of pods, and package nodeset to choose nodes as the scheduler does.
+// Package gang reports on which nodes the pods of a PodGroup with a node set constraint would run, or why no nodes fit. Package
+// fit finds the nodes for each kind of pods. Package nodeset chooses a set of nodes as the scheduler does.
 //
 //	report, err := gang.Run(ctx, state, state.Group("default", "train"), options)
 //	report.Print(os.Stdout)
@@ -34,7 +34,7 @@ type Report struct {
 	output.Meta
 	Group string `json:"group"`
 	fit.Scheduling
-	// Constraint is the reference in the group. Defined names the object that defines the constraint.
+	// Constraint is the name of the constraint that the group refers to. Defined names the object and field that define it.
 	Constraint string `json:"constraint"`
 	Defined    string `json:"defined,omitempty"`
 	Placed
@@ -44,55 +44,58 @@ type Report struct {
 	question *question
 }
 
-// Placed describes the pods of the group that have nodes.
+// Placed describes the pods of the group that are assigned to nodes.
 type Placed struct {
-	// Running lists the nodes that run pods of the group. Holds reports whether these nodes alone satisfy the constraint.
+	// Running lists the nodes with pods of the group. Holds is set if these nodes alone satisfy the constraint.
 	Running []Member `json:"running,omitempty"`
 	Holds   bool     `json:"holds,omitempty"`
 }
 
-// Pending describes the pods of the group that have no node.
+// Pending describes the pods of the group that are not assigned to a node.
 type Pending struct {
-	// Waiting is the number of these pods. Able is the number of nodes that can take at least one of them. Refusals says why the
-	// other nodes can't.
+	// Waiting is the number of pending pods. Able is the number of nodes where at least one of them fits. Refusals gives the
+	// reasons for the other nodes.
 	Waiting  int       `json:"waiting"`
 	Able     int       `json:"able"`
 	Refusals []Refusal `json:"refusals,omitempty"`
 }
 
-// Outcome says which nodes would be chosen, or why none would be.
+// Outcome lists the nodes that the scheduler would choose, or gives the reason why it would choose none.
 type Outcome struct {
-	// Chosen lists the nodes that would be chosen for Wanted of the waiting pods.
+	// Chosen lists the nodes that the scheduler would choose. Wanted is the number of pending pods that would run there.
 	Wanted int      `json:"wanted,omitempty"`
 	Chosen []Member `json:"chosen,omitempty"`
-	// Reason says why no set of nodes fits. Error is the error that ends the scheduling of the group. Incomplete is set if time
-	// ran out.
+	// Reason says why no set of nodes fits. Error would end the scheduling of the group. Incomplete is set if the time limit
+	// was exceeded.
 	Reason     string `json:"reason,omitempty"`
 	Error      string `json:"error,omitempty"`
 	Incomplete string `json:"incomplete,omitempty"`
 }
 
-// Member is a node of a set.
+// Member is a node of the chosen set, or a node that already runs pods of the group.
 type Member struct {
 	Node string `json:"node"`
-	// Pods lists the pods that run or would run on the node. It is empty if equivalent pods would run there, one per node.
+	// Pods lists the names of the group's pods on the node. It is empty if all pending pods are equivalent and each node gets
+	// one of them.
 	Pods []string `json:"pods,omitempty"`
-	// Devices lists the devices that a pod would get. It is set only if the constraint reads devices.
+	// Devices lists the devices that a pod would get on the node. It is empty unless the constraint reads devices.
 	Devices []explain.Device `json:"devices,omitempty"`
 }
 
-// Refusal is the reason why nodes can't take a pod.
+// Refusal is a reason why no pod of the group fits on the nodes.
 type Refusal struct {
 	Reason string   `json:"reason"`
 	Nodes  []string `json:"nodes"`
 }
 
-// Positive reports whether nodes were found for waiting pods, or the nodes of running pods satisfy the constraint.
+// Positive reports whether nodes were found for the pending pods. Without pending pods, it reports whether the nodes of the
+// running pods satisfy the constraint.
 func (r *Report) Positive() bool {
 	return r.Error == "" && r.Reason == "" && len(r.Refused) == 0 && (r.Waiting > 0 || r.Holds)
 }
 
-// Run returns the report for a group. It returns an error only if the question is invalid. Other errors are in the report.
+// Run returns the report for a group. It returns an error if the group has no node set constraint or options.Nodes names an
+// unknown node. All later errors are in the report.
 func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup, options fit.Options) (*Report, error) {
 	name, ok := v1alpha1.NodeSetReference(group)
 	if !ok {
@@ -127,7 +130,7 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 	return r, nil
 }
 
-// Print writes the report for people. It names the nodes that can't take a pod only if the option Why is set.
+// Print writes the report as text. It names the nodes where no pod fits only if the option Why is set.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder
 	line := func(format string, arguments ...any) { fmt.Fprintf(&b, "  "+format+"\n", arguments...) }
@@ -178,7 +181,7 @@ func counted[T any](nodes []T) string {
 	return fmt.Sprintf("%d nodes", len(nodes))
 }
 
-// list names the nodes, with their pods if these are listed.
+// list returns the names of the nodes, each with the names of its pods if the member lists pods.
 func list(members []Member) string {
 	texts := make([]string, len(members))
 	for i, m := range members {
@@ -190,7 +193,7 @@ func list(members []Member) string {
 	return strings.Join(texts, ", ")
 }
 
-// Picture shows the chosen nodes among all nodes. The report must contain nodes of a set.
+// Picture draws all nodes, with the nodes of the set highlighted. The report must contain running or chosen nodes.
 func (r *Report) Picture() *draw.Picture {
 	q := r.question
 	nodes := make([]draw.Node, len(q.search.Nodes))

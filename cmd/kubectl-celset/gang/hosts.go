@@ -19,13 +19,13 @@ import (
 	"github.com/celset/celset/internal/noderesources"
 )
 
-// hosts computes from cluster objects what nodes can take. It implements [nodeset.Hosts]. It adds up CPU, memory, ports and the
-// number of pods, and allocates the claims of all pods together.
+// hosts computes which pods of the group fit together on nodes, from the objects in the cluster. It implements [nodeset.Hosts].
+// It adds up CPU, memory, ports and the number of pods, and allocates devices for the claims of all pods at once.
 type hosts struct {
 	question *question
-	// kinds holds the pods of each kind.
+	// kinds[i] holds the pods of the i-th kind. Pods of a kind are equivalent.
 	kinds [][]*clusterstate.Subject
-	// users maps a claim to the number of waiting pods that use it.
+	// users counts, for each claim, the pending pods of the group that use the claim.
 	users   map[*resourceapi.ResourceClaim]int
 	compete bool
 }
@@ -108,7 +108,7 @@ func (h *hosts) Together(ctx context.Context, members []nodeset.Member) (bool, e
 	return results != nil, err
 }
 
-// podsOf returns the first pods of each kind. Pods of a kind are interchangeable.
+// podsOf returns the first load[i] pods of each kind i. Pods of a kind are interchangeable.
 func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 	for kind, n := range load {
 		pods = append(pods, h.kinds[kind][:n]...)
@@ -116,8 +116,8 @@ func (h *hosts) podsOf(load nodeset.Load) (pods []*clusterstate.Subject) {
 	return pods
 }
 
-// claimsOf returns the unallocated claims of pods on a node. A shared claim occurs once. Other claims are copied, because the
-// same pods may represent other pods on another node.
+// claimsOf returns the claims without devices that the pods use on a node. A claim that several pods share occurs once. Each
+// other claim is copied, because the same pods can represent other pods of their kind on another node.
 func (h *hosts) claimsOf(node int, pods []*clusterstate.Subject) (claims []*resourceapi.ResourceClaim) {
 	for _, subject := range pods {
 		for _, claim := range h.question.state.PendingOn(subject, h.question.nodes[node]) {

@@ -24,7 +24,7 @@ func hasEnded(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// runningPods lists the pods of the state that run on a node.
+// runningPods names the pods that run on a node, of any group. They are part of the reason why the node has no free space.
 func (q *question) runningPods(node int) string {
 	there := func(pod *corev1.Pod) bool { return pod.Spec.NodeName == q.search.Nodes[node].Name && !hasEnded(pod) }
 	return nodeset.Standing(func(yield func(*corev1.Pod) bool) {
@@ -36,7 +36,7 @@ func (q *question) runningPods(node int) string {
 	}, q.group.Namespace)
 }
 
-// findPods finds the pods of the group.
+// findPods finds the pods of the group, and counts the pending and the scheduled ones.
 func (q *question) findPods() error {
 	for _, pod := range q.state.Pods {
 		if q.state.GroupOf(pod) != q.group || hasEnded(pod) {
@@ -69,7 +69,7 @@ func (q *question) findPods() error {
 	return nil
 }
 
-// compile resolves the constraint, its read set and the nodes.
+// compile resolves the constraint's definition, compiles it, and lists the nodes that may be in a set.
 func (q *question) compile(ctx context.Context, name string) error {
 	own, err := v1alpha1.GroupNodeSet(q.group)
 	if err != nil {
@@ -121,7 +121,7 @@ func (q *question) compile(ctx context.Context, name string) error {
 	return nil
 }
 
-// findRunning finds the nodes that run pods of the group.
+// findRunning fills q.Running with the nodes that run pods of the group.
 func (q *question) findRunning() (err error) {
 	on := map[string][]*clusterstate.Subject{}
 	for _, subject := range q.running {
@@ -155,7 +155,7 @@ func (q *question) findRunning() (err error) {
 	return nil
 }
 
-// has returns the devices of pods.
+// has returns the devices that are allocated to the pods' claims.
 func (q *question) has(subjects ...*clusterstate.Subject) (devices []allocator.AllocatedDevice) {
 	for _, subject := range subjects {
 		for _, claim := range subject.Claims {

@@ -1,14 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package output defines the header of the commands' structured output. An OpenAPI schema for each kind is in the same folder, in
-// a file with the name of the kind.
+// Package output defines the header of the structured output (JSON or YAML) of all commands. For each kind of output, this
+// folder has an OpenAPI schema in a file with the name of the kind.
 package output
 
-// APIVersion is the version of all kinds. A field may be added without a new version.
+// APIVersion is the API version of all kinds. Adding a field does not change the version.
 const APIVersion = "kubectl.celset.dev/v1alpha1"
 
-// Kinds of output.
+// The kinds of structured output.
 const (
 	CheckReport         = "CheckReport"
 	FragmentationReport = "FragmentationReport"
@@ -19,7 +19,7 @@ const (
 	PlacementDecided    = "PlacementExplanation"
 )
 
-// Meta identifies the kind of a document.
+// Meta holds the apiVersion and kind of an output document.
 type Meta struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

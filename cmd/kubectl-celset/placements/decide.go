@@ -20,12 +20,12 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Answer is the decision of a Placement with its reasons.
+// Answer is the decision that celset-placement would make for a Placement, with its reasons.
 type Answer struct {
 	output.Meta
 	*report.Report
-	// Selected are the clusters that would be selected. Added and Removed are the differences to the existing PlacementDecisions.
-	// All are empty if the previous decision is kept.
+	// Selected are the clusters that would be selected. Added and Removed are the differences to the existing
+	// PlacementDecisions. All three are empty if no new decision can be made, so that the existing decision stays.
 	Selected []string `json:"selected"`
 	Added    []string `json:"added,omitempty"`
 	Removed  []string `json:"removed,omitempty"`
@@ -37,14 +37,14 @@ type Answer struct {
 
 // Options select the contents of an [Answer].
 type Options struct {
-	// Why also prints the reasons for the clusters.
+	// Why makes Print write the reasons for each cluster.
 	Why bool `json:"-"`
-	// Clusters are the clusters in the answer. Empty means all clusters.
+	// Clusters limits the reasons to these clusters. Empty means all clusters.
 	Clusters []string `json:"-"`
 }
 
-// Decide decides a Placement as celset-placement would at the time now. Deadlines in the context limit evaluations. An error
-// means that the decision failed; mistakes in the Placement are in the answer.
+// Decide makes the decision that celset-placement would make at the time now. A deadline of ctx limits the evaluation of
+// expressions. Mistakes in the Placement are in the answer. An error means that Decide itself failed.
 func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now time.Time, options Options) (*Answer, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{EvaluationTimeout: placement.DefaultEvaluationTimeout})
 	if err != nil {
@@ -72,7 +72,7 @@ func (h *Hub) Decide(ctx context.Context, object *clusterv1beta1.Placement, now 
 	return a, nil
 }
 
-// former returns the clusters in the existing PlacementDecisions.
+// former returns the clusters in the Placement's existing PlacementDecisions.
 func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
 	former := sets.New[string]()
 	for _, decision := range h.decisions {
@@ -89,7 +89,7 @@ func (h *Hub) former(object *clusterv1beta1.Placement) sets.Set[string] {
 // Positive reports whether the Placement is decided and selects a cluster.
 func (a *Answer) Positive() bool { return len(a.Selected) > 0 }
 
-// mostNames is the maximum number of clusters in a line. The data contains all clusters.
+// mostNames is the maximum number of cluster names in a line of the text. Structured output has all names.
 const mostNames = 20
 
 // Print writes the answer as text.
@@ -123,18 +123,18 @@ func (a *Answer) Print(w io.Writer) error {
 	return err
 }
 
-// Verdict lists the mistakes in a Placement.
+// Verdict lists the mistakes in one Placement.
 type Verdict struct {
 	Placement string   `json:"placement"`
 	Errors    []string `json:"errors,omitempty"`
 	Warnings  []string `json:"warnings,omitempty"`
-	// Clusters is the number of available clusters, or nil if the Placement was not decided. Selected are the clusters that would be
-	// selected.
+	// Clusters is the number of clusters that the Placement may select from, or nil if Evaluate made no decision. Selected are
+	// the clusters that would be selected.
 	Clusters *int     `json:"clusters,omitempty"`
 	Selected []string `json:"selected,omitempty"`
 }
 
-// Check validates Placements as the webhook does. The error is the context's error.
+// Check validates Placements as the webhook does. It returns an error only if ctx ends.
 func Check(ctx context.Context, objects []*clusterv1beta1.Placement) ([]Verdict, error) {
 	scheduler, err := placement.NewScheduler(placement.Config{})
 	if err != nil {

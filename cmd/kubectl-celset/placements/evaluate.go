@@ -13,8 +13,9 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// Evaluate decides the Placement of a verdict over the existing clusters, if there are clusters and the Placement has no errors.
-// It adds the selected clusters, and warns of failing expressions and of a Placement that selects no cluster.
+// Evaluate decides the Placement with the clusters of the hub. It does nothing if there are no clusters or the verdict already
+// has errors. It adds the selected clusters to the verdict. It warns of failing expressions, and if the Placement selects no
+// cluster.
 func (h *Hub) Evaluate(ctx context.Context, object *clusterv1beta1.Placement, verdict *Verdict, now time.Time) error {
 	if len(h.clusters) == 0 || len(verdict.Errors) > 0 {
 		return nil

@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// Hub holds the objects that decisions of Placements depend on.
+// Hub holds the objects of a hub that determine the decisions of Placements.
 type Hub struct {
 	placements []*clusterv1beta1.Placement
 	clusters   []*clusterv1.ManagedCluster
@@ -43,11 +43,11 @@ type Hub struct {
 	bindings   []*clusterv1beta2.ManagedClusterSetBinding
 	decisions  []*clusterv1beta1.PlacementDecision
 	scores     map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore
-	// scoreNames maps a namespace to the names of its scores.
+	// scoreNames maps a namespace to the names of its AddOnPlacementScores.
 	scoreNames map[string][]string
 	// Warnings name objects that can't be read or decoded.
 	Warnings []string
-	// read counts the objects that were read from a cluster.
+	// read is the number of objects that were read from the hub, for the progress display.
 	read int
 }
 
@@ -55,7 +55,7 @@ func newHub() *Hub {
 	return &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}, scoreNames: map[string][]string{}}
 }
 
-// kinds maps the kinds to read to their resources.
+// kinds maps each kind that decisions depend on to its resource name.
 var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1.GroupVersion).WithKind("ManagedCluster"):                "managedclusters",
 	schema.GroupVersion(clusterv1beta2.GroupVersion).WithKind("ManagedClusterSet"):        "managedclustersets",
@@ -65,12 +65,12 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
-// maxObjects is the page size of lists.
+// maxObjects is the page size of list requests.
 const maxObjects = 500
 
-// ReadHub reads the Placements of one namespace and the objects for their decisions. It skips objects that the caller may not
-// read or that can't be decoded, with a warning. ManagedClusters are required. progress gets the number of objects read so far;
-// it may be nil.
+// ReadHub reads the Placements of one namespace, and all objects that their decisions depend on. If the caller may not read a
+// kind, or an object can't be decoded, ReadHub adds a warning and continues. But it fails without access to ManagedClusters. It
+// calls progress, unless nil, with the number of objects read so far.
 func ReadHub(ctx context.Context, client dynamic.Interface, namespace string, progress func(objects int)) (*Hub, error) {
 	if progress == nil {
 		progress = func(int) {}
@@ -113,8 +113,8 @@ func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface, pro
 	}
 }
 
-// FromDocuments takes the supported kinds from files. Objects without a namespace get the given namespace, and Placements get the
-// defaults of the API.
+// FromDocuments takes from files the objects that decisions depend on. An object without a namespace gets the given namespace.
+// A Placement gets the defaults that the API server would set.
 func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
 	hub := newHub()
 	for _, document := range documents {
@@ -134,14 +134,14 @@ func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, e
 	return hub, nil
 }
 
-// add skips an object that can't be decoded, as celset-placement does.
+// add adds an object. If the object can't be decoded, add warns and ignores it, as celset-placement does.
 func (h *Hub) add(object *unstructured.Unstructured) {
 	if err := h.decode(object, false); err != nil {
 		h.Warnings = append(h.Warnings, fmt.Sprintf("%s %s is left out: %v", object.GetKind(), klog.KObj(object), err))
 	}
 }
 
-// decode adds an object. If strictly is set, unknown fields are errors.
+// decode adds an object to the hub. If strictly is set, an unknown field is an error.
 func (h *Hub) decode(object *unstructured.Unstructured, strictly bool) error {
 	switch object.GetKind() {
 	case "ManagedCluster":
@@ -186,7 +186,7 @@ func (h *Hub) sort() {
 	slices.Sort(h.Warnings)
 }
 
-// Placement returns a Placement by its name, or the only Placement for an empty name.
+// Placement returns the Placement with a name. If the name is empty, it returns the only Placement.
 func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, error) {
 	if name == "" && len(h.placements) == 1 {
 		return h.placements[0], nil

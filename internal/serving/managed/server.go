@@ -20,13 +20,14 @@ import (
 
 const shutdownTime = 10 * time.Second
 
-// NewServer returns a server that runs until the context of its Start ends. The contexts of requests end with ctx.
+// NewServer returns a server for a manager. It runs until the context passed to its Start ends. The contexts of requests end
+// when ctx ends.
 func NewServer(ctx context.Context, name string, listener net.Listener, handler http.Handler) *manager.Server {
 	return &manager.Server{Name: name, Listener: listener, Server: serving.New(ctx, handler), ShutdownTimeout: ptr.To(shutdownTime)}
 }
 
-// Certificate returns a TLS configuration with a certificate from files. The files are read again when they change, while the
-// watcher runs.
+// Certificate returns a TLS configuration with a certificate from files. While the returned watcher runs, it reads the files
+// again when they change.
 func Certificate(certificate, key string) (*tls.Config, *certwatcher.CertWatcher, error) {
 	watcher, err := certwatcher.New(certificate, key)
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"github.com/celset/celset/internal/serving"
 )
 
-// Identity provides the certificate of a server. Start runs until the context ends.
+// Identity provides the certificate of a server. Its Start runs until the context ends.
 type Identity interface {
 	GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	Start(ctx context.Context) error
 }
 
-// Files returns the identity from files with a certificate and its key, which are read again when they change. The files must
-// exist when a server starts.
+// Files returns a function that creates an identity from files with a certificate and its key. The files are read again when
+// they change. They must exist when the server starts.
 func Files(certificate, key string) func() (Identity, error) {
 	return func() (Identity, error) { return certwatcher.New(certificate, key) }
 }
 
-// Webhooks is a webhook server with the bounds of package serving.
+// Webhooks is a webhook server with the bounds of package serving. It implements [webhook.Server].
 type Webhooks struct {
 	webhook.Server
 	address   string
@@ -38,7 +38,7 @@ type Webhooks struct {
 	listening atomic.Bool
 }
 
-// NewWebhooks returns a server at an address. The server calls identity when it starts.
+// NewWebhooks returns a webhook server that listens at an address. The server calls identity when it starts.
 func NewWebhooks(address string, identity func() (Identity, error)) *Webhooks {
 	return &Webhooks{Server: webhook.NewServer(webhook.Options{}), address: address, identity: identity}
 }
@@ -50,7 +50,8 @@ func (w *Webhooks) Start(ctx context.Context) error {
 		return err
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: identity.GetCertificate}
-	// An HTTP/2 connection could hold a hundred requests, each with its header and part of its body.
+	// Allow only HTTP/1.1. Over one HTTP/2 connection a client could send a hundred requests at once, each with a header and a
+	// part of a body in memory.
 	config.NextProtos = []string{"http/1.1"}
 	listener, err := serving.Listen(ctx, w.address)
 	if err != nil {

@@ -3,14 +3,14 @@
 
 // Package cases chooses the number and the seed of the cases that a test tries.
 //
-// `make test` gates each change. It runs few cases and the same ones every time, so that no change fails by chance. `make
-// nightly` runs many cases, different ones every night. It also runs the tests that take minutes or measure time. It sets
-// [Variable] to the seed:
+// `make test` runs before each change. It tries few cases and always the same ones, so that no change fails by chance. `make
+// nightly` tries many cases, which are different every night. It also runs tests that take minutes or measure time. `make
+// nightly` sets the environment variable [Variable] to the seed:
 //
 //	go test ./allocator                      # the cases of `make test`
 //	CELSET_NIGHTLY=4711 go test ./allocator  # the cases of the nightly run with this seed
 //
-// A test with random input passes the number of cases for both:
+// A test with random input passes both numbers of cases, for `make test` and for the nightly run:
 //
 //	cases.CheckN(t, cases.Of(200, 10_000), func(t *rapid.T) { ... })
 //	random := rand.New(rand.NewPCG(cases.Seed(), 1))
@@ -32,13 +32,13 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Variable is the environment variable that holds the seed of the nightly run, above zero.
+// Variable is the environment variable with the seed of the nightly run. The seed is above zero.
 const Variable = "CELSET_NIGHTLY"
 
 const landingSeed = 1
 
-// run returns the seed and whether this is the nightly run. It reads the variable inside the test, because the go command only
-// then counts the variable as an input of the test.
+// run returns the seed, and whether this is the nightly run. It reads the environment variable within a test, because only then
+// the go command treats the variable as an input of the test.
 var run = sync.OnceValues(func() (seed uint64, nightly bool) {
 	seed, nightly, err := parse(os.Getenv(Variable))
 	if err != nil {
@@ -70,7 +70,7 @@ func Seed() uint64 {
 	return seed
 }
 
-// OnlyNightly skips the test unless this is the nightly run. why is the reason.
+// OnlyNightly skips the test unless this is the nightly run. why is the reason that it reports.
 func OnlyNightly(t testing.TB, why string) {
 	t.Helper()
 	if !Nightly() {
@@ -78,7 +78,7 @@ func OnlyNightly(t testing.TB, why string) {
 	}
 }
 
-// Of returns landing, or night in the nightly run.
+// Of returns night in the nightly run, and landing otherwise.
 func Of(landing, night int) int {
 	if Nightly() {
 		return night
@@ -86,20 +86,20 @@ func Of(landing, night int) int {
 	return landing
 }
 
-// Check is [rapid.Check] with 50 cases, or 1,000 cases at night.
+// Check calls [rapid.Check] with 50 cases, or with 1,000 cases in the nightly run.
 func Check(t *testing.T, property func(*rapid.T)) {
 	t.Helper()
 	CheckN(t, Of(50, 1000), property)
 }
 
-// CheckN is [rapid.Check] with n cases, which depend on the seed and on the test's name. The flags -rapid.checks and -rapid.seed
-// take precedence.
+// CheckN calls [rapid.Check] with n cases. The cases depend on the seed and on the name of the test. The flags -rapid.checks
+// and -rapid.seed take precedence.
 func CheckN(t *testing.T, n int, property func(*rapid.T)) {
 	t.Helper()
 	check(t, n, 0, property)
 }
 
-// Until checks the property in rounds of n new cases until done returns true. It fails the test after a hundred rounds.
+// Until checks the property in rounds of n new cases, until done returns true. After a hundred rounds it fails the test.
 func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	t.Helper()
 	const most = 100
@@ -111,7 +111,8 @@ func Until(t *testing.T, n int, done func() bool, property func(*rapid.T)) {
 	}
 }
 
-// flags protects rapid's flags, which are global to the process. rapid reads them before its first call of the property.
+// flags guards rapid's flags, which are global variables of the process. rapid reads its flags before it first calls the
+// property.
 var flags sync.Mutex
 
 func check(t *testing.T, n int, round uint64, property func(*rapid.T)) {
@@ -137,21 +138,21 @@ func check(t *testing.T, n int, round uint64, property func(*rapid.T)) {
 	})
 }
 
-// seedOf returns a seed for a round of a test.
+// seedOf returns the seed for one round of a test.
 func seedOf(test string, round uint64) uint64 {
 	hash := fnv.New64a()
 	_, _ = fmt.Fprintf(hash, "%s %d %d", test, Seed(), round)
 	return max(1, hash.Sum64())
 }
 
-// given returns the names of the flags on the command line.
+// given returns the names of the flags that are set on the command line.
 var given = sync.OnceValue(func() map[string]bool {
 	names := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { names[f.Name] = true })
 	return names
 })
 
-// A failure file is redundant, because the seed reproduces the failure.
+// Turn off rapid's files with failures, because the seed is enough to reproduce a failure.
 func init() {
 	if err := flag.Set("rapid.nofailfile", "true"); err != nil {
 		panic(err)

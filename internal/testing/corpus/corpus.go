@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package corpus provides realistic expressions over sets of devices, and the nodes that they are written for. Property tests use
-// them in addition to random expressions.
+// Package corpus has realistic expressions over sets of devices, and the hardware that each expression is written for. Property
+// tests use these expressions in addition to random ones.
 //
 //	for _, e := range corpus.Expressions() {
 //		node := e.Hardware.Devices() // what e.Text reads
@@ -10,8 +10,8 @@
 //	}
 //
 // The expressions come from KEP-5254, from this project's documentation, and from the attributes that drivers for GPUs, TPUs,
-// network interfaces and CPUs publish. Many relations occur in several spellings. Every expression holds for some set of the
-// devices, fails to hold for another, and never returns an error.
+// network interfaces and CPUs publish. Many conditions occur in several spellings. Every expression is true for some set of the
+// devices, false for another set, and never an error.
 package corpus
 
 import (
@@ -28,25 +28,26 @@ import (
 
 // Expression is one constraint.
 type Expression struct {
-	// Name describes the requested set. It is unique.
+	// Name describes the requested set of devices. It is unique.
 	Name     string
 	Hardware Hardware
-	// Requests are the requests whose devices form the set, in order.
+	// Requests are the requests of the claim. The set has the devices of all requests, in this order.
 	Requests []Request
 	// Text is the expression in CEL.
 	Text string
 }
 
-// Request asks for devices of one driver.
+// Request asks for a number of devices of one driver.
 type Request struct {
 	Driver string
 	Count  int
 }
 
-// Hardware is a kind of node.
+// Hardware is a kind of node with certain devices.
 type Hardware struct {
 	Name string
-	// Devices returns the devices of a node, at most nine, in the order of publication. Devices of a driver are consecutive.
+	// Devices returns the devices of a node, at most nine, in the order of publication. Devices of the same driver are
+	// consecutive.
 	Devices func() []Device
 }
 
@@ -70,9 +71,9 @@ func (h Hardware) Drivers() []string {
 // Expressions returns all expressions in a fixed order.
 func Expressions() []Expression { return slices.Clone(expressions()) }
 
-// Asked returns expressions for machines of realistic size, which are too large to try every set. They were collected before the
+// Asked returns expressions for machines of realistic size, with too many sets to try all. They were collected before the
 // search could analyze them, and cover hard cases: sorted values, sums, texts, unions, counts of counts, and paths between
-// devices. Every expression compiles and never returns an error.
+// devices. Every expression compiles and never fails.
 func Asked() []Expression { return slices.Clone(asked()) }
 
 //go:embed expressions.yaml
@@ -86,7 +87,7 @@ var (
 	asked       = sync.OnceValue(func() []Expression { return read(askedFile) })
 )
 
-// read parses the expressions of a file. It panics on mistakes, because tests read both files.
+// read parses a file of expressions. It panics on mistakes, because the tests of this package read both files.
 func read(file []byte) []Expression {
 	var blocks []struct {
 		Node        string
@@ -123,7 +124,7 @@ func read(file []byte) []Expression {
 
 var attributeOf = regexp.MustCompile(`([a-z]+(?:\[[^]]*\])?)([@#~])([a-zA-Z_0-9]+)`)
 
-// spelled expands abbreviated attributes.
+// spelled expands the abbreviated attributes in the text of an expression.
 func spelled(text string, drivers []string) string {
 	return attributeOf.ReplaceAllStringFunc(text, func(short string) string {
 		parts := attributeOf.FindStringSubmatch(short)

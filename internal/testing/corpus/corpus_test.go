@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/corpus"
 )
 
-// TestExpressions checks that every expression compiles, never fails, and holds for some sets but not for all.
+// TestExpressions checks that every expression compiles, never fails, is true for some sets and false for others.
 func TestExpressions(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -38,7 +38,7 @@ func TestExpressions(t *testing.T) {
 	require.GreaterOrEqual(t, len(names), 100)
 }
 
-// each calls f with every set that the requests can get.
+// each calls f with every set of devices that the requests may get.
 func each(e corpus.Expression, f func([]*device.Device)) {
 	all := e.Hardware.Devices()
 	values := make([]*device.Device, len(all))

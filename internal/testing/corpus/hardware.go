@@ -22,14 +22,14 @@ import (
 //go:embed nodes.yaml
 var nodesFile []byte
 
-// part describes the devices of one driver in nodes.yaml.
+// part is an entry of nodes.yaml: it describes the devices of one driver.
 type part struct {
 	Driver, Prefix, As             string
 	Count                          int
 	Attributes, Versions, Capacity map[resourceapi.QualifiedName]string
 }
 
-// nodes returns the nodes for expressions, by name. It panics on mistakes, as read does.
+// nodes maps names to the hardware in nodes.yaml. It panics on mistakes, because the tests of this package read the file.
 var nodes = sync.OnceValue(func() map[string]Hardware {
 	result := map[string]Hardware{}
 	add := func(name string, make func() []Device) {
@@ -120,7 +120,8 @@ var environment = sync.OnceValue(func() *celgo.Env {
 	return must(celgo.NewEnv(celgo.Variable("i", celgo.IntType), printf))
 })
 
-// each evaluates the expressions of attributes or capacities for each device.
+// each evaluates expressions for the values of attributes or capacities. It calls f with the value of each name for each device
+// i.
 func (p part) each(said map[resourceapi.QualifiedName]string, f func(i int, name resourceapi.QualifiedName, value ref.Val)) {
 	evaluate := func(expression string) func(i any) ref.Val {
 		ast, issues := environment().Compile(expression)

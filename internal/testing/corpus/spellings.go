@@ -14,25 +14,26 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Spelling is one way to write a shape for a large machine.
+// Spelling is one of several expressions for the same requested set, on a large machine.
 type Spelling struct {
 	// Shape names the requested set. Text is one expression for it.
 	Shape, Text string
 	// Machine is the number of devices of the machine. Size is the number of devices of a set.
 	Machine, Size int
-	// Gone selects devices to remove so that no set has the shape. It is nil if there is always a set.
+	// Gone selects devices to remove by index, so that no set satisfies the expression. It is nil if there is always such a
+	// set.
 	Gone func(index int) bool
-	// Steps is the maximum number of steps of a search.
+	// Steps is the maximum number of steps that a search may need.
 	Steps int64
 }
 
-// SpellingDriver is the driver of the devices of [SpellingDevices].
+// SpellingDriver is the driver of the devices that [SpellingDevices] returns.
 const SpellingDriver = "mla.example.com"
 
 //go:embed spellings.yaml
 var spellingsFile []byte
 
-// Spellings returns shapes as in [Asked], for machines of 64 and 128 devices, each shape in many spellings.
+// Spellings returns conditions as in [Asked], for machines of 64 and 128 devices. Each condition occurs in many spellings.
 var Spellings = sync.OnceValue(func() (all []Spelling) {
 	var shapes []struct {
 		Shape, Gone string
@@ -64,7 +65,7 @@ var Spellings = sync.OnceValue(func() (all []Spelling) {
 	return all
 })
 
-// isGone returns a function that evaluates a condition on the index of a device.
+// isGone returns a function that evaluates a CEL condition on the index of a device.
 func isGone(condition string) func(int) bool {
 	env := must(celgo.NewEnv(celgo.Variable("i", celgo.IntType)))
 	ast, issues := env.Compile(condition)
@@ -78,8 +79,8 @@ func isGone(condition string) func(int) bool {
 	}
 }
 
-// SpellingDevices returns the devices of a machine by index. Their attributes describe a ring, a mesh of eight columns, trays of
-// eight devices, islands of machine/8 devices, and pairs.
+// SpellingDevices returns the devices of a machine with the given number of devices. Their attributes describe a ring, a mesh
+// of eight columns, trays of eight devices, islands of machine/8 devices, and pairs.
 func SpellingDevices(machine int) []resourceapi.Device {
 	p := part{Prefix: "mla", Count: machine, Attributes: map[resourceapi.QualifiedName]string{
 		"index": "i", "next": fmt.Sprintf("(i + 1) %% %d", machine),

@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package fleet generates ManagedClusters for demonstrations, benchmarks and tests. Equal numbers give equal clusters.
+// Package fleet generates ManagedClusters for demonstrations, benchmarks and tests. The same number always gives the same
+// cluster.
 package fleet
 
 import (
@@ -17,9 +18,9 @@ import (
 // ClusterSet is the ManagedClusterSet of all clusters.
 const ClusterSet = "production"
 
-// Cluster returns a cluster of about 5 KB JSON, filled as by registration and a cloud provider. It is in the set [ClusterSet], in
-// one of three clouds and four regions, with a version from 1.29 to 1.31. Cluster i joined i minutes before now. Names sort by i
-// below 100,000.
+// Cluster returns cluster number i, about 5 KB of JSON with the fields that registration and a cloud provider set. The cluster
+// is in the set [ClusterSet], in one of three clouds and four regions, with a version from 1.29 to 1.31. It joined i minutes
+// before now. Below 100,000, the names of clusters sort by number.
 func Cluster(i int, now time.Time) *clusterv1.ManagedCluster {
 	minor, name := 29+i%3, fmt.Sprintf("cluster-%05d", i)
 	at := metav1.NewTime(now.Add(-time.Duration(i) * time.Minute))

@@ -1,14 +1,15 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gangfleet models fleets for gangs: the labels of nodes, and the devices that drivers publish on them. The numbers of
-// hosts and their wiring follow vendors' descriptions. Names and identifiers are made up; no data comes from a real fleet.
+// Package gangfleet models fleets of hosts for groups of pods that run together (gangs): the labels of nodes, and the devices
+// that drivers publish. The numbers of hosts and their wiring follow vendors' descriptions. Names and identifiers are invented.
+// No data comes from a real fleet.
 //
 //	hosts := gangfleet.Racks(20)
 //	l := cluster.NewLabeledLab(t, "racks", len(hosts), hosts.Labels)
 //	l.Publish(t, hosts[i].Devices, l.Nodes[i])
 //
-// The examples in manifests/examples/gangs hold the DeviceClasses of these fleets, with constraints on sets of nodes.
+// manifests/examples/gangs has the DeviceClasses for these fleets, with node set constraints.
 package gangfleet
 
 import (
@@ -32,22 +33,22 @@ import (
 type Host struct {
 	Labels  map[string]string
 	Devices topology.Topology
-	// At is the position of the host: x, y and z, or rack and tray, or leaf and port.
+	// At is the position of the host. Depending on the fleet, it is x, y and z, or rack and tray, or leaf and port.
 	At []int
 }
 
-// Fleet is a list of hosts, in the order of their numbers.
+// Fleet is a list of hosts, ordered by number.
 type Fleet []Host
 
-// Labels returns the labels of host i, for controlplane.NodeOptions.
+// Labels returns the labels of host i, in the form that controlplane.NodeOptions needs.
 func (f Fleet) Labels(i int) map[string]string { return f[i].Labels }
 
-// Only returns the hosts whose position keep accepts.
+// Only returns the hosts for whose position keep returns true.
 func (f Fleet) Only(keep func(at []int) bool) Fleet {
 	return slices.DeleteFunc(slices.Clone(f), func(h Host) bool { return !keep(h.At) })
 }
 
-// Objects returns the nodes and, for each node, its ResourceSlices.
+// Objects returns a node for each host, and published[i], the ResourceSlices of nodes[i].
 func (f Fleet) Objects() (nodes []*v1.Node, published [][]*resourceapi.ResourceSlice) {
 	for i, h := range f {
 		node := &v1.Node{}
@@ -58,8 +59,8 @@ func (f Fleet) Objects() (nodes []*v1.Node, published [][]*resourceapi.ResourceS
 	return nodes, published
 }
 
-// Torus returns hosts of four TPU chips in a three-dimensional torus of x*y*z hosts. Each chip publishes the position of its
-// host, hostX, hostY and hostZ, and its row and column on the host.
+// Torus returns x*y*z hosts in a three-dimensional torus, each with four TPU chips. Each chip publishes the position of its
+// host (hostX, hostY and hostZ), and its own row and column on the host.
 func Torus(x, y, z int) Fleet {
 	var f Fleet
 	for i := range x * y * z {
@@ -78,8 +79,8 @@ func Torus(x, y, z int) Fleet {
 // Trays is the number of trays of a rack.
 const Trays = 18
 
-// Racks returns racks of GB200 NVL72: trays of four GPUs and eight ports, as in package machine. The trays of a rack are one
-// NVLink domain, identified by the label nvidia.com/gpu.clique. The racks form a numbered circle.
+// Racks returns the hosts of GB200 NVL72 racks. A host is a tray with four GPUs and eight ports, as in package machine. The
+// trays of a rack are one NVLink domain, identified by the label nvidia.com/gpu.clique. The numbered racks form a circle.
 func Racks(racks int) Fleet {
 	tray := must(machine.ByName("oci-gb200"))
 	var f Fleet
@@ -93,11 +94,11 @@ func Racks(racks int) Fleet {
 	return f
 }
 
-// Rails is the number of rails of each host of [FatTree].
+// Rails is the number of rails of each host in a [FatTree].
 const Rails = 8
 
-// FatTree returns hosts of eight GPUs, each with a network interface on its rail, below the leafs of a fat tree of two levels.
-// Every leaf is connected to all spines, so only a host's leaf matters.
+// FatTree returns hosts below the leafs of a fat tree with two levels. Each host has eight GPUs, each with a network interface
+// on its own rail. Every leaf is connected to all spines, so the distance between two hosts depends only on their leafs.
 func FatTree(leafs, ports int) Fleet {
 	var f Fleet
 	for i := range leafs * ports {
@@ -114,7 +115,7 @@ func number(n int) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: new(int64(n))}
 }
 
-// Constraint returns a node set constraint of a class in a folder of manifests.
+// Constraint returns a node set constraint that a class in a folder of manifests defines.
 func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
@@ -145,7 +146,7 @@ func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 	return nil, fmt.Errorf("no class in %s has the constraint %s", folder, name)
 }
 
-// must panics on a mistake in a model, because every test would fail.
+// must panics if a model has a mistake, because then every test would fail anyway.
 func must[T any](value T, err error) T {
 	if err != nil {
 		panic(err)

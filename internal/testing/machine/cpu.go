@@ -19,8 +19,8 @@ const (
 	allCores       = sockets * coresPerSocket
 )
 
-// eachCPU splits the sockets of numa, which has a device per socket, into a device per CPU. The first threads of all cores are
-// numbered before the second threads, as in the kernel. Devices of one core are consecutive.
+// eachCPU returns a machine with a device per CPU. numa has a device per socket. As in the kernel, the first threads of all
+// cores are numbered before the second threads. Devices of the same core are consecutive.
 func eachCPU(numa Machine) Machine {
 	m := Machine{Name: "cpu-each", Title: "CPUs, a device for each: two sockets of 32 cores with two threads", classes: numa.classes}
 	number := func(n int) resourceapi.DeviceAttribute { return resourceapi.DeviceAttribute{IntValue: new(int64(n))} }

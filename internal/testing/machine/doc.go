@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package machine models real machines. For each machine it has the devices that the vendors' DRA drivers publish on a node, with
-// the names, types, order and gaps of real ResourceSlices. Demos, tests and the topology driver use it where a ring or a mesh
+// Package machine has models of real machines. A model has the devices that the vendors' DRA drivers publish on a node, with
+// the names, types, order and gaps of real ResourceSlices. Demos, tests and the topology driver use a model if a ring or a mesh
 // would be too regular.
 //
 //	m, err := machine.ByName("hgx-h100")
@@ -11,11 +11,11 @@
 //	...
 //	err = draw.Text(os.Stdout, m.Topology("node-1"), nil)
 //
-// A machine gives each node a [topology.Topology] of kind [topology.Machine], so functions for topologies accept machines. Nodes
-// of a machine differ as in reality: in identifiers and addresses of network interfaces. These are made up, but depend only on
-// the node's name.
+// A machine gives each node a [topology.Topology] of kind [topology.Machine], so functions for topologies also work for
+// machines. As in reality, the nodes of a machine differ in identifiers and addresses of network interfaces. These values are
+// invented, but depend only on the name of the node.
 //
-// Real pools are harder than generated ones, and tests should cover these difficulties:
+// Real pools have the following difficulties, which generated pools lack. Tests should cover them:
 //
 //   - Two drivers may have no attribute in common, or an attribute of the same name whose
 //     values never match: oci-gb200.
@@ -25,6 +25,6 @@
 //   - The order of devices may be arbitrary: aws-trn1, hgx-h100.
 //   - Several claims may share a device, in parts of its capacity: cpu-numa.
 //
-// The models are YAML files with ResourceSlices and DeviceClasses. The file name is the machine's name, and the first line is its
-// title. [FromFile] reads such files of other authors.
+// The models are YAML files with ResourceSlices and DeviceClasses. The name of the file is the name of the machine, and the
+// first line is its title. [FromFile] reads such a file from other authors.
 package machine

@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/machine"
 )
 
-// The tests of this file pin the difficult properties of the models, and computed values.
+// The tests in this file check the difficult properties of the models (see the package comment), and computed values.
 
 const (
 	pcieRoot = "resource.kubernetes.io/pcieRoot"
@@ -46,7 +46,7 @@ func numbered(format string, n int) []string {
 	return names
 }
 
-// TestRacks checks that consecutive nodes share a rack, as many nodes as the rack has trays.
+// TestRacks checks that consecutive nodes are in the same rack, as many as the rack has trays.
 func TestRacks(t *testing.T) {
 	m, err := machine.ByName("oci-gb200")
 	require.NoError(t, err)
@@ -59,7 +59,8 @@ func TestRacks(t *testing.T) {
 	require.NotEqual(t, rackOf(17), rackOf(18))
 }
 
-// TestRailAddresses checks that numbered nodes have different addresses in one network. Other nodes have some address.
+// TestRailAddresses checks that nodes with a number in their name have different addresses in one network, and that all other
+// nodes have an address, too.
 func TestRailAddresses(t *testing.T) {
 	m, err := machine.ByName("hgx-h100")
 	require.NoError(t, err)
@@ -93,7 +94,7 @@ func TestEachCPU(t *testing.T) {
 	require.Equal(t, 16, perCache[0])
 }
 
-// TestNothingInCommon checks that no attribute has the same value for a GPU and a NIC.
+// TestNothingInCommon checks a machine where no attribute has the same value for a GPU and a NIC.
 func TestNothingInCommon(t *testing.T) {
 	for _, name := range []string{"oci-gb200", "azure-gb300"} {
 		for _, gpu := range devicesOf(t, name, "gpu.nvidia.com") {

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// Values that differ between nodes are functions of the node's name, so that a model is reproducible.
+// Values that differ between nodes are computed from the name of the node, so that a model is reproducible.
 
 var placeholder = regexp.MustCompile(`\$\{([^}]*)\}`)
 
-// onNode replaces the placeholders in a value:
+// onNode replaces these placeholders in the value of an attribute:
 //
 //	${uuid PART...}      a UUID
 //	${id DIGITS PART...} hexadecimal digits
@@ -50,11 +50,11 @@ func atoi(text string) int {
 	return n
 }
 
-// fingerprint returns a made-up unique identifier of 32 hexadecimal digits.
+// fingerprint returns an identifier of 32 hexadecimal digits, computed from the parts.
 func fingerprint(parts ...string) string {
 	hash := fnv.New128a()
 	for _, part := range parts {
-		// The length distinguishes "a", "bc" from "ab", "c". Writing to a hash never fails.
+		// Write the length, so that the parts "a", "bc" differ from "ab", "c". Writing to a hash never fails.
 		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part)
 	}
 	return fmt.Sprintf("%x", hash.Sum(nil))
@@ -66,10 +66,11 @@ func uuid(parts ...string) string {
 	return strings.Join([]string{digits[:8], digits[8:12], digits[12:16], digits[16:20], digits[20:]}, "-")
 }
 
-// maxHost is the last address of a network with 16 bits for the host.
+// maxHost is the number of the last host in a network with 16 bits for the host.
 const maxHost = 1<<16 - 2
 
-// hostNumber returns a number from 1 to maxHost. Numbered nodes get different numbers: node-7 gets 8.
+// hostNumber returns a number from 1 to maxHost for a node. Nodes with a number in their name get different numbers: node-7
+// gets 8.
 func hostNumber(node string) int {
 	digits := node[len(strings.TrimRight(node, "0123456789")):]
 	if number, err := strconv.ParseUint(digits, 10, 32); err == nil {

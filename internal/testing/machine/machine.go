@@ -17,22 +17,22 @@ import (
 
 // Machine is a model of a machine.
 type Machine struct {
-	// Name is a DNS label: "aws-p4d".
+	// Name is the name of the machine, a DNS label such as "aws-p4d".
 	Name string
 	// Title describes the machine in one line.
 	Title string
-	// devices holds the devices of a node in the order of publication. If model is set, their values have the placeholders of
-	// [onNode].
+	// devices has the devices of a node in the order of publication. If model is set, their values may have the placeholders
+	// that [onNode] replaces.
 	devices []topology.Device
 	model   bool
-	// classes holds the DeviceClasses that come with the drivers.
+	// classes has the DeviceClasses that the drivers install.
 	classes []*resourceapi.DeviceClass
 }
 
 //go:embed *.yaml
 var files embed.FS
 
-// all reads the embedded models once. It panics on mistakes, because tests read all models.
+// all reads the embedded models once. It panics on mistakes, because the tests of this package read all models.
 var all = sync.OnceValue(func() []Machine {
 	entries, err := files.ReadDir(".")
 	if err != nil {
@@ -64,7 +64,7 @@ var all = sync.OnceValue(func() []Machine {
 	return machines
 })
 
-// link joins neighbouring devices of a 4x4 torus, by their coordinates.
+// link links neighbouring devices of a 4x4 torus, according to their coordinates.
 func link(devices []topology.Device) {
 	const side = 4
 	at := func(d topology.Device) (x, y int64, ok bool) {
@@ -101,7 +101,7 @@ func Names() []string {
 	return names
 }
 
-// ByName returns a machine. The error for an unknown name lists the names.
+// ByName returns the machine with the name. For an unknown name, the error lists all names.
 func ByName(name string) (Machine, error) {
 	for _, m := range All() {
 		if m.Name == name {
@@ -111,7 +111,7 @@ func ByName(name string) (Machine, error) {
 	return Machine{}, fmt.Errorf("machine %q: must be one of %s", name, strings.Join(Names(), ", "))
 }
 
-// Topology returns the devices of a node. It shares no memory with other calls.
+// Topology returns the devices on the node with the name. The result shares no memory with the results of other calls.
 func (m Machine) Topology(node string) topology.Topology {
 	t := topology.Topology{Kind: topology.Machine, Devices: slices.Clone(m.devices)}
 	for i := range t.Devices {
@@ -139,14 +139,14 @@ func (m Machine) Drivers() []string {
 	return m.Topology("").Drivers()
 }
 
-// ResourceSlices returns the slices that the drivers publish on a node: one pool per driver, see
-// [topology.Topology.ResourceSlices].
+// ResourceSlices returns the slices that the drivers publish on a node, with one pool per driver
+// ([topology.Topology.ResourceSlices]).
 func (m Machine) ResourceSlices(node string) ([]*resourceapi.ResourceSlice, error) {
 	return m.Topology(node).ResourceSlices(node)
 }
 
-// FeatureGates returns the sorted feature gates that an API server needs to store the slices. In 1.37 only DRAListTypeAttributes
-// is off by default.
+// FeatureGates returns the sorted feature gates without which an API server can't store the slices. In Kubernetes 1.37 only
+// DRAListTypeAttributes is off by default.
 func (m Machine) FeatureGates() []string {
 	var gates []string
 	for _, d := range m.devices {
@@ -163,7 +163,7 @@ func (m Machine) FeatureGates() []string {
 	return slices.Compact(gates)
 }
 
-// DeviceClasses returns the classes of the vendors' drivers. Claims for these machines use their names.
+// DeviceClasses returns the classes that the vendors' drivers install. Claims for these machines refer to the classes.
 func (m Machine) DeviceClasses() []*resourceapi.DeviceClass {
 	result := make([]*resourceapi.DeviceClass, len(m.classes))
 	for i, class := range m.classes {

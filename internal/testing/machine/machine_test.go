@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestClassesCoverDrivers checks that each driver has a class, and each class has a driver.
+// TestClassesCoverDrivers checks that each driver of a machine has a class, and each class selects a driver of the machine.
 func TestClassesCoverDrivers(t *testing.T) {
 	ofDriver := regexp.MustCompile(`device\.driver == "([^"]*)"`)
 	for _, m := range machine.All() {
@@ -53,8 +53,8 @@ func TestByName(t *testing.T) {
 	require.EqualError(t, err, `machine "dgx": must be one of `+strings.Join(names, ", "))
 }
 
-// TestTopologies checks that names are unique across drivers, links are symmetric, and topologies are reproducible and share no
-// memory.
+// TestTopologies checks that device names are unique across drivers and links are symmetric. It also checks that topologies are
+// reproducible and share no memory.
 func TestTopologies(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		m := rapid.SampledFrom(machine.All()).Draw(t, "machine")
@@ -106,7 +106,7 @@ func TestFeatureGates(t *testing.T) {
 	}
 }
 
-// TestNothingNegative checks that a device without a NUMA node publishes no number.
+// TestNothingNegative checks that a device without a NUMA node publishes no NUMA node, instead of a negative number.
 func TestNothingNegative(t *testing.T) {
 	for _, m := range machine.All() {
 		for _, d := range m.Topology("node-1").Devices {
@@ -134,7 +134,7 @@ func devicesOf(t *testing.T, name, driver string) []resourceapi.Device {
 	return devices
 }
 
-// TestFromFile checks that published slices can be read, and that unsupported ones are rejected.
+// TestFromFile checks that FromFile reads slices as kubectl prints them, and rejects slices that it does not support.
 func TestFromFile(t *testing.T) {
 	const slice = "apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\nmetadata: {name: s}\nspec: {driver: d.test, pool: {name: p}, "
 	one := slice + "nodeName: a, devices: [{name: x, attributes: {id: {string: '${uuid}'}}}]}\n"
@@ -162,7 +162,7 @@ func TestFromFile(t *testing.T) {
 		require.Len(t, devices, 2)
 		require.Equal(t, "${uuid}", *devices[0].Attributes["id"].StringValue, "no placeholder of a model")
 	}
-	// Slices of models can be read unchanged.
+	// FromFile returns the slices of a model unchanged.
 	for _, m := range machine.All() {
 		published, err := m.ResourceSlices("node-1")
 		require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// FromFile reads a machine from a file with the ResourceSlices of one node, in YAML or JSON. Documents and lists are accepted, as
-// printed by "kubectl get resourceslices -o yaml".
+// FromFile reads a machine from a YAML or JSON file with the ResourceSlices of one node. The file may have several documents or
+// a list, as "kubectl get resourceslices -o yaml" prints.
 func FromFile(path string) (Machine, error) {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -38,7 +38,7 @@ func FromFile(path string) (Machine, error) {
 	return m, nil
 }
 
-// read parses the slices and classes of a machine.
+// read parses the ResourceSlices and DeviceClasses of a machine.
 func read(content []byte) (Machine, error) {
 	var m Machine
 	nodes := sets.New[string]()
@@ -76,7 +76,7 @@ func read(content []byte) (Machine, error) {
 	return m, nil
 }
 
-// add adds a ResourceSlice or DeviceClass, and ignores other objects.
+// add adds a ResourceSlice or a DeviceClass to the machine, and ignores other objects. It adds the slice's node to nodes.
 func (m *Machine) add(raw []byte, nodes sets.Set[string]) error {
 	var slice resourceapi.ResourceSlice
 	if err := utilyaml.Unmarshal(raw, &slice); err != nil {

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package malformed generates Placements and the objects they depend on, with arbitrary mistakes. Some mistakes pass an API
-// server and others don't. In most objects few fields are wrong, so that code under test gets far; in some objects all fields are
-// wrong.
+// Package malformed generates Placements, and objects that Placements depend on, with random mistakes. An API server would
+// accept some of the objects and reject others. Most objects have only few wrong fields, so that the code under test gets far.
+// In some objects all fields are wrong.
 //
 //	object := malformed.Placement(rand.New(rand.NewPCG(seed, 0)))
 //
-// There are few names, so that objects refer to each other.
+// Objects have only a few different names, so that references often match.
 package malformed
 
 import (
@@ -29,13 +29,13 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Names are the names of most objects and references.
+// Names are the names that most objects and references have.
 var Names = []string{"a", "b", "c"}
 
 // source generates the fields of one object.
 type source struct {
 	*rand.Rand
-	// oneIn is the inverse of the probability that a field is wrong.
+	// oneIn is the average number of fields per wrong field.
 	oneIn int
 }
 
@@ -47,7 +47,7 @@ func (s source) wrong() bool { return s.IntN(s.oneIn) == 0 }
 
 func pick[E any](s source, from ...E) E { return from[s.IntN(len(from))] }
 
-// text returns one of the fitting texts, or one that fits nowhere.
+// text returns one of the fitting texts or, with probability 1/oneIn, an unusual text.
 func (s source) text(fitting ...string) string {
 	if s.wrong() {
 		fitting = []string{"", "a", "x y", "é\xff", strings.Repeat("n", 300), "100%", "-1", "A/b/c", "\x00"}
@@ -57,7 +57,7 @@ func (s source) text(fitting ...string) string {
 
 func (s source) name() string { return s.text(Names...) }
 
-// number returns one of the fitting numbers, or an extreme number.
+// number returns one of the fitting numbers or, with probability 1/oneIn, an extreme number.
 func (s source) number(fitting ...int32) int32 {
 	if s.wrong() {
 		fitting = []int32{0, -1, 11, -11, 101, -101, math.MaxInt32, math.MinInt32}

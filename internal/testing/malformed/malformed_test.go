@@ -13,7 +13,7 @@ import (
 
 func random(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
 
-// requireDrawn requires that every field of a type, and of its list elements, is set in some of the objects.
+// requireDrawn requires that every field of a type, and of the type's list elements, is set in at least one of the objects.
 func requireDrawn(t *testing.T, path string, values []reflect.Value) {
 	t.Helper()
 	var set []reflect.Value

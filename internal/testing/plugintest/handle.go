@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugintest provides a scheduler's handle on a fake API, for tests of the plugin and of its parts. It also provides
+// Package plugintest provides a scheduler's handle with a fake API, for tests of the plugin and of its parts. It also creates
 // objects for these tests: devices with an index, and claims for some of them.
 package plugintest
 
@@ -45,22 +45,22 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// Names of the objects of the fake API.
+// Names of the objects that the functions below create.
 const (
 	Driver    = "mla.example.com"
 	ClassName = "mla.example.com"
 	NodeName  = "node-1"
 )
 
-// Handle has the parts of a scheduler's handle that the plugin uses. It has the scheduler's own claim tracker and listers on
+// Handle has the parts of a scheduler's handle that the plugin uses. Its claim tracker and listers are the scheduler's own, on
 // top of a fake API.
 type Handle struct {
 	fwk.Handle
 	Client  kubernetes.Interface
 	Factory informers.SharedInformerFactory
 	Manager fwk.SharedDRAManager
-	// activated holds the names of the pods passed to Activate. The mutex is needed because each namespace has its own
-	// goroutine that prepares claims and activates pods.
+	// activated has the names of the pods that were passed to Activate. The mutex guards it, because a goroutine per namespace
+	// prepares claims and then activates pods.
 	mutex     sync.Mutex
 	activated []string
 }
@@ -102,7 +102,7 @@ func Features() plfeature.Features {
 	return plfeature.NewSchedulerFeaturesFromGates(utilfeature.DefaultFeatureGate)
 }
 
-// NewMetrics returns metrics with a registry of their own.
+// NewMetrics returns metrics of the plugin, registered in a new registry.
 func NewMetrics(t testing.TB) *metrics.Metrics {
 	t.Helper()
 	measured, err := metrics.New(compbase.NewKubeRegistry(), time.Now)
@@ -110,7 +110,7 @@ func NewMetrics(t testing.TB) *metrics.Metrics {
 	return measured
 }
 
-// NewHandle returns a handle that has not been started, and a context that ends with the test.
+// NewHandle returns a handle whose informers are not started yet, and a context that ends with the test.
 func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handle) {
 	t.Helper()
 	_, ctx := ktesting.NewTestContext(t)
@@ -128,7 +128,7 @@ func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handl
 		factory.Shutdown()
 	})
 	manager := dynamicresources.NewDRAManager(ctx, claims, tracker, factory)
-	// The scheduler connects the resolver to the informer in the same way.
+	// Connect the resolver of device classes to the informer, as the scheduler does.
 	resolver, ok := manager.DeviceClassResolver().(cache.ResourceEventHandler)
 	require.True(t, ok)
 	_, err = factory.Resource().V1().DeviceClasses().Informer().AddEventHandler(resolver)
@@ -136,7 +136,7 @@ func NewHandle(t testing.TB, objects ...runtime.Object) (context.Context, *Handl
 	return ctx, &Handle{Client: client, Factory: factory, Manager: manager}
 }
 
-// Start starts the informers and waits until the objects are in the caches.
+// Start starts the informers and waits until the caches have the objects.
 func (h *Handle) Start(ctx context.Context, t testing.TB, objects ...runtime.Object) {
 	t.Helper()
 	h.Factory.Start(ctx.Done())
@@ -167,7 +167,7 @@ func count[T runtime.Object](objects []runtime.Object) int {
 	return n
 }
 
-// allocated returns the number of devices allocated to the claims among the objects.
+// allocated returns the number of devices that are allocated to the claims in objects.
 func allocated(objects []runtime.Object) int {
 	n := 0
 	for _, object := range objects {
@@ -178,12 +178,13 @@ func allocated(objects []runtime.Object) int {
 	return n
 }
 
-// Class returns the class of the devices.
+// Class returns the device class that selects the devices of [Slice].
 func Class() *resourceapi.DeviceClass {
 	return &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: ClassName}}
 }
 
-// ClassDefining returns a class that defines the constraints. The constraint named "default" applies without a reference.
+// ClassDefining returns a class that defines constraints with the given names. The constraint "default" applies without a
+// reference.
 func ClassDefining(name string, constraints ...string) *resourceapi.DeviceClass {
 	c := Class()
 	c.Name = name
@@ -201,7 +202,7 @@ func ClassDefining(name string, constraints ...string) *resourceapi.DeviceClass 
 	return c
 }
 
-// Slice returns a slice with devices with the given indices.
+// Slice returns a slice with one device for each index.
 func Slice(indices ...int64) *resourceapi.ResourceSlice {
 	s := &resourceapi.ResourceSlice{
 		ObjectMeta: metav1.ObjectMeta{Name: "slice"},
@@ -223,7 +224,7 @@ func Slice(indices ...int64) *resourceapi.ResourceSlice {
 // DeviceName returns the name of the device with the index.
 func DeviceName(index int64) string { return "mla-" + string(rune('0'+index)) }
 
-// Claim returns a claim for count devices.
+// Claim returns a claim for count devices of [Class].
 func Claim(count int64) *resourceapi.ResourceClaim {
 	return &resourceapi.ResourceClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "claim", UID: types.UID("claim")},
@@ -240,7 +241,7 @@ func Claim(count int64) *resourceapi.ResourceClaim {
 	}
 }
 
-// ClaimForClass returns a claim with a request for each of the counts, for devices of the class.
+// ClaimForClass returns a claim with one request for each count. Each request asks for count devices of the class.
 func ClaimForClass(class string, counts ...int64) *resourceapi.ResourceClaim {
 	c := Claim(0)
 	c.Spec.Devices.Requests = nil
@@ -253,7 +254,7 @@ func ClaimForClass(class string, counts ...int64) *resourceapi.ResourceClaim {
 	return c
 }
 
-// Constrain adds the reference to a constraint and its definition.
+// Constrain adds the definition of a constraint and a reference to it to a claim.
 func Constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression string) *resourceapi.ResourceClaim {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{
@@ -273,7 +274,7 @@ func Constrain(t testing.TB, c *resourceapi.ResourceClaim, name, expression stri
 	return c
 }
 
-// Reference adds a reference to a constraint.
+// Reference adds a reference to a constraint to a claim.
 func Reference(c *resourceapi.ResourceClaim, name string) *resourceapi.ResourceClaim {
 	c.Spec.Devices.Constraints = append(c.Spec.Devices.Constraints, resourceapi.DeviceConstraint{
 		MatchAttribute: ptr.To(resourceapi.FullyQualifiedName(v1alpha1.AttributeDomain + "/" + name)),
@@ -281,7 +282,7 @@ func Reference(c *resourceapi.ResourceClaim, name string) *resourceapi.ResourceC
 	return c
 }
 
-// Pod returns a pod that uses the claim of [Claim].
+// Pod returns a pod that uses the claim that [Claim] returns.
 func Pod() *v1.Pod {
 	return &v1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "pod", UID: types.UID("pod")},
@@ -305,15 +306,15 @@ func WithLog(ctx context.Context) (context.Context, func() ktesting.Log) {
 	return klog.NewContext(ctx, logger), buffer.Data
 }
 
-// RequireLogged requires a log entry with the message.
+// RequireLogged requires that the log has an entry with the message.
 func RequireLogged(t *testing.T, log func() ktesting.Log, message string) {
 	t.Helper()
 	logged := slices.ContainsFunc(log(), func(entry ktesting.LogEntry) bool { return entry.Message == message })
 	require.True(t, logged, "%v has no %q", log(), message)
 }
 
-// MetricValues returns the values that are not zero, by metric and labels. A histogram has its number of samples and, unless it
-// measures seconds, also their sum.
+// MetricValues returns the values of metrics that are not zero, keyed by metric and labels. A histogram has its number of
+// samples. Unless it measures seconds, it also has the sum of the samples.
 func MetricValues(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	t.Helper()
 	families, err := registry.Gather()
@@ -343,7 +344,7 @@ func MetricValues(t *testing.T, registry compbase.Gatherer) map[string]float64 {
 	return result
 }
 
-// ExtendedPod returns a pod without claims that requests n of an extended resource.
+// ExtendedPod returns a pod that requests n of an extended resource and has no claims of its own.
 func ExtendedPod[T ~string](name T, n int64) *v1.Pod {
 	p := Pod()
 	p.Spec.ResourceClaims = nil

@@ -1,7 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policy builds capacities of devices, their request policies, and requests for them, in a compact form for tests.
+// Package policy creates capacities of devices, request policies of capacities, and requests for capacities, in short form for
+// tests.
 package policy
 
 import (
@@ -18,19 +19,19 @@ func Quantity(text string) *resource.Quantity {
 	return ptr.To(resource.MustParse(text))
 }
 
-// Default returns a policy with a default: the amount that is consumed if nothing is requested.
+// Default returns a policy with only a default: the amount that a request consumes if it does not name an amount.
 func Default(amount string) *resourceapi.CapacityRequestPolicy {
 	return &resourceapi.CapacityRequestPolicy{Default: Quantity(amount)}
 }
 
-// Range returns a policy that allows a range of amounts. Each argument may be empty.
+// Range returns a policy that allows amounts in a range. Each argument may be empty, which means that the field is not set.
 func Range(minimum, maximum, step string) *resourceapi.CapacityRequestPolicy {
 	return &resourceapi.CapacityRequestPolicy{ValidRange: &resourceapi.CapacityRequestPolicyRange{
 		Min: Quantity(minimum), Max: Quantity(maximum), Step: Quantity(step),
 	}}
 }
 
-// OneOf returns a policy that allows the given amounts.
+// OneOf returns a policy that allows only the given amounts.
 func OneOf(amounts ...string) *resourceapi.CapacityRequestPolicy {
 	policy := &resourceapi.CapacityRequestPolicy{}
 	for _, amount := range amounts {
@@ -39,13 +40,13 @@ func OneOf(amounts ...string) *resourceapi.CapacityRequestPolicy {
 	return policy
 }
 
-// WithDefault adds a default to a policy.
+// WithDefault sets the default of a policy and returns the policy.
 func WithDefault(amount string, policy *resourceapi.CapacityRequestPolicy) *resourceapi.CapacityRequestPolicy {
 	policy.Default = Quantity(amount)
 	return policy
 }
 
-// Having returns a function that gives a device a capacity. The policy may be nil.
+// Having returns a function that adds a capacity to a device. The policy of the capacity may be nil.
 func Having(name, amount string, policy *resourceapi.CapacityRequestPolicy) func(*resourceapi.Device) {
 	return func(d *resourceapi.Device) {
 		if d.Capacity == nil {
@@ -55,7 +56,7 @@ func Having(name, amount string, policy *resourceapi.CapacityRequestPolicy) func
 	}
 }
 
-// Requesting adds an amount to the requests and returns them. known may be nil.
+// Requesting adds an amount of the named capacity to known, which may be nil, and returns the requirements.
 func Requesting(known *resourceapi.CapacityRequirements, name, amount string) *resourceapi.CapacityRequirements {
 	if known == nil {
 		known = &resourceapi.CapacityRequirements{Requests: map[resourceapi.QualifiedName]resource.Quantity{}}
@@ -64,7 +65,7 @@ func Requesting(known *resourceapi.CapacityRequirements, name, amount string) *r
 	return known
 }
 
-// Device returns a device with capacities made by [Having].
+// Device returns a device to which the functions, made by [Having], have added capacities.
 func Device(capacities ...func(*resourceapi.Device)) resourceapi.Device {
 	var d resourceapi.Device
 	for _, add := range capacities {

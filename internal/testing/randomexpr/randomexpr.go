@@ -5,10 +5,10 @@
 //
 //	text := randomexpr.Condition(t, randomexpr.Attributes{Domain: "d", Ints: []string{"x", "y"}, String: "s"})
 //
-// About half of the conjuncts are realistic relations, such as neighbours, spreads and groups, with random conditions in them.
-// The others use everything in grammar.txt: nested macros with one and two variables over the set, filters of it and lists of
-// values; cel.bind; arithmetic, aggregates, sets, strings, quantities, versions, optional values, conditionals. Many expressions
-// fail for some devices, and a few don't compile.
+// About half of the conjuncts are realistic relations, such as neighbours, spreads and groups, with random conditions inside.
+// The other conjuncts use everything in grammar.txt: nested macros with one and two variables over the set, over filters of the
+// set and over lists of values; cel.bind; arithmetic, aggregates, sets, strings, quantities, versions, optional values and
+// conditionals. Many expressions fail for some devices, and a few don't compile.
 package randomexpr
 
 import (
@@ -24,23 +24,23 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Attributes names the attributes that expressions read. All names must be identifiers, except the domain and the drivers. Empty
-// fields are not read.
+// Attributes has the names of the attributes that expressions read. All names must be identifiers, except the domain and the
+// drivers. If a field is empty, expressions don't read such an attribute.
 type Attributes struct {
 	// Domain is the domain of the attributes.
 	Domain string
-	// Ints are attributes that are mostly ints; some devices may lack them or have other types. Most reads are of the last
-	// attribute and few of the first. At least one attribute is required.
+	// Ints are attributes whose values are mostly ints. Some devices may lack them or have values of other types. Expressions
+	// read the last of these attributes most often and the first one rarely. At least one attribute is required.
 	Ints []string
-	// String is an attribute that is mostly one of "a", "b", "c". It is required.
+	// String is an attribute whose value is mostly "a", "b" or "c". It is required.
 	String string
-	// Strings is an attribute that is mostly a list of such strings.
+	// Strings is an attribute whose value is mostly a list of "a", "b" and "c".
 	Strings string
-	// Version is an attribute that is mostly a version from 1.0.0 to 1.2.0.
+	// Version is an attribute whose value is mostly a version from 1.0.0 to 1.2.0.
 	Version string
-	// Bool is an attribute that is mostly a bool.
+	// Bool is an attribute whose value is mostly a bool.
 	Bool string
-	// Capacity is a capacity of mostly 1Gi to 4Gi.
+	// Capacity is a capacity whose value is mostly from 1Gi to 4Gi.
 	Capacity string
 	// Drivers are the possible drivers of a device.
 	Drivers []string
@@ -49,7 +49,7 @@ type Attributes struct {
 // size is the approximate maximum number of parts of an expression.
 const size = 24
 
-// Condition generates a conjunction of up to three conditions. It may not compile, because some types are checked before run
+// Condition generates a conjunction of up to three conditions. It may not compile, because CEL checks some types at compile
 // time.
 func Condition(t *rapid.T, attributes Attributes) string {
 	a := attributes
@@ -85,7 +85,7 @@ var conditions = sync.OnceValue(func() Grammar { return Parse(text) })
 // Grammar maps the names of rules to their alternatives. The head of grammar.txt explains its format.
 type Grammar map[string]*alternatives
 
-// alternatives holds the alternatives of a rule. Only plain ones are used after the expression reaches its maximum size or depth.
+// alternatives has the alternatives of a rule. Once the expression has its maximum size or depth, only plain ones are used.
 type alternatives struct{ plain, all []string }
 
 // Parse parses a grammar.
@@ -112,7 +112,8 @@ func Parse(text string) Grammar {
 	return result
 }
 
-// Write generates a text from a rule without plain alternatives. scope maps kinds to the names that the text may use.
+// Write generates a text from a rule, which must have no plain alternatives. scope maps kinds to the names that the text may
+// use.
 func (g Grammar) Write(t *rapid.T, rule string, scope map[string][]string) string {
 	return g.generator(t, size, scope).rule(rule, 1)
 }
@@ -129,10 +130,11 @@ var (
 type generator struct {
 	Grammar
 	t *rapid.T
-	// scope maps kinds to usable variables and attributes. known maps the names in alternatives to their texts.
+	// scope maps kinds to the variables and attributes in scope. known maps names in an alternative to the texts generated for
+	// them.
 	scope map[string][]string
 	known map[string]string
-	// named counts the variables so far. left is the number of parts that may still be added.
+	// named is the number of variables so far. left is the number of parts that the expression may still get.
 	named, left int
 }
 
@@ -140,7 +142,8 @@ func (g *generator) int(least, most int) int { return rapid.IntRange(least, most
 
 func (g *generator) one(options []string) string { return rapid.SampledFrom(options).Draw(g.t, "one") }
 
-// rule writes a random usable alternative. Its declarations end with it.
+// rule writes a random alternative of a rule whose kinds of names are in scope. Variables declared in the alternative end with
+// it.
 func (g *generator) rule(name string, depth int) string {
 	r := g.Grammar[name]
 	if r == nil {
@@ -200,7 +203,8 @@ func (g *generator) write(text string, depth int) string {
 	return result.String() + text
 }
 
-// textOf returns the text of a name in an alternative: the known text, a variable of a kind, or a rule.
+// textOf returns the text for a name in an alternative: the text already generated for the name, a variable of a kind, or the
+// text of a rule.
 func (g *generator) textOf(name, depthOf, d string, depth int) string {
 	if kind, ok := strings.CutPrefix(name, "?"); ok {
 		return g.one(g.scope[kind])
@@ -221,7 +225,7 @@ func (g *generator) textOf(name, depthOf, d string, depth int) string {
 	return g.rule(name, depth)
 }
 
-// choice writes one of the options in braces.
+// choice writes one of the options that an alternative has in braces.
 func (g *generator) choice(of string, depth int) string {
 	if least, most, ok := strings.Cut(of, ".."); ok {
 		from, _ := strconv.Atoi(least)
@@ -231,7 +235,7 @@ func (g *generator) choice(of string, depth int) string {
 	return g.write(g.one(strings.Split(of, ";")), depth)
 }
 
-// declare adds a variable to the scope. It returns the variable's name if it is new.
+// declare adds a variable to the scope. If the variable is new, it returns the variable's name.
 func (g *generator) declare(variable, how, kind string) (written string) {
 	if how != "!" {
 		g.known[variable] = g.newName()

@@ -24,7 +24,7 @@ var all = randomexpr.Attributes{
 	Strings: "list", Version: "version", Bool: "flag", Capacity: "memory", Drivers: []string{"d", "e"},
 }
 
-// devices generates n devices with all attributes. One in twelve devices has no x.
+// devices generates n devices that have all attributes, except that one in twelve devices has no x.
 func devices(t *rapid.T, n int) []*device.Device {
 	letter := rapid.SampledFrom([]string{"a", "b", "c"})
 	result := make([]*device.Device, n)
@@ -47,7 +47,8 @@ func devices(t *rapid.T, n int) []*device.Device {
 	return result
 }
 
-// TestConditionsAreOfUse bounds the expressions that don't compile, always fail or are always true, because they test little.
+// TestConditionsAreOfUse limits the number of expressions that don't compile, always fail or are always true, because such
+// expressions test little.
 func TestConditionsAreOfUse(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -88,7 +89,7 @@ func TestConditionsAreOfUse(t *testing.T) {
 	require.Less(t, failed, sets*30/100)
 }
 
-// constructs are texts that must occur in some of the expressions.
+// constructs are texts that the generator must produce: each must occur in some expression.
 var constructs = []string{
 	".all(a, ", ".exists(", ".exists_one(", ".existsOne(", ".filter(", ".map(", ".transformList(", "cel.bind(",
 	".max()", ".min()", ".sum()", ".size()", ".distinct()", ".isSorted()", ".sort()", ".indexOf(", " in [", " in devices.map(",
@@ -98,7 +99,7 @@ var constructs = []string{
 	".startsWith(", ".contains('ab')", ".split(", ".lowerAscii()", ".matches(",
 	".compareTo(quantity(", ".isGreaterThan(", ".isLessThan(", "semver(", ".asInteger()",
 	".list", ".flag", ".driver == ", ".allowMultipleAllocations", "devices.map(devices, ", "all(q, a, ", "all(r, s, ",
-	".connected(", ".clique(", ".ring(", ".path(", ".paired(", ".box(", ".sameOrIncludes(",
+	".connected(", ".clique(", ".ring(", ".path(", ".paired(", ".box(", ".segments(", ".sameOrIncludes(",
 	"math.abs(", "math.sign(", "math.greatest(", "math.least(", "math.bitAnd(", "math.bitOr(", "math.bitXor(", "math.bitNot(",
 	"math.bitShiftLeft(", "math.bitShiftRight(", "math.ceil(", "math.floor(", "math.round(", "math.trunc(", "math.sqrt(",
 	"math.isFinite(", "math.isNaN(", "math.isInf(",

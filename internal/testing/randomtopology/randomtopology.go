@@ -16,14 +16,14 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Families of the devices.
+// The families of devices that the functions below use.
 var (
 	MLA = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 	GPU = topology.Family{Driver: "gpu.example.com", Prefix: "gpu"}
 	NIC = topology.Family{Driver: "nic.example.com", Prefix: "nic"}
 )
 
-// NewRing returns a ring of n devices of the family MLA.
+// NewRing returns a ring of n devices of the family MLA. Like the functions below, it fails the test if there is an error.
 func NewRing(t require.TestingT, n int) topology.Topology {
 	topo, err := topology.NewRing(MLA, n)
 	require.NoError(t, err)

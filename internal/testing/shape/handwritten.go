@@ -9,11 +9,11 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// stretchSearch finds consecutive devices of a ring. Sets are tried in the order of their lowest devices. So stretches across the
-// closing link, which contain device 0, are tried right after the stretch that starts at device 0.
+// stretchSearch finds consecutive devices of a ring. It tries sets in the order of their lowest devices. A stretch across the
+// closing link of the ring has device 0, so it comes right after the stretch that starts at device 0.
 type stretchSearch struct {
 	ring, size int
-	// wraps allows stretches across the closing link of the ring.
+	// wraps means that a stretch may cross the closing link of the ring.
 	wraps bool
 }
 
@@ -30,7 +30,7 @@ func (s stretchSearch) first(free Set) (Set, int) {
 		if start > 0 || !s.wraps {
 			continue
 		}
-		// A stretch with more devices from the beginning comes first in order.
+		// Among the sets with device 0, a set with more devices from the beginning of the ring comes first.
 		for head := s.size - 1; head > 0; head-- {
 			steps++
 			tail := first(s.size-head) << (s.ring - s.size + head)
@@ -42,8 +42,8 @@ func (s stretchSearch) first(free Set) (Set, int) {
 	return 0, steps
 }
 
-// pairSearch finds a number of whole pairs. The topology links each device to exactly one other: two GPUs at a bridge, or a GPU
-// and a NIC at a PCIe root. Pairs are independent, so the search never backtracks.
+// pairSearch finds a number of whole pairs. The topology links each device to exactly one other device: two GPUs at a bridge,
+// or a GPU and a NIC at a PCIe root. Pairs are independent of each other, so the search never backtracks.
 type pairSearch struct {
 	pairs int
 	links [maxDevices]Set
@@ -73,7 +73,8 @@ func (s *pairSearch) first(free Set) (Set, int) {
 	return chosen, steps
 }
 
-// cliqueSearch finds devices that are all linked to each other. A chosen device leaves only its neighbours possible.
+// cliqueSearch finds devices that are all linked to each other. After each choice, only neighbours of the chosen device are
+// possible.
 type cliqueSearch struct {
 	size  int
 	links [maxDevices]Set
@@ -106,11 +107,11 @@ func (s *cliqueSearch) extend(chosen, possible Set, left int, steps *int) Set {
 
 // blockSearch finds full rectangles of rows x cols in a mesh. If turned, it also finds cols x rows.
 //
-// Devices are numbered row by row. So the first device of a set is the top left corner of its rectangle and determines it.
+// Devices are numbered row by row, so the first device of a set is the top left corner of its rectangle.
 type blockSearch struct {
-	// wide and high hold, for each corner, the rectangle with more columns and the rectangle with more rows. A rectangle is empty if
-	// it does not fit on the mesh or is not wanted. For one corner the wide rectangle comes first in order, because it has more
-	// devices of the corner's row.
+	// wide[i] and high[i] are the rectangles with top left corner i: the one with more columns and the one with more rows. A
+	// rectangle is empty if it does not fit on the mesh or is not wanted. wide[i] comes before high[i] in the order of sets,
+	// because it has more devices of the corner's row.
 	wide, high [maxDevices]Set
 }
 
@@ -125,7 +126,8 @@ func newBlockSearch(meshRows, meshCols, rows, cols int, turned bool) *blockSearc
 	return s
 }
 
-// block returns the rectangle with the given top left corner, or the empty set if it does not fit on the mesh.
+// block returns the devices of the rectangle with the given top left corner. It returns the empty set if the rectangle does not
+// fit.
 func block(meshRows, meshCols, corner, rows, cols int) Set {
 	if corner/meshCols+rows > meshRows || corner%meshCols+cols > meshCols {
 		return 0
@@ -153,18 +155,19 @@ func (s *blockSearch) first(free Set) (Set, int) {
 
 // neighbourSearch finds sets in a mesh or torus that give each device at least two neighbours:
 //
-//  1. Exclude each possible device with fewer than two neighbours among the chosen and possible devices.
-//  2. Choose the possible devices that a chosen device needs. Repeat from step 1 until nothing changes.
-//  3. Choose the lowest possible device and recurse. If that fails, exclude the device and repeat from step 1.
+// 1. Exclude each possible device that has fewer than two neighbours among the chosen and possible devices.
+// 2. If a chosen device needs all its possible neighbours, choose them. Repeat from step 1 until nothing changes.
+// 3. Choose the lowest possible device and recurse. If no set is found, exclude the device and repeat from step 1.
 //
-// Shifting the set by one column and one row in both directions finds the devices with two neighbours, for all devices at once.
+// Shifting the set by one column and by one row, in both directions, finds the devices with two neighbours for all devices at
+// once.
 type neighbourSearch struct {
 	rows, cols int
 	wraps      bool
 	size       int
-	// firstCol and lastCol hold the devices of these columns.
+	// firstCol and lastCol have the devices of the first and the last column.
 	firstCol, lastCol, all Set
-	// links holds the neighbours of each device.
+	// links[i] has the neighbours of device i.
 	links [maxDevices]Set
 }
 
@@ -180,7 +183,7 @@ func newNeighbourSearch(t topology.Topology, size int) *neighbourSearch {
 	return s
 }
 
-// linksOf returns the neighbours of each device as a set.
+// linksOf returns, for each device, the set of its neighbours.
 func linksOf(t topology.Topology) [maxDevices]Set {
 	order := make(map[string]int, len(t.Devices))
 	for i, d := range t.Devices {
@@ -195,7 +198,7 @@ func linksOf(t topology.Topology) [maxDevices]Set {
 	return links
 }
 
-// withTwo returns the devices, in the set or not, that have at least two neighbours in the set.
+// withTwo returns all devices that have at least two neighbours in the set. They need not be in the set themselves.
 func (s *neighbourSearch) withTwo(set Set) Set {
 	left, right := set<<1&^s.firstCol, set>>1&^s.lastCol
 	above, below := set<<s.cols, set>>s.cols
@@ -213,8 +216,8 @@ func (s *neighbourSearch) first(free Set) (Set, int) {
 	return s.extend(0, free, s.size, &steps), steps
 }
 
-// extend adds left devices out of possible to chosen. It tries the lowest possible device first, then excludes it. So the first
-// answer is the first in order, although propagation chooses some devices earlier.
+// extend adds left possible devices to the chosen ones. It tries the lowest possible device first, then excludes the device. So
+// it returns the first set in order, although propagation chooses some devices earlier.
 func (s *neighbourSearch) extend(chosen, possible Set, left int, steps *int) Set {
 	for {
 		var ok bool
@@ -233,7 +236,7 @@ func (s *neighbourSearch) extend(chosen, possible Set, left int, steps *int) Set
 	}
 }
 
-// propagate excludes possible devices and chooses forced ones until a fixpoint. It returns false if there is no answer.
+// propagate excludes possible devices and chooses forced ones until nothing changes. It returns false if no set is possible.
 func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) (Set, Set, int, bool) {
 	for {
 		dropped := (chosen | possible) &^ s.withTwo(chosen|possible)
@@ -261,8 +264,8 @@ func (s *neighbourSearch) propagate(chosen, possible Set, left int, steps *int) 
 	}
 }
 
-// follow examines the chosen devices that lack neighbours. forced holds the possible devices that they need. near holds the
-// possible devices; if a chosen device needs all remaining choices, only its neighbours stay in near.
+// follow examines the chosen devices that lack neighbours. forced has the possible devices that they need. near has the devices
+// that remain possible: if a chosen device needs all remaining choices, these are its neighbours.
 func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near Set, ok bool) {
 	for lacking := chosen &^ s.withTwo(chosen); lacking != 0; lacking &= lacking - 1 {
 		links := s.links[lacking.lowest()&(maxDevices-1)]
@@ -280,6 +283,6 @@ func (s *neighbourSearch) follow(chosen, possible Set, left int) (forced, near S
 			forced |= links & possible
 		}
 	}
-	// A device that was forced first may be excluded by a later restriction.
+	// A device may be forced by one chosen device and then be excluded by a later one. Then no set is possible.
 	return forced, possible, forced&^possible == 0 && forced.Len() <= left
 }

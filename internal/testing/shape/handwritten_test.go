@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// bruteForce returns the first set with the shape. It tries all sets of free devices in the allocator's order.
+// bruteForce returns the first set of free devices with the shape. It tries all sets in the allocator's order.
 func bruteForce(s Scenario, free Set) Set {
 	return bruteForceRequests(s, s.Requests, free, 0)
 }
@@ -32,7 +32,7 @@ func bruteForceRequests(s Scenario, requests []Request, free, chosen Set) Set {
 	})
 }
 
-// combinations extends chosen by count devices of from in every way, in ascending order, until try returns a set.
+// combinations extends chosen by count devices of from, in every way and in ascending order. It stops when try returns a set.
 func combinations(from Set, count int, chosen Set, try func(Set) Set) Set {
 	if count == 0 {
 		return try(chosen)
@@ -45,8 +45,8 @@ func combinations(from Set, count int, chosen Set, try func(Set) Set) Set {
 	return 0
 }
 
-// TestHandWrittenAgainstBruteForce compares both searches on random free devices. If there would be too many sets, few devices
-// are free: an answer and some others.
+// TestHandWrittenAgainstBruteForce compares the hand-written search with brute force, on random free devices. If there would be
+// too many sets, only few devices are free: a set with the shape and some other devices.
 func TestHandWrittenAgainstBruteForce(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -87,8 +87,8 @@ func thinned(t *rapid.T, set Set, count int) Set {
 	return set
 }
 
-// TestHandWrittenHolds also uses more free devices than brute force can handle. It checks that found sets are free and have the
-// shape, and that they stay the answer when fewer other devices are free.
+// TestHandWrittenHolds uses more free devices than brute force can handle. It checks that found sets are free and have the
+// shape. If fewer other devices are free, the same set must be found.
 func TestHandWrittenHolds(t *testing.T) {
 	for _, s := range Scenarios() {
 		t.Run(s.Name, func(t *testing.T) {
@@ -110,8 +110,8 @@ func TestHandWrittenHolds(t *testing.T) {
 	}
 }
 
-// TestExpressionsMeanTheShape compares the two definitions of each shape, expression and wiring, on answers, on near misses and
-// on other sets.
+// TestExpressionsMeanTheShape checks that the two definitions of each shape, by expression and by wiring, agree. It compares
+// them for sets with the shape, for sets that almost have it, and for other sets.
 func TestExpressionsMeanTheShape(t *testing.T) {
 	environment, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)
@@ -138,7 +138,7 @@ func TestExpressionsMeanTheShape(t *testing.T) {
 	}
 }
 
-// valuesOf returns the devices for expressions, in the order of the topology.
+// valuesOf returns the devices of a scenario as CEL values, in the order of the topology.
 func valuesOf(t *testing.T, s Scenario) []*device.Device {
 	slices, err := s.ResourceSlices("node-1")
 	require.NoError(t, err)
@@ -152,7 +152,8 @@ func valuesOf(t *testing.T, s Scenario) []*device.Device {
 	return values
 }
 
-// drawSet generates a set of the requested size: an answer with up to two devices replaced by others of the same driver.
+// drawSet generates a set of the requested size: a set with the shape, after up to two devices were replaced by devices of the
+// same driver.
 func drawSet(t *rapid.T, s Scenario) Set {
 	set, _ := s.HandWritten(s.All() &^ Set(rapid.Uint64().Draw(t, "in use")&rapid.Uint64().Draw(t, "and")&rapid.Uint64().Draw(t, "and")))
 	if set == 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestOccupancies checks with the hand-written searches that the occupancies match their names.
+// TestOccupancies checks, with the hand-written searches, that each occupancy has the property that its name states.
 func TestOccupancies(t *testing.T) {
 	for _, s := range Scenarios() {
 		n := len(s.Topology.Devices)
@@ -40,7 +40,7 @@ func TestOccupancies(t *testing.T) {
 	}
 }
 
-// lowestOf returns the first set that an exhaustive search visits.
+// lowestOf returns the count lowest free devices, which are the first set that an exhaustive search visits.
 func lowestOf(free Set, count int) Set {
 	var set Set
 	for i := range free.All() {

@@ -1,10 +1,10 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shape is the benchmark table of set constraints. A scenario has devices, a claim, a CEL expression, and a search for
-// this one shape, written by hand. The hand-written search is the lower limit for any search that starts from an expression.
-// Package corpus has many more expressions, over nodes that are small enough to try all sets; this package measures few shapes in
-// full.
+// Package shape has the benchmarks of set constraints. A scenario has devices, a claim, a CEL expression, and a search for this
+// one set shape, written by hand. No search that starts from an expression should need fewer steps than the hand-written
+// search. Package corpus has many more expressions, for nodes so small that all sets can be tried. Package shape measures few
+// set shapes thoroughly.
 //
 //	for _, s := range shape.Scenarios() {
 //		for _, occupancy := range s.Occupancies {
@@ -19,15 +19,16 @@
 //
 // # Hand-written searches
 //
-// They work on words of 64 bits, one bit per device. They choose devices in ascending order, and after each choice exclude
-// devices that can't be in an answer (forward checking). So they return the same set as an exhaustive search in the allocator's
-// order: the first set, if sets are compared as ascending lists of devices. They use the wiring and allocate no memory.
+// The searches use words of 64 bits, one bit per device. They choose devices in ascending order. After each choice, they
+// exclude devices that no solution can contain (forward checking). So they find the same set as an exhaustive search in the
+// allocator's order: the first set, if sets are compared as ascending lists of devices. They use the wiring and allocate no
+// memory.
 //
-// A step is a device that is chosen or forced, plus one step for the start. Steps don't depend on the computer, so tests pin
-// them.
+// Each device that is chosen or forced is a step, and the start is another step. The number of steps does not depend on the
+// computer, so tests check it.
 //
-// No search is a formula. A full rectangle could be found without a search, by eroding the free devices with shifts. But a
-// formula has no steps to compare with.
+// Each solution is found by searching, not by a formula. A formula could find a full rectangle by eroding the free devices with
+// shifts. But it would have no steps to compare with.
 package shape
 
 import (
@@ -45,18 +46,18 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// Scenario is a shape on a kind of hardware.
+// Scenario is a set shape on a kind of hardware.
 type Scenario struct {
-	// Name is a short name for benchmarks: "grid-8x8-4".
+	// Name is a short name for benchmarks, such as "grid-8x8-4".
 	Name string
 	// Topology has at most 64 devices.
 	Topology topology.Topology
-	// Requests are the requests of the claim, in order. Each request is for one driver, and no two are for the same driver.
+	// Requests are the requests of the claim, in order. Each request is for another driver.
 	Requests []Request
-	// Expression is the CEL expression that holds for the sets of the shape.
+	// Expression is a CEL expression that is true for exactly the sets with the shape.
 	Expression string
-	// Occupancies is in the order of [OccupancyNames]. An occupancy that can't exist is missing: for a claim of 16 of 16 devices,
-	// either all devices are free or too few.
+	// Occupancies has the occupancies that can exist, in the order of [OccupancyNames]. For example, if a claim needs all 16
+	// devices, either all devices are free or too few.
 	Occupancies []Occupancy
 
 	// holds reports whether a set of the requested size has the shape.
@@ -76,7 +77,7 @@ type Request struct {
 // All returns the set of all devices.
 func (s Scenario) All() Set { return first(len(s.Topology.Devices)) }
 
-// Wanted returns the number of devices in an answer.
+// Wanted returns the number of devices that the claim asks for.
 func (s Scenario) Wanted() int {
 	wanted := 0
 	for _, r := range s.Requests {
@@ -96,14 +97,14 @@ func (s Scenario) OfDriver(driver string) Set {
 	return set
 }
 
-// Enough reports whether enough devices are free for each request.
+// Enough reports whether, for each request, enough devices of its driver are free.
 func (s Scenario) Enough(free Set) bool {
 	return !slices.ContainsFunc(s.Requests, func(r Request) bool {
 		return (free & s.OfDriver(r.Driver)).Len() < r.Count
 	})
 }
 
-// Names returns the names of the devices of a set, in ascending order of devices.
+// Names returns the names of the devices in a set, in ascending order of their indexes.
 func (s Scenario) Names(set Set) []string {
 	names := make([]string, 0, set.Len())
 	for i := range set.All() {
@@ -112,8 +113,8 @@ func (s Scenario) Names(set Set) []string {
 	return names
 }
 
-// Holds reports whether the named devices match the requests and have the shape. It uses the wiring of the topology instead of
-// the expression.
+// Holds reports whether the named devices match the requests and have the shape. It checks the wiring of the topology, not the
+// expression.
 func (s Scenario) Holds(names []string) bool {
 	devices, err := s.Topology.Select(names)
 	if err != nil {
@@ -162,15 +163,15 @@ func contiguousWithoutWrap(t topology.Topology, names []string) bool {
 	return wiring.Contiguous(t, names) && (!wraps || len(names) == len(t.Devices))
 }
 
-// constraintName is the name of the expression's constraint in a claim.
+// constraintName is the name of the constraint in the claims of scenarios.
 const constraintName = "shape"
 
-// Claim returns a claim for the devices of the scenario, with its expression as a constraint on all of them.
+// Claim returns a claim for the devices of the scenario. Its constraint, on all devices, is the scenario's expression.
 func (s Scenario) Claim() (*resourceapi.ResourceClaim, error) {
 	return s.ClaimWith(s.Expression)
 }
 
-// ClaimWith is Claim with another expression.
+// ClaimWith returns the claim of the scenario with another expression.
 func (s Scenario) ClaimWith(expression string) (*resourceapi.ResourceClaim, error) {
 	raw, err := json.Marshal(v1alpha1.CELDeviceConstraint{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.Kind},
@@ -193,7 +194,7 @@ func (s Scenario) ClaimWith(expression string) (*resourceapi.ResourceClaim, erro
 	return claim, nil
 }
 
-// PlainClaim returns a claim with the requests of the scenario and without a constraint.
+// PlainClaim returns a claim with the requests of the scenario, but without a constraint.
 func (s Scenario) PlainClaim() *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: s.Name}}
 	for _, r := range s.Requests {
@@ -209,7 +210,7 @@ func (s Scenario) PlainClaim() *resourceapi.ResourceClaim {
 	return claim
 }
 
-// DeviceClasses returns a class for each driver, with the driver's name.
+// DeviceClasses returns a class for each driver. The class has the name of the driver.
 func (s Scenario) DeviceClasses() []*resourceapi.DeviceClass {
 	var classes []*resourceapi.DeviceClass
 	for _, driver := range s.Topology.Drivers() {
@@ -223,7 +224,7 @@ func (s Scenario) DeviceClasses() []*resourceapi.DeviceClass {
 	return classes
 }
 
-// ResourceSlices returns the slices that the drivers publish on a node. The pools have the node's name.
+// ResourceSlices returns the slices that the drivers publish on a node. The pools are named after the node.
 func (s Scenario) ResourceSlices(nodeName string) ([]*resourceapi.ResourceSlice, error) {
 	return s.Topology.ResourceSlices(nodeName)
 }
@@ -234,25 +235,26 @@ type Occupancy struct {
 	InUse Set
 }
 
-// The occupancies.
+// The names of the occupancies.
 const (
-	// Empty has no device in use.
+	// Empty means that no device is in use.
 	Empty = "empty"
-	// Free70 has 70 % of the devices free, chosen at random with a fixed seed.
+	// Free70 means that 70 % of the devices are free. They are chosen at random with a fixed seed.
 	Free70 = "70-free"
-	// HalfFree has half of the devices free, chosen in the same way.
+	// HalfFree means that half of the devices are free. They are chosen at random with a fixed seed.
 	HalfFree = "half-free"
-	// Adversarial has an answer, but late in the order, after many sets that almost have the shape.
+	// Adversarial means that a set with the shape is free, but comes late in the order, after many sets that almost have the
+	// shape.
 	Adversarial = "adversarial"
-	// Unsatisfiable has enough free devices for the claim, but no answer.
+	// Unsatisfiable means that enough devices are free for the claim, but no free set has the shape.
 	Unsatisfiable = "unsatisfiable"
 )
 
-// OccupancyNames lists all occupancies. The occupancies of each scenario are in the same order.
+// OccupancyNames lists the names of all occupancies, in the order that scenarios use.
 var OccupancyNames = []string{Empty, Free70, HalfFree, Adversarial, Unsatisfiable}
 
-// occupancies returns the occupancies of n devices. The last two depend on the shape. They are given as pictures, or empty if
-// they can't exist.
+// occupancies returns the occupancies of n devices. The last two are given as pictures (see Drawn), because they depend on the
+// shape. A picture is empty if the occupancy can't exist.
 func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
 	result := []Occupancy{
 		{Empty, 0},
@@ -268,7 +270,8 @@ func occupancies(n int, adversarial, unsatisfiable string) []Occupancy {
 	return result
 }
 
-// Drawn parses a picture with a character per device: x for a device in use, and . for a free one. Other characters are ignored.
+// Drawn parses a picture of the devices: x is a device in use, and . is a free device. Other characters are ignored. It returns
+// the devices in use.
 func Drawn(picture string) Set {
 	var inUse Set
 	i := 0
@@ -284,7 +287,7 @@ func Drawn(picture string) Set {
 	return inUse
 }
 
-// shuffled returns count of n devices, the same in every run.
+// shuffled returns count random devices of n. The result is the same in every run.
 func shuffled(n, count int) Set {
 	return pick(random(n), first(n), count)
 }

@@ -15,14 +15,14 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// The drivers of the scenarios, which are also the names of the device classes and the domains of attributes.
+// The drivers of the scenarios. A driver's name is also the name of its device class and the domain of its attributes.
 const (
 	acceleratorDriver = "mla.example.com"
 	gpuDriver         = "gpu.example.com"
 	nicDriver         = "nic.example.com"
 )
 
-// short matches an abbreviated attribute in the table: d.row.
+// short matches an abbreviated attribute in an expression of the table, such as d.row.
 var short = regexp.MustCompile(`\b([do])\.(index|row|col|bridge|id|peers|pcieRoot)\b`)
 
 // written expands abbreviated attributes: d.row becomes d.attributes['mla.example.com'].row.
@@ -40,7 +40,8 @@ func written(expression string) string {
 //go:embed scenarios.yaml
 var table []byte
 
-// Scenarios returns a scenario for each row of the table. It panics on a mistake, because every test would fail.
+// Scenarios returns a scenario for each row of the table. It panics if the table has a mistake, because every test would fail
+// anyway.
 func Scenarios() []Scenario {
 	var rows []struct {
 		Name, Shape, Expression    string

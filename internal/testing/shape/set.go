@@ -47,15 +47,15 @@ func (s Set) All() iter.Seq[int] {
 // lowest returns the index of the first device. The set must not be empty.
 func (s Set) lowest() int { return bits.TrailingZeros64(uint64(s)) }
 
-// Sets returns the number of sets that an exhaustive search visits in the allocator's order. These are the sets up to the answer,
-// or all sets if there is no answer.
+// Sets returns the number of sets that an exhaustive search visits in the allocator's order: the sets up to the first one with
+// the shape, or all sets if none has the shape.
 func (s Scenario) Sets(free Set) *big.Int {
 	answer, _ := s.HandWritten(free)
 	all, before := big.NewInt(1), new(big.Int)
 	for _, r := range s.Requests {
 		ours := free & s.OfDriver(r.Driver)
 		own := new(big.Int).Binomial(int64(ours.Len()), int64(r.Count))
-		// Each set of the previous requests is combined with every set of this request.
+		// Every set of the devices for the previous requests is combined with every set for this request.
 		all.Mul(all, own)
 		before.Mul(before, own)
 		before.Add(before, rank(ours, answer&ours))
@@ -66,7 +66,7 @@ func (s Scenario) Sets(free Set) *big.Int {
 	return before.Add(before, big.NewInt(1))
 }
 
-// rank returns the number of sets of the same size that come before the set.
+// rank returns the number of sets of free devices, of the same size as set, that come before set in the allocator's order.
 func rank(free, set Set) *big.Int {
 	before := new(big.Int)
 	for set != 0 {
@@ -76,18 +76,18 @@ func rank(free, set Set) *big.Int {
 			set &^= lowest
 			continue
 		}
-		// The sets that contain this device come first.
+		// All sets that contain this device come before set, which does not contain it.
 		before.Add(before, new(big.Int).Binomial(int64(free.Len()), int64(set.Len()-1)))
 	}
 	return before
 }
 
-// Variants returns up to n different sets of devices in use that resemble an occupancy. The first is the occupancy itself. The
-// result is the same in every run.
+// Variants returns up to n different occupancies that resemble a given one, as sets of devices in use. The first result is the
+// given occupancy itself. The results are the same in every run.
 //
-// Variants of [Free70] and [HalfFree] have the same number of devices in use, but other devices. Variants of other occupancies
-// have more devices in use, but no more than are needed for n variants. An adversarial occupancy keeps its first answer, and
-// enough devices for the claim stay free.
+// Variants of [Free70] and [HalfFree] have equally many devices in use, but other ones. Variants of other occupancies have
+// additional devices in use, only as many as are needed to get n variants. In variants of [Adversarial] the first set with the
+// shape stays free, and enough devices for the claim stay free.
 func (s Scenario) Variants(o Occupancy, n int) []Set {
 	r := random(o.InUse.Len())
 	result := []Set{o.InUse}
@@ -105,14 +105,15 @@ func (s Scenario) Variants(o Occupancy, n int) []Set {
 		before := len(result)
 		result = draw(r, result, seen, n, o.InUse, free&^kept, more, enough)
 		if len(result) == before {
-			// More devices in use would not help.
+			// With more devices in use, there would not be enough free devices either.
 			break
 		}
 	}
 	return result
 }
 
-// draw appends up to n occupancies: base plus size devices chosen from from. It tries all such occupancies only if necessary.
+// draw appends accepted occupancies to a list until the list has n. An occupancy is base and size random devices of from. draw
+// ends early if it has tried all such occupancies.
 func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size int, accepted func(Set) bool) []Set {
 	for undrawn := subsets(from.Len(), size) - drawnBefore(seen, base, from, size); undrawn > 0 && len(to) < n; {
 		occupancy := base | pick(r, from, size)
@@ -128,7 +129,7 @@ func draw(r *rand.Rand, to []Set, seen map[Set]bool, n int, base, from Set, size
 	return to
 }
 
-// drawnBefore counts the occupancies that draw would find again.
+// drawnBefore counts the occupancies in seen that draw could draw again.
 func drawnBefore(seen map[Set]bool, base, from Set, size int) int64 {
 	var count int64
 	for occupancy := range seen {
@@ -139,7 +140,7 @@ func drawnBefore(seen map[Set]bool, base, from Set, size int) int64 {
 	return count
 }
 
-// subsets returns the number of sets of k of n devices. It is below 2^61 for 64 devices.
+// subsets returns the number of sets of k out of n devices. For 64 devices it is below 2^61.
 func subsets(n, k int) int64 {
 	return new(big.Int).Binomial(int64(n), int64(k)).Int64()
 }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package shorthand reads claims and classes in a short form. An entry of their config has one of these forms, or the form of the
-// API:
+// Package shorthand parses claims and classes in a short form. An entry of their config has the form of the API, or one of
+// these forms:
 //
 //	constraint: {name: ring4, expression: "true"}   # a CELDeviceConstraint for celset.dev
 //	preference: {name: near, type: Policy, policy: KeepWhole}   # a CELDevicePreference
@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Claim returns the claim default/four with spec.devices from YAML. A field of a later text replaces the field of an earlier one.
+// Claim returns the claim default/four. Its spec.devices is parsed from YAML texts. Fields of later texts replace fields of
+// earlier texts.
 func Claim(devices ...string) (*resourceapi.ResourceClaim, error) {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "four"}}
 	raw, err := read(devices, &claim.Spec.Devices)
@@ -29,7 +30,7 @@ func Claim(devices ...string) (*resourceapi.ResourceClaim, error) {
 	return claim, err
 }
 
-// Class returns a class with the spec from YAML.
+// Class returns a class with the given name. Its spec is parsed from YAML.
 func Class(name, spec string) (*resourceapi.DeviceClass, error) {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	raw, err := read([]string{spec}, &class.Spec)
@@ -39,13 +40,14 @@ func Class(name, spec string) (*resourceapi.DeviceClass, error) {
 	return class, err
 }
 
-// numbers keeps all digits of numbers.
+// numbers makes a decoder keep all digits of numbers.
 func numbers(d *json.Decoder) *json.Decoder {
 	d.UseNumber()
 	return d
 }
 
-// read decodes the texts. It returns literal parameters by the index of their config entry.
+// read decodes the texts into an object. It returns parameters that are given as literal text, by the index of their config
+// entry.
 func read(texts []string, into any) (raw map[int]string, err error) {
 	content := map[string]any{}
 	for _, text := range texts {

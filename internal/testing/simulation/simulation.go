@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation tries pods on simulated nodes, as an autoscaler does: in a scheduler framework with a plugin for devices,
-// without a client, over lists in memory.
+// Package simulation tries pods on simulated nodes, as an autoscaler does. It uses a scheduler framework with a plugin for
+// devices. The framework has no client and reads lists in memory.
 package simulation
 
 import (
@@ -38,14 +38,14 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Lists replaces a cluster in a simulation of scheduling.
+// Lists has the objects of a simulated cluster.
 type Lists struct {
-	// Claims is keyed by namespace and name, pending by UID.
+	// Claims maps "namespace/name" to a claim. pending maps the UID of a claim to its pending allocation.
 	Claims  map[string]*resourceapi.ResourceClaim
 	pending map[types.UID]*resourceapi.ResourceClaim
 	Slices  []*resourceapi.ResourceSlice
 	Classes []*resourceapi.DeviceClass
-	// missing is the error of list calls before the lists are set.
+	// missing is the error that list calls return until the lists are set. It is nil afterwards.
 	missing error
 }
 
@@ -135,35 +135,35 @@ func (c claims) MaybeRemoveClaimPendingAllocation(uid types.UID, _ bool) (delete
 func (claims) AssumeClaimAfterAPICall(*resourceapi.ResourceClaim) error { return nil }
 func (claims) AssumedClaimRestore(_, _ string)                          {}
 
-// manager gets its lists after the framework is made, because Cluster Autoscaler replaces the lists in each loop.
+// manager gets its lists only after the framework was created, because Cluster Autoscaler replaces the lists in each loop.
 type manager struct{ *Lists }
 
-// Simulation is a framework as made by an autoscaler: without a client, over lists in memory.
+// Simulation is a scheduler framework as an autoscaler creates it: without a client, and with lists in memory.
 type Simulation struct {
 	Lists     *Lists
 	framework framework.Framework
 	Pod       *v1.Pod
 }
 
-// Factory makes a plugin for devices.
+// Factory is a function that creates a plugin for devices.
 type Factory = func(context.Context, runtime.Object, fwk.Handle, plfeature.Features) (fwk.Plugin, error)
 
-// New returns a simulation of a pod with a claim. The factory makes the plugin with that name in the profile. A plugin with
-// upstream's name gets upstream's arguments.
+// New returns a simulation for a pod with a claim. The profile has the plugin with the name, and factory creates this plugin. A
+// plugin with the name of upstream's plugin gets upstream's arguments.
 func New(ctx context.Context, name string, factory Factory, features plfeature.Features, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
 	profile := &config.KubeSchedulerProfile{SchedulerName: "simulation", Plugins: &config.Plugins{
 		QueueSort: config.PluginSet{Enabled: []config.Plugin{{Name: queuesort.Name}}}, Bind: config.PluginSet{Enabled: []config.Plugin{{Name: defaultbinder.Name}}},
 		MultiPoint: config.PluginSet{Enabled: []config.Plugin{{Name: name}}},
 	}}
 	if name == dynamicresources.Name {
-		// A loaded configuration has these arguments.
+		// These are the arguments that the plugin gets from a loaded configuration.
 		profile.PluginConfig = []config.PluginConfig{{Name: name, Args: &config.DynamicResourcesArgs{FilterTimeout: &metav1.Duration{Duration: 10 * time.Second}}}}
 	}
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New, name: frameworkruntime.FactoryAdapter(features, factory)}
 	return of(ctx, registry, profile, claim, classes)
 }
 
-// Of is New with all plugins of the default profile, made by the registry.
+// Of returns a simulation with all plugins of the default profile. The registry creates the plugins.
 func Of(ctx context.Context, registry frameworkruntime.Registry, claim *resourceapi.ResourceClaim, classes ...*resourceapi.DeviceClass) (*Simulation, error) {
 	defaults, err := latest.Default()
 	if err != nil {
@@ -191,8 +191,8 @@ func of(ctx context.Context, registry frameworkruntime.Registry, profile *config
 	return s, err
 }
 
-// Try simulates a node with the slices and the devices in use, and tries the pod on it. It returns the devices that the pod would
-// get, and releases them.
+// Try simulates a node with slices and with devices in use, and tries to schedule the pod on the node. It returns the devices
+// that the pod would get, and then releases these devices.
 func (s *Simulation) Try(ctx context.Context, node string, slices []*resourceapi.ResourceSlice, inUse func(driver string, device int) bool) (devices []string, status *fwk.Status) {
 	before := s.Lists.Slices
 	s.Lists.Slices = append(before[:len(before):len(before)], slices...)

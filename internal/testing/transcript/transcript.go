@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package transcript compares results with files. A file holds inputs and their results:
+// Package transcript compares results with a file. The file has inputs, each followed by its result:
 //
 //	# A comment names the entry below it.
 //	input => result
@@ -12,7 +12,7 @@
 //	a result
 //	of several lines
 //
-// An empty line ends a result. The flag -rewrite rewrites all results; review the difference.
+// An empty line ends a result. The flag -rewrite writes the actual results into the file. Review the difference then.
 package transcript
 
 import (
@@ -28,7 +28,7 @@ var rewrite = flag.Bool("rewrite", false, "write the results in transcripts anew
 
 const arrow = "=>"
 
-// Run calls result with each input of the file and compares the results.
+// Run calls result with each input in the file, and compares the returned text with the result in the file.
 func Run(t *testing.T, file string, result func(t *testing.T, input string) string) {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -61,7 +61,7 @@ func Run(t *testing.T, file string, result func(t *testing.T, input string) stri
 	}
 }
 
-// entry is an input with its result. before holds the comments and empty lines above it.
+// entry is an input with its result. before has the comments and empty lines above the input.
 type entry struct{ before, name, input, result string }
 
 func read(text string) []entry {
@@ -85,7 +85,7 @@ func read(text string) []entry {
 	return append(entries, e)
 }
 
-// next splits the first entry from the lines.
+// next returns the input and result of the first entry, and the lines after the entry.
 func next(lines []string) (input, result string, rest []string) {
 	if input, result, ok := strings.Cut(lines[0]+" ", " "+arrow+" "); ok {
 		return input, strings.TrimSuffix(result, " "), lines[1:]

@@ -1,13 +1,13 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wiring checks sets of devices by the links between them. It is an independent check of sets that were found with an
-// expression, which reads attributes.
+// Package wiring checks sets of devices by the links between the devices. With it, tests check sets that a search found with an
+// expression. The check is independent, because expressions read attributes and not links.
 //
 //	wiring.IsBlock(mesh, []string{"mla-0", "mla-1", "mla-4", "mla-5"}, 2, 2)
 //
-// Every check rejects a set that is empty, contains a device twice, or contains an unknown device. The error of
-// [topology.Topology.Select] gives the reason.
+// Every check returns false for a set that is empty, has a device twice, or has an unknown device. [topology.Topology.Select]
+// returns an error with the reason.
 package wiring
 
 import (
@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// selection maps names to the devices of a set.
+// selection maps the names of the devices in a set to the devices.
 type selection map[string]topology.Device
 
-// selected returns the devices of a set, or nil if Select rejects the names.
+// selected returns the devices of a set, or nil if Select returns an error.
 func selected(t topology.Topology, names []string) selection {
 	devices, err := t.Select(names)
 	if err != nil {
@@ -32,13 +32,14 @@ func selected(t topology.Topology, names []string) selection {
 	return set
 }
 
-// Connected reports whether all devices of the set are connected over links between devices of the set.
+// Connected reports whether each device of the set can be reached from each other device, over links between devices of the
+// set.
 func Connected(t topology.Topology, names []string) bool {
 	set := selected(t, names)
 	return set != nil && set.reachable(names[0]) == len(set)
 }
 
-// reachable counts the devices that can be reached from a device within the set, including the device.
+// reachable counts the devices of the set that can be reached from a device over devices of the set. The device itself counts.
 func (s selection) reachable(from string) int {
 	reached := map[string]bool{from: true}
 	frontier := []string{from}
@@ -57,15 +58,15 @@ func (s selection) reachable(from string) int {
 	return len(reached)
 }
 
-// Contiguous reports whether the set is a stretch of a ring, or the whole ring. A stretch may cross the closing link. The result
-// is false for other kinds.
+// Contiguous reports whether the set is a stretch of a ring, or the whole ring. A stretch may cross the closing link. If the
+// topology is not a ring, the result is false.
 func Contiguous(t topology.Topology, names []string) bool {
-	// The connected parts of a ring are its stretches.
+	// In a ring, a set is connected if and only if it is a stretch.
 	return t.Kind == topology.Ring && Connected(t, names)
 }
 
-// IsBlock reports whether the set is a full rectangle of rows x cols in a mesh or torus. It checks one orientation. In a torus a
-// block may cross the edges. The result is false for other kinds.
+// IsBlock reports whether the set is a full rectangle of rows x cols in a mesh or torus. A rectangle of cols x rows does not
+// count. In a torus a rectangle may cross the edges. If the topology is not a mesh or torus, the result is false.
 func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	if t.Kind != topology.Mesh && t.Kind != topology.Torus || rows < 1 || cols < 1 || rows > t.Rows || cols > t.Cols {
 		return false
@@ -86,7 +87,7 @@ func IsBlock(t topology.Topology, names []string, rows, cols int) bool {
 	return false
 }
 
-// blockAt reports whether all positions of the block with this top left corner are occupied.
+// blockAt reports whether the set has all devices of the rectangle with this top left corner.
 func blockAt(t topology.Topology, occupied map[topology.Coordinates]bool, corner topology.Coordinates, rows, cols int) bool {
 	for i := range rows * cols {
 		at := topology.Coordinates{Row: corner.Row + i/cols, Col: corner.Col + i%cols}
@@ -113,17 +114,18 @@ func IsClique(t topology.Topology, names []string) bool {
 	return set != nil
 }
 
-// WholePairs reports whether the set consists of whole bridged pairs. The result is false for other kinds.
+// WholePairs reports whether the set consists of whole pairs at bridges. If the topology has no bridges, the result is false.
 func WholePairs(t topology.Topology, names []string) bool {
 	return t.Kind == topology.BridgePairs && selected(t, names).closed()
 }
 
-// WholeCouples reports whether the set consists of whole couples of a GPU and a NIC. The result is false for other kinds.
+// WholeCouples reports whether the set consists of whole couples of a GPU and a NIC. If the topology has no couples, the result
+// is false.
 func WholeCouples(t topology.Topology, names []string) bool {
 	return t.Kind == topology.Couples && selected(t, names).closed()
 }
 
-// closed reports whether the set contains the neighbours of all its devices.
+// closed reports whether the set has all neighbours of all its devices.
 func (s selection) closed() bool {
 	for _, d := range s {
 		for _, neighbor := range d.Neighbors {

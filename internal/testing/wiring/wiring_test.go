@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// TestRefused checks that every check rejects an invalid set.
+// TestRefused checks that every check returns false for an invalid set.
 func TestRefused(t *testing.T) {
 	for _, topo := range []topology.Topology{
 		randomtopology.NewRing(t, 4), randomtopology.NewMesh(t, 2, 2), randomtopology.NewTorus(t, 2, 2), randomtopology.NewBridgePairs(t, 4), randomtopology.NewCouples(t, 2),
@@ -39,7 +39,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestContiguousByCounting: a set that is not the whole ring is contiguous if exactly one member has no next member.
+// TestContiguousByCounting compares Contiguous with a count: a part of a ring is a stretch if exactly one of its devices has no
+// successor in the set.
 func TestContiguousByCounting(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Rings().Draw(t, "ring")
@@ -55,7 +56,7 @@ func TestContiguousByCounting(t *testing.T) {
 	})
 }
 
-// TestConnectedByMerging compares Connected with a reference that merges linked devices into groups.
+// TestConnectedByMerging compares Connected with a simple algorithm that merges linked devices into groups.
 func TestConnectedByMerging(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Any().Draw(t, "topology")
@@ -108,7 +109,7 @@ func TestIsBlock(t *testing.T) {
 	}
 }
 
-// TestIsBlockExactly checks that a block anywhere is recognized, and that it is rejected if one of its devices is replaced.
+// TestIsBlockExactly checks that IsBlock accepts a block at any position, and rejects the block if one device is replaced.
 func TestIsBlockExactly(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo := randomtopology.Grids().Draw(t, "grid")
@@ -133,7 +134,8 @@ func TestIsBlockExactly(t *testing.T) {
 		block = rapid.Permutation(block).Draw(t, "block")
 		require.True(t, wiring.IsBlock(topo, block, rows, cols))
 		require.True(t, wiring.Connected(topo, block))
-		// Two blocks of one size differ by at least a row or a column.
+		// Two different blocks of the same size differ by at least a row or a column, so a block with one replaced device is no
+		// block.
 		if rows > 1 && cols > 1 && len(rest) > 0 {
 			block[0] = rapid.SampledFrom(rest).Draw(t, "other")
 			require.False(t, wiring.IsBlock(topo, block, rows, cols))
@@ -162,7 +164,8 @@ func TestIsClique(t *testing.T) {
 	require.True(t, wiring.Connected(topo, []string{"mla-0", "mla-1", "mla-4"}), "connected is less than a clique")
 }
 
-// TestWholeByAttribute: a set is whole if every value of the attribute occurs twice.
+// TestWholeByAttribute compares WholePairs and WholeCouples with a count: a set is whole if each value of the attribute occurs
+// twice.
 func TestWholeByAttribute(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		topo, value := randomtopology.NewBridgePairs(t, 8), topology.AttributeBridge
@@ -186,8 +189,8 @@ func TestWholeByAttribute(t *testing.T) {
 	})
 }
 
-// anySet generates a set of at least one device, as names in any order. It prefers adjacent devices, so that sets with a shape
-// are frequent enough.
+// anySet generates a set of at least one device, as names in any order. It prefers adjacent devices, because otherwise few sets
+// would have a shape that the checks accept.
 func anySet(t *rapid.T, topo topology.Topology, most int) []string {
 	names := []string{rapid.SampledFrom(topo.Devices).Draw(t, "first").Name}
 	for range rapid.IntRange(0, most-1).Draw(t, "more") {

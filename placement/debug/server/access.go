@@ -21,20 +21,20 @@ import (
 )
 
 const (
-	// AllowedFor is how long tokens and granted rights are cached.
+	// AllowedFor is how long valid tokens and granted rights are cached.
 	AllowedFor = time.Minute
 	// deniedFor is how long denied rights are cached.
 	deniedFor = 10 * time.Second
-	// reviewTimeout limits the time of a TokenReview.
+	// reviewTimeout is the time limit of a TokenReview.
 	reviewTimeout = 10 * time.Second
 )
 
-// retries returns the delays between attempts of a review that the API server fails to answer.
+// retries returns the delays between attempts to create a review, if the API server fails.
 func retries() *wait.Backoff {
 	return &wait.Backoff{Duration: 250 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 4}
 }
 
-// access returns an authenticator and an authorizer that use reviews of the hub. Anonymous requests are rejected.
+// access returns an authenticator and an authorizer that create reviews on the hub. They reject anonymous requests.
 func access(config *rest.Config, client *http.Client) (authenticator.Request, authorizer.Authorizer, error) {
 	tokens, tokensErr := authenticationv1.NewForConfigAndClient(config, client)
 	rights, rightsErr := authorizationv1.NewForConfigAndClient(config, client)

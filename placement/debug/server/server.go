@@ -21,16 +21,16 @@ import (
 type Options struct {
 	// Address is the listen address, as in net.Listen.
 	Address string
-	// CertDir has the files tls.crt and tls.key of the server, which are read again after changes. Without it the server signs a
-	// certificate itself, which clients can't verify.
+	// CertDir is the directory with the server's files tls.crt and tls.key. The server reads them again after a change. If CertDir
+	// is empty, the server signs a certificate itself, which clients can't verify.
 	CertDir string
 	// Placements reads and decides Placements.
 	Placements debug.Placements
-	// All is true if the controller decides all Placements that are not disabled.
+	// All is set if the controller decides all Placements that are not disabled.
 	All bool
 }
 
-// Files in [Options.CertDir].
+// Names of the files in [Options.CertDir].
 const (
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
@@ -67,7 +67,7 @@ func certificates(mgr manager.Manager, dir string) (*tls.Config, error) {
 	return config, mgr.Add(watcher)
 }
 
-// server is a [manager.Server] that listens when it is started.
+// server is a runnable of a manager. It listens after Start is called.
 type server struct {
 	address string
 	tls     *tls.Config
@@ -77,7 +77,7 @@ type server struct {
 // NeedLeaderElection returns false, because the server runs in all replicas.
 func (s *server) NeedLeaderElection() bool { return false }
 
-// Start serves until the context ends. Answers in progress end with it.
+// Start serves requests until ctx is done. Requests in progress are then interrupted.
 func (s *server) Start(ctx context.Context) error {
 	listener, err := serving.Listen(ctx, s.address)
 	if err != nil {

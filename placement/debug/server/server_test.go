@@ -35,7 +35,8 @@ import (
 	"github.com/celset/celset/placement/debug"
 )
 
-// hub answers reviews. A token is the name of a user, and reader may get Placements. Reviews of the token broken fail.
+// hub is an API server that answers reviews. A token is the name of a user. The user reader may get Placements. A TokenReview
+// of the token "broken" fails.
 type hub struct {
 	mutex   sync.Mutex
 	reviews []authorizationv1.SubjectAccessReviewSpec
@@ -94,8 +95,8 @@ func newManager(t *testing.T, url string) manager.Manager {
 	return mgr
 }
 
-// freeAddress returns an address of the loopback interface with an unused port. It opens and closes a connection to this port, so
-// that the kernel doesn't give the port to another program for a minute.
+// freeAddress returns a loopback address with an unused port. It opens and closes a connection to this port, so that the kernel
+// gives the port to no other program for a minute.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -110,7 +111,7 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// call sends a request after the server has started to listen.
+// call sends a request. It repeats the request until the server listens.
 func call(t *testing.T, address, token string) (code int, body string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}

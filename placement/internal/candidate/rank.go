@@ -15,13 +15,13 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// Values of [wellknown.AnnotationTieBreak].
+// Values of the annotation [wellknown.AnnotationTieBreak].
 const (
 	TieBreakName   = "name"
 	TieBreakRandom = "random"
 )
 
-// Ranked returns the candidates of a Placement, best first. The argument must be sorted by name, because names decide between
+// Ranked returns the candidates of a Placement, best first. candidates must be sorted by name, because the name decides between
 // candidates that are otherwise equal.
 func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Candidate {
 	if placement.Annotations[wellknown.AnnotationTieBreak] == TieBreakRandom {
@@ -50,8 +50,8 @@ func Ranked(placement *clusterv1beta1.Placement, candidates []*Candidate) []*Can
 	return result
 }
 
-// byCounting ranks candidates by a counting sort, without random numbers. This is fast because totals are small integers and many
-// are equal. It returns nil if the totals are too far apart.
+// byCounting ranks candidates without random numbers by a counting sort. This is fast because totals are small integers and
+// many are equal. It returns nil if the range of the totals is too large for a counting sort.
 func byCounting(candidates []*Candidate) []*Candidate {
 	if len(candidates) == 0 {
 		return nil
@@ -63,7 +63,7 @@ func byCounting(candidates []*Candidate) []*Candidate {
 	if most-least > int64(len(candidates)) {
 		return nil
 	}
-	// Among candidates with equal totals, candidates without a taint to avoid come first.
+	// Among candidates with equal totals, candidates with an avoided taint come last.
 	kind := func(c *Candidate) int {
 		if c.Avoided != nil {
 			return 2*int(most-c.Total) + 1
@@ -87,18 +87,18 @@ func byCounting(candidates []*Candidate) []*Candidate {
 	return ranked
 }
 
-// lot returns the random number of a cluster for a Placement. It is the same on each call.
+// lot returns a random number that depends only on the Placement and the cluster.
 func lot(placement types.UID, cluster string) uint64 {
 	sum := sha256.Sum256([]byte(string(placement) + "/" + cluster))
 	return binary.BigEndian.Uint64(sum[:8])
 }
 
-// SortByName sorts candidates by the names of their clusters.
+// SortByName sorts candidates by the names of their clusters. Their positions have this order.
 func SortByName(candidates []*Candidate) {
 	slices.SortFunc(candidates, func(a, b *Candidate) int { return cmp.Compare(a.position, b.position) })
 }
 
-// SelectedOf returns the selected candidates in order.
+// SelectedOf returns the candidates that are selected, in their order.
 func SelectedOf(candidates []*Candidate) []*Candidate {
 	n := 0
 	for _, c := range candidates {

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// avoided returns 1 if the candidate has a taint to avoid, and 0 otherwise.
+// avoided returns 1 if the candidate has an avoided taint, otherwise 0.
 func avoided(c *Candidate) int {
 	if c.Avoided != nil {
 		return 1
@@ -23,7 +23,7 @@ func avoided(c *Candidate) int {
 	return 0
 }
 
-// byCounting returns the same order as a comparison sort.
+// TestCountedIsSorted checks that byCounting returns the same order as a comparison sort.
 func TestCountedIsSorted(t *testing.T) {
 	seen := map[bool]int{}
 	cases.Check(t, func(t *rapid.T) {

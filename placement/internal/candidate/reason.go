@@ -14,7 +14,7 @@ import (
 )
 
 // Reason says why a cluster is not selected. It is one of [*Unmatched], [*Failed], [*Late], [*Untolerated], [*NoTopology],
-// [*Skewed] and [*Surplus]. String returns a sentence without its subject, "the cluster".
+// [*Skewed] and [*Surplus]. String returns a sentence without its subject, which is "the cluster".
 type Reason interface {
 	fmt.Stringer
 	reason()
@@ -22,13 +22,13 @@ type Reason interface {
 
 // Unmatched means that no predicate matches the cluster.
 type Unmatched struct {
-	// Parts holds, for each predicate, the path of the first part that does not match.
+	// Parts holds, for each predicate, the path of the first part of the predicate that does not match.
 	Parts []*field.Path
 }
 
 // Failed means that no predicate matches the cluster and the evaluation of at least one predicate failed.
 type Failed struct {
-	// Err joins the failures. Each is a *cluster.Error.
+	// Err joins the errors of the failed predicates. Each error is a *cluster.Error.
 	Err error
 }
 
@@ -37,7 +37,7 @@ type Untolerated struct {
 	Taint clusterv1.Taint
 }
 
-// NoTopology means that the cluster lacks the label or claim that decisions must be spread over.
+// NoTopology means that the cluster lacks a label or claim that a spread constraint requires.
 type NoTopology struct {
 	// Constraint is the path of the spread constraint.
 	Constraint *field.Path
@@ -45,14 +45,14 @@ type NoTopology struct {
 	Key string
 }
 
-// Skewed means that the topology of the cluster has enough decisions.
+// Skewed means that enough clusters with the same topology value are selected already.
 type Skewed struct {
 	// Constraint is the path of the spread constraint.
 	Constraint *field.Path
 	// Key is the key of the label or claim. Value is its value.
 	Key, Value string
-	// Count is the number of selected clusters in the topology. Least is the number in the topology with the fewest. MaxSkew is
-	// the largest allowed difference.
+	// Count is the number of selected clusters with this value. Least is the smallest number for any value. MaxSkew is the maximum
+	// difference that the constraint allows.
 	Count, Least, MaxSkew int
 }
 
@@ -64,9 +64,9 @@ type Surplus struct {
 
 // Late means that the cluster was not evaluated in time.
 type Late struct {
-	// Expression is the path of the expression that was being evaluated, or nil if the evaluation did not start.
+	// Expression is the path of the expression that was being evaluated. It is nil if the evaluation did not start.
 	Expression *field.Path
-	// Limit is the exceeded limit. Alone is set if it is the limit of one evaluation rather than of all evaluations.
+	// Limit is the exceeded time limit. Alone is set if it is the limit of one evaluation, not of all evaluations together.
 	Limit time.Duration
 	Alone bool
 }
@@ -135,7 +135,8 @@ func (l *Late) String() string {
 	}
 }
 
-// SameReason reports whether the reasons of two verdicts are equal. Two failures are never equal.
+// SameReason reports whether the reasons of two verdicts are equal. It returns false for two failures, which name their
+// clusters.
 func SameReason(a, b Reason) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil

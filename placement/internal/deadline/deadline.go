@@ -10,26 +10,26 @@ import (
 	"time"
 )
 
-// Deadline is the cause of a context that ends because of a time limit, not because the program ends. If a Deadline ends an
+// Deadline is the cause of a context that ends because of a time limit, not because the program stops. If a Deadline ends an
 // evaluation, the decision reports an overrun and not an error.
 type Deadline struct {
-	// Limit is the exceeded limit.
+	// Limit is the time limit that was exceeded.
 	Limit time.Duration
 }
 
 // Error names the limit.
 func (d *Deadline) Error() string { return fmt.Sprintf("the evaluation takes longer than %s", d.Limit) }
 
-// With returns a context that ends after the given time. The message of its cause names limit, the limit of the whole work.
-// limit is longer than after if the work continues later in another context.
+// With returns a context that ends after the duration after. The error message names limit, the time limit of all attempts
+// together. limit is longer than after if the work continues later in another context.
 func With(ctx context.Context, after, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(context.WithValue(ctx, undeadlined{}, ctx), after, &Deadline{limit})
 }
 
-// undeadlined is the key of the context that was passed to With.
+// undeadlined is the context key for the context that was passed to With.
 type undeadlined struct{}
 
-// Without returns the context that was passed to [With], for work without a limit.
+// Without returns the context that was passed to [With], for work that the limit does not apply to.
 func Without(ctx context.Context) context.Context {
 	if parent, ok := ctx.Value(undeadlined{}).(context.Context); ok {
 		return parent
@@ -37,7 +37,7 @@ func Without(ctx context.Context) context.Context {
 	return ctx
 }
 
-// In returns the Deadline that caused an error, or nil.
+// In returns the Deadline that caused err, or nil.
 func In(err error) *Deadline {
 	if err == nil {
 		return nil
@@ -49,12 +49,12 @@ func In(err error) *Deadline {
 	return nil
 }
 
-// Timer gives successive evaluations a context that ends if one of them takes too long. The evaluations share a context and a
-// timer, because creating both for each would cost as much as a short evaluation.
+// Timer provides contexts for successive evaluations. A context ends if its evaluation takes too long. The evaluations share
+// one context and one timer, because creating both for each evaluation would cost as much as a short evaluation.
 type Timer struct {
 	// Parent is the context of all evaluations.
 	Parent context.Context
-	// limit is the limit of each evaluation. Zero means no limit.
+	// limit is the time limit of each evaluation. Zero means no limit.
 	limit time.Duration
 
 	ctx    context.Context
@@ -62,7 +62,7 @@ type Timer struct {
 	timer  *time.Timer
 }
 
-// NewTimer returns a Timer for evaluations in a context. limit applies to each evaluation. Zero means no limit.
+// NewTimer returns a Timer for evaluations in ctx. limit is the time limit of each evaluation. Zero means no limit.
 func NewTimer(ctx context.Context, limit time.Duration) *Timer {
 	return &Timer{Parent: ctx, limit: limit}
 }
@@ -82,14 +82,15 @@ func (t *Timer) Start() context.Context {
 	return t.ctx
 }
 
-// Stop must be called when an evaluation ends. If the timer has ended the context or is about to, the context is not reused.
+// Stop must be called when an evaluation ends. If the context of the evaluation has ended or is about to end, the next
+// evaluation gets a new context.
 func (t *Timer) Stop() {
 	if t.ctx != nil && !t.timer.Stop() {
 		t.Close()
 	}
 }
 
-// Close releases the context. Evaluations may still follow.
+// Close releases the shared context. Start may still be called afterwards.
 func (t *Timer) Close() {
 	if t.ctx != nil {
 		t.timer.Stop()
@@ -98,11 +99,11 @@ func (t *Timer) Close() {
 	}
 }
 
-// Exceeded returns the Deadline that has ended the context of all evaluations, or nil.
+// Exceeded returns the Deadline that has ended Parent, or nil.
 func (t *Timer) Exceeded() *Deadline { return In(t.cause()) }
 
-// Interrupted returns an error if the context of all evaluations ended for a cause other than a Deadline. A Deadline limits only
-// the evaluations, because the steps after them take little time.
+// Interrupted returns an error if Parent ended for another cause than a Deadline. A Deadline limits only the evaluations,
+// because the other steps of a decision take little time.
 func (t *Timer) Interrupted() error {
 	if cause := t.cause(); cause != nil && In(cause) == nil {
 		return fmt.Errorf("scheduling was interrupted: %w", cause)
@@ -110,7 +111,7 @@ func (t *Timer) Interrupted() error {
 	return nil
 }
 
-// cause returns the cause that ended the context of all evaluations, or nil if the context has not ended.
+// cause returns the cause that ended Parent, or nil if Parent has not ended.
 func (t *Timer) cause() error {
 	if t.Parent.Err() == nil {
 		return nil

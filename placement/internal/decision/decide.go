@@ -15,24 +15,25 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Inputs are the inputs of a decision on one Placement, except the selected clusters.
+// Inputs are the inputs of dividing the selected clusters of one Placement into PlacementDecisions.
 type Inputs struct {
 	Placement *clusterv1beta1.Placement
-	// Former is the former decision.
+	// Former is the former decision on the Placement.
 	Former *hub.Former
 	Groups []GroupSelector
-	// ScoreRateLimit is the minimum time between two updates of scores in PlacementDecisions if the selection does not change.
+	// ScoreRateLimit is the minimum time between two updates of scores in PlacementDecisions. It does not apply if the selection
+	// changes.
 	ScoreRateLimit time.Duration
 	Now            time.Time
 }
 
-// byScore reports whether clusters are listed in order of their scores.
+// byScore reports whether PlacementDecisions list clusters by score, not by name.
 func (d *Inputs) byScore() bool {
 	return d.Placement.Spec.SortBy == clusterv1beta1.PlacementSortByScore
 }
 
-// Decide returns the decision for the selected candidates, which must be sorted by name. next receives the time at which the
-// scores in PlacementDecisions may be updated.
+// Decide divides the selected candidates, which must be sorted by name, into a decision. If scores may not be updated yet, next
+// receives the time at which they may be.
 func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, next *finding.Wakeup) *Decision {
 	result := &Decision{Clusters: len(selected)}
 	members := d.members(selected, next)
@@ -57,7 +58,7 @@ func (d *Inputs) Decide(ctx context.Context, selected []*candidate.Candidate, ne
 	return result
 }
 
-// sliceOf returns the content of a PlacementDecision with the members listed in p.
+// sliceOf returns the content of a PlacementDecision that lists the members of p.
 func sliceOf(placement string, members []member, p *filling) Slice {
 	result := Slice{
 		Name:      hub.SliceName(placement, p.number),
@@ -69,7 +70,8 @@ func sliceOf(placement string, members []member, p *filling) Slice {
 	return result
 }
 
-// members returns the candidates with their decisions. If scores may not be updated yet, the decisions keep their former scores.
+// members returns the candidates with their entries for PlacementDecisions. If scores may not be updated yet, the entries keep
+// their former scores.
 func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) []member {
 	result, limited := make([]member, len(selected)), d.limited(selected, next)
 	reasons, because, reason := map[why]string{}, why{}, ""
@@ -78,7 +80,7 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 		if limited {
 			score = d.Former.Decisions[c.Cluster.Name].Score
 		}
-		// Most clusters have the same reason as the cluster before.
+		// Most clusters have the same reason as the cluster before them, so the text is reused.
 		if own := (why{c.ClusterSet, c.Predicate}); i == 0 || own != because {
 			if _, known := reasons[own]; !known {
 				reasons[own] = own.String()
@@ -90,8 +92,8 @@ func (d *Inputs) members(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return result
 }
 
-// limited reports whether the former scores must be kept: the same clusters are selected, and their scores were updated less than
-// spec.scoreRateLimit ago. next receives the time at which scores may be updated.
+// limited reports whether the former scores must be kept: the same clusters are selected, and their scores were updated less
+// than spec.scoreRateLimit ago. If they must be kept, next receives the time at which they may be updated.
 func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) bool {
 	last := d.Placement.Status.LastScoreUpdateTime
 	if last == nil || last.After(d.Now) || len(selected) != len(d.Former.Decisions) {
@@ -115,14 +117,14 @@ func (d *Inputs) limited(selected []*candidate.Candidate, next *finding.Wakeup) 
 	return differ
 }
 
-// why is the reason for a selection, as written in a decision. It contains no scores, because scores change more often than
-// reasons should.
+// why is the reason for a selection. String returns the text that is written in PlacementDecisions. It contains no scores,
+// because scores change more often than reasons should.
 type why struct {
 	set       string
 	predicate int
 }
 
-// String names the set and the predicate.
+// String names the cluster's set and the predicate that matches the cluster.
 func (w why) String() string {
 	if w.predicate < 0 {
 		return "in ManagedClusterSet " + w.set
@@ -130,5 +132,5 @@ func (w why) String() string {
 	return "in ManagedClusterSet " + w.set + ", matches spec.predicates[" + strconv.Itoa(w.predicate) + "]"
 }
 
-// DefaultScoreRateLimit is the default that the API server sets for spec.scoreRateLimit.
+// DefaultScoreRateLimit is the API server's default for spec.scoreRateLimit.
 const DefaultScoreRateLimit = time.Minute

@@ -14,20 +14,21 @@ import (
 
 // Decision is the wanted content of a Placement's PlacementDecisions.
 type Decision struct {
-	// Groups holds the decision groups in order of their indices, starting at 0. It has at least one group.
+	// Groups holds the decision groups in the order of their indices, which start at 0. There is at least one group.
 	Groups []Group
 	// Clusters is the number of clusters in all groups.
 	Clusters int
-	// ScoresUpdated is set if a score differs from the score in the current PlacementDecisions.
+	// ScoresUpdated is set if the decision has a score that differs from the former decision.
 	ScoresUpdated bool
 }
 
 // Group is a decision group.
 type Group struct {
-	// Name is the name of the group in the Placement, or "" for clusters outside the Placement's groups. Names may repeat.
+	// Name is the name of the group in the Placement. It is "" for clusters that belong to no named group. Several groups may have
+	// the same name.
 	Name string
-	// Slices holds at least one slice, in order of the numbers in their names. Numbers may have gaps. Only an empty group has an
-	// empty slice.
+	// Slices holds at least one slice, in the order of the numbers in their names. Numbers may be missing. A slice is empty only
+	// if the whole group is empty.
 	Slices []Slice
 }
 
@@ -35,12 +36,12 @@ type Group struct {
 type Slice struct {
 	// Name is the name of the PlacementDecision.
 	Name string
-	// Decisions holds at most [MaxSliceLength] decisions, in the order of spec.sortBy. The order by score continues from one
-	// slice of a group to the next. The order by name holds only within each slice.
+	// Decisions holds at most [MaxSliceLength] entries in the order of spec.sortBy. An order by score continues from one slice of
+	// a group to the next. An order by name holds only within each slice.
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// Objects returns the complete list of PlacementDecisions that the Placement must have.
+// Objects returns all PlacementDecisions that the Placement must have.
 func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta1.PlacementDecision {
 	var result []*clusterv1beta1.PlacementDecision
 	owner := metav1.NewControllerRef(placement, schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("Placement"))
@@ -64,7 +65,7 @@ func (d *Decision) Objects(placement *clusterv1beta1.Placement) []*clusterv1beta
 	return result
 }
 
-// Status returns the groups in the form of a Placement's status.
+// Status returns the groups as they are written in the status of a Placement.
 func (d *Decision) Status() []clusterv1beta1.DecisionGroupStatus {
 	result := make([]clusterv1beta1.DecisionGroupStatus, len(d.Groups))
 	for i, group := range d.Groups {

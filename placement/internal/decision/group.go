@@ -20,13 +20,13 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// GroupSelector selects the clusters of a decision group that the Placement names.
+// GroupSelector is a decision group that the Placement names, with the selector of its clusters.
 type GroupSelector struct {
 	name     string
 	selector *cluster.Selector
 }
 
-// GroupsOf compiles the selectors of the decision groups, in their order.
+// GroupsOf compiles the selectors of the decision groups. It keeps their order, and adds mistakes to wrong.
 func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupStrategy, wrong *finding.Misconfigurations) []GroupSelector {
 	path := field.NewPath("spec", "decisionStrategy", "groupStrategy")
 	if _, err := groupLength(strategy.ClustersPerDecisionGroup, 1); err != nil {
@@ -54,7 +54,8 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 	return result
 }
 
-// groupLength returns the maximum number of clusters in a group. If the field is unset or out of range, it returns selected.
+// groupLength returns the maximum number of clusters in a group. selected is the number of selected clusters, of which the
+// field may be a percentage. If the field is unset or out of range, groupLength returns selected.
 func groupLength(of intstr.IntOrString, selected int) (int, error) {
 	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
 	if err != nil {
@@ -72,14 +73,14 @@ type piece struct {
 	members []member
 }
 
-// member is a selected cluster and the decision on it.
+// member is a selected cluster with its entry in a PlacementDecision.
 type member struct {
 	candidate *candidate.Candidate
 	decision  clusterv1beta1.ClusterDecision
 }
 
-// divide returns the Placement's groups in order, followed by a group of the remaining clusters. It splits groups that are too
-// long. If there are no clusters, it returns one empty group.
+// divide returns the groups that the Placement names, in order, and then a group of all other clusters. It splits a group that
+// is too long. If there are no clusters, it returns one empty group.
 func divide(ctx context.Context, members []member, groups []GroupSelector, clustersPerGroup intstr.IntOrString, now time.Time) []piece {
 	length, err := groupLength(clustersPerGroup, len(members))
 	if err != nil {
@@ -103,7 +104,8 @@ func divide(ctx context.Context, members []member, groups []GroupSelector, clust
 	return result
 }
 
-// split separates the members that match a selector from the others. A selector without expressions never fails.
+// split separates the members that match the selector from the others. Selectors of groups have no expressions, so matching
+// never fails.
 func split(ctx context.Context, selector *cluster.Selector, members []member, now time.Time) (matching, others []member) {
 	for _, m := range members {
 		if verdict, err := selector.Match(ctx, cluster.New(m.candidate.Cluster), cluster.Hub{Now: now}); err == nil && verdict.Matches {

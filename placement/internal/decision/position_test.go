@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// Each cluster is found at its position, and only until it is placed.
+// TestPositions checks that find returns the position of each cluster, but only until the cluster is marked as placed.
 func TestPositions(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-c]{1,3}`), 0, 12, rapid.ID[string]).Draw(t, "names")

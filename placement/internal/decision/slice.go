@@ -22,39 +22,39 @@ import (
 //     PlacementDecision by its name.
 //
 // So the change of one cluster writes at most compactionWidth objects of a group. Rule 3 also limits the number of slices. If s
-// slices are left, any w = min(compactionWidth, s) of them hold more than 100(w-1) clusters together. So a number of slices up to
-// compactionWidth is minimal. A larger number for n clusters is less than n/100 * w/(w-1), or one slice for 80 clusters.
+// slices are left, any w = min(compactionWidth, s) of them hold more than 100(w-1) clusters together. So a number of slices up
+// to compactionWidth is minimal. A larger number for n clusters is less than n/100 * w/(w-1), or one slice for 80 clusters.
 //
-// A group sorted by score is cut again at each decision, because its order holds for the whole group and not only in each slice.
-// If only scores change, they are written no more often than spec.scoreRateLimit allows.
+// A group sorted by score is cut again at each decision, because its order holds for the whole group and not only in each
+// slice. If only scores change, they are written no more often than spec.scoreRateLimit allows.
 
 // MaxSliceLength is the maximum number of clusters in one PlacementDecision.
 const MaxSliceLength = 100
 
-// compactionWidth is the maximum number of slices that one compaction writes, including the removed slice.
+// compactionWidth is the maximum number of slices that one compaction changes, including the removed slice.
 const compactionWidth = 5
 
-// filling is a slice that is being filled.
+// filling is a slice while clusters are added to it.
 type filling struct {
-	// number is the number in the name of the slice, or 0 for a new slice.
+	// number is the number in the name of the slice. It is 0 for a new slice.
 	number int
-	// members holds indices of members of the group.
+	// members holds the indices of the slice's clusters among the members of the group.
 	members []int
-	// short is set if a cluster has left the slice. The slice must then be written anyway, so it is filled first.
+	// short is set if a cluster has left the slice. Such a slice must be written anyway, so new clusters fill it first.
 	short bool
 }
 
 // free returns the number of clusters that still fit into the slice.
 func (p *filling) free() int { return MaxSliceLength - len(p.members) }
 
-// take moves as many members into the slice as fit, and returns the others.
+// take adds as many of the members to the slice as fit, and returns the others.
 func (p *filling) take(members []int) []int {
 	n := min(p.free(), len(members))
 	p.members = append(p.members, members[:n]...)
 	return members[n:]
 }
 
-// intoSlices returns the slices of each group in order of their numbers. former holds the existing slices.
+// intoSlices divides each group into slices, sorted by number. former holds the existing slices.
 func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*filling {
 	result, waiting := keepSlices(groups, former)
 	for i := range groups {
@@ -77,18 +77,18 @@ func intoSlices(groups []piece, former []hub.FormerSlice, byScore bool) [][]*fil
 	return result
 }
 
-// position is the position of a cluster among the members of the groups.
+// position is the place of a cluster: the index of its group, and its index in that group.
 type position struct {
 	name         string
 	group, index int
 }
 
-// positions holds the positions of all members, sorted by name.
+// positions holds the positions of all selected clusters, sorted by name.
 type positions struct {
 	all []position
-	// placed marks, by group and index, the members that are in a slice.
+	// placed[group][index] is true if the cluster at this position is already in a slice.
 	placed [][]bool
-	// next is the index in all after the position found last.
+	// next is the index in all that follows the position found last.
 	next int
 }
 
@@ -112,7 +112,7 @@ func positionsOf(groups []piece) *positions {
 }
 
 // find returns the position of a cluster. It returns false if the cluster is already placed or not selected. The clusters of a
-// slice are in order, so the next position is usually the right one.
+// slice are sorted, so the position at next is usually the right one.
 func (s *positions) find(name string) (position, bool) {
 	if s.next == len(s.all) || s.all[s.next].name != name {
 		at, found := slices.BinarySearchFunc(s.all, name, func(of position, name string) int { return cmp.Compare(of.name, name) })
@@ -126,8 +126,8 @@ func (s *positions) find(name string) (position, bool) {
 	return found, !s.placed[found.group][found.index]
 }
 
-// keepSlices returns the existing slices of each group with the clusters that stay in them. waiting holds, for each group, the members
-// that are in no slice.
+// keepSlices assigns the existing slices to groups, with the clusters that stay in them. waiting holds, for each group, the
+// members that are in no slice yet.
 func keepSlices(groups []piece, former []hub.FormerSlice) (parts [][]*filling, waiting [][]int) {
 	positions := positionsOf(groups)
 	parts, waiting = make([][]*filling, len(groups)), make([][]int, len(groups))
@@ -157,8 +157,8 @@ func keepSlices(groups []piece, former []hub.FormerSlice) (parts [][]*filling, w
 	return parts, waiting
 }
 
-// groupNow returns the group that contains most of the slice's clusters. On a tie, and if no cluster is left, it prefers the
-// former group. Otherwise it returns the lowest index.
+// groupNow returns the index of the group that now contains most of the slice's clusters. If several groups contain equally
+// many, or if no cluster is left, it prefers the slice's former group, then the lowest index.
 func groupNow(s *hub.FormerSlice, positions *positions) int {
 	counts := map[int]int{}
 	for _, decision := range s.Decisions {
@@ -175,7 +175,7 @@ func groupNow(s *hub.FormerSlice, positions *positions) int {
 	return group
 }
 
-// fill adds the waiting members to the slices in parts. If these are full, it appends new slices. The result has at least one.
+// fill adds the waiting members to existing slices, and to new slices if these are full. It returns at least one slice.
 func fill(parts []*filling, waiting []int) []*filling {
 	byNeed := slices.Clone(parts)
 	slices.SortStableFunc(byNeed, func(a, b *filling) int {
@@ -192,7 +192,7 @@ func fill(parts []*filling, waiting []int) []*filling {
 	return parts
 }
 
-// compact removes slices from among the emptiest ones as long as their clusters fit into the others.
+// compact removes slices as long as the clusters of the emptiest slices fit into one slice fewer.
 func compact(parts []*filling) []*filling {
 	for len(parts) > 1 {
 		emptiest, total := slices.Clone(parts), 0
@@ -230,7 +230,7 @@ func compareBool(a, b bool) int {
 	}
 }
 
-// recut returns as many slices as n clusters need. It reuses existing slices first. deal fills them.
+// recut returns as many slices as n clusters need. It reuses the first existing slices. deal must fill the result.
 func recut(parts []*filling, n int) []*filling {
 	needed := max(1, (n+MaxSliceLength-1)/MaxSliceLength)
 	parts = parts[:min(needed, len(parts))]
@@ -240,7 +240,7 @@ func recut(parts []*filling, n int) []*filling {
 	return parts
 }
 
-// deal distributes n members over the slices in order.
+// deal distributes the members 0 to n-1 over the slices in order.
 func deal(parts []*filling, n int) {
 	all := make([]int, n)
 	for i := range all {
@@ -252,7 +252,7 @@ func deal(parts []*filling, n int) {
 	}
 }
 
-// number gives each new slice the lowest unused number.
+// number gives each new slice the lowest number that no other slice has.
 func number(groups [][]*filling) {
 	taken := map[int]bool{0: true}
 	for _, parts := range groups {

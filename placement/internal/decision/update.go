@@ -13,37 +13,38 @@ import (
 	"github.com/celset/celset/apis/wellknown"
 )
 
-// Step is one change to the PlacementDecisions of a Placement.
+// Step is one write in the change from the former PlacementDecisions to the wanted ones.
 type Step struct {
-	// Object is created or updated. If Delete is set, it is deleted, and only its namespace and name matter.
+	// Object is the object to create or update. If Delete is set, the object is deleted, and only its namespace and name are used.
 	Object *clusterv1beta1.PlacementDecision
 	Delete bool
 }
 
 // Updates returns the steps that change the former PlacementDecisions of a Placement into the wanted ones. After each step, a
-// cluster that stays selected is in some PlacementDecision:
+// cluster that stays selected is in at least one PlacementDecision:
 //
-//  1. An unchanged object is written again if it contains clusters that leave other objects. See below.
+//  1. If clusters leave an object and an unchanged object already contains them, the unchanged object is written again (see
+//     below).
 //  2. A change that removes clusters from an object waits until the steps have written these clusters to other objects.
-//  3. If changes wait for each other, their clusters are first written to a temporary object. It is deleted at the end.
+//  3. If changes wait for each other, their clusters are first written to a temporary object, which is deleted at the end.
 //
-// The guarantee also holds if other writers act at the same time, such as a paused leader or an abandoned request. It also holds
-// if former is out of date. It requires that
+// The guarantee also holds if other writers act at the same time, such as a paused leader or an abandoned request, and if
+// former is out of date. It requires that
 //
-//   - each object is updated or deleted in the version that is in former or that an earlier step has made, and created only
-//     if it does not exist;
-//   - the steps end at the first one that fails or whose result is not certain; and
-//   - the steps end if they meet an object that is not in former. New steps are then computed.
+//   - each update or deletion requires the object's version in former, or the version that an earlier step has made, and each
+//     creation requires that the object does not exist;
+//   - the steps end at the first step that fails or whose result is not certain; and
+//   - the steps end if they find an object that is not in former. New steps are then computed.
 //
-// Finding a cluster in two former objects is not enough to remove it from one of them: another writer may be about to remove it
-// from the other one, for the same reason. So a step must write the cluster first, even to an object that needs no change. That
-// write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more. Such
-// a write is needed only after steps that were not completed.
+// If a cluster is in two former objects, it can't simply be removed from one of them: another writer may be about to remove it
+// from the other object for the same reason. So a step must write the cluster first, even to an object that needs no change.
+// That write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more.
+// Such a write is needed only after steps that were not completed.
 //
 // Proof: suppose that writer A removes a cluster from an object and then no object contains the cluster. Before that, A wrote
-// the cluster to another object. A writer B removed it from that object, based on the version that A wrote. So B computed its
-// steps later than A. Before that, B also wrote the cluster to a third object. A writer C with still later steps removed it from
-// the third object, and so on. But there are only finitely many writers.
+// the cluster to another object. A writer B removed the cluster from that object, based on the version that A wrote. So B
+// computed its steps later than A. Before that, B also wrote the cluster to a third object. A writer C with still later steps
+// removed the cluster from the third object, and so on. But there are only finitely many writers.
 func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	u := newUpdating(former, wanted)
 	u.confirm()
@@ -58,23 +59,23 @@ func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 	return u.steps
 }
 
-// updating is the state while the steps are computed.
+// updating is the state of the computation of the steps.
 type updating struct {
 	steps []Step
-	// pending holds the changes still to be made.
+	// pending holds the changes for which no step was added yet.
 	pending []*change
-	// unchanged maps a wanted object to its former state if both are equal.
+	// unchanged maps a wanted object to the former object, if both are equal.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision
-	// moves maps each cluster that leaves an object but stays selected to the wanted object that contains it. written marks the
-	// clusters that the steps have written. A written object keeps its clusters until no change is pending. parked lists the
-	// temporary objects. taken marks the names in use.
+	// moves maps each cluster that leaves an object but stays selected to the wanted object that contains it. written has the
+	// clusters that the steps have written. An object written with such a cluster is not changed while changes are pending. parked
+	// lists the temporary objects. taken has the names in use.
 	moves   map[string]*clusterv1beta1.PlacementDecision
 	written map[string]bool
 	parked  []*clusterv1beta1.PlacementDecision
 	taken   map[string]bool
 }
 
-// change is a change of one object from one state to another. Either state may be nil.
+// change changes one object from the state from to the state to. from is nil for a new object, and to is nil for a deletion.
 type change struct {
 	from, to *clusterv1beta1.PlacementDecision
 	// leaves holds the clusters that leave the object but stay selected.
@@ -109,7 +110,8 @@ func newUpdating(former, wanted []*clusterv1beta1.PlacementDecision) *updating {
 	return u
 }
 
-// move finds the clusters that leave an object but stay selected. Most updates have few or none, so move looks up only these.
+// move finds, for each pending change, the clusters that leave the object but stay selected. Most updates have few such
+// clusters, so move looks up only these.
 func (u *updating) move(wanted []*clusterv1beta1.PlacementDecision) {
 	for _, c := range u.pending {
 		c.leaves = leaving(c)
@@ -137,7 +139,7 @@ func (u *updating) isMoving(name string) bool {
 	return moving
 }
 
-// confirm writes unchanged objects again if they contain clusters that leave other objects.
+// confirm adds steps that write unchanged objects again if they contain clusters that leave other objects.
 func (u *updating) confirm() {
 	for _, c := range u.pending {
 		for _, name := range c.leaves {
@@ -156,7 +158,7 @@ func (u *updating) confirm() {
 	}
 }
 
-// leaving returns the clusters of the former state that are not in the new state.
+// leaving returns the clusters that the object contains before the change and not after it.
 func leaving(c *change) []string {
 	kept := clustersOf(c.to)
 	return slices.DeleteFunc(clustersOf(c.from), func(name string) bool {
@@ -165,7 +167,7 @@ func leaving(c *change) []string {
 	})
 }
 
-// same reports whether nothing must be written.
+// same reports whether the object from already has the labels and decisions of to, so that nothing must be written.
 func same(from, to *clusterv1beta1.PlacementDecision) bool {
 	for key, value := range to.Labels {
 		if has, ok := from.Labels[key]; !ok || has != value {
@@ -189,7 +191,7 @@ func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	return slices.Compact(result)
 }
 
-// advance makes the changes that wait for no cluster. It reports whether it made any.
+// advance adds steps for the changes that need not wait for any cluster. It reports whether there was such a change.
 func (u *updating) advance() bool {
 	before := len(u.pending)
 	u.pending = slices.DeleteFunc(u.pending, func(c *change) bool {
@@ -202,7 +204,7 @@ func (u *updating) advance() bool {
 	return len(u.pending) < before
 }
 
-// missing returns the clusters that leave the object but were not written elsewhere yet.
+// missing returns the clusters that leave the object and were not written to another object yet.
 func (u *updating) missing(c *change) []string {
 	var result []string
 	for _, name := range c.leaves {
@@ -226,8 +228,8 @@ func (u *updating) apply(c *change) {
 	u.steps = append(u.steps, Step{c.to, false})
 }
 
-// park picks the change that waits for the fewest clusters, and adds temporary objects that contain them. Each temporary object
-// resembles the wanted object of its clusters.
+// park picks the pending change that waits for the fewest clusters, and adds steps that write these clusters to temporary
+// objects. A temporary object has the labels of the wanted object of its clusters.
 func (u *updating) park() {
 	least := u.missing(u.pending[0])
 	for _, c := range u.pending[1:] {
@@ -253,7 +255,7 @@ func (u *updating) park() {
 	}
 }
 
-// like returns a copy of an object without clusters and under an unused name.
+// like returns a copy of the object without clusters, under an unused name.
 func (u *updating) like(place *clusterv1beta1.PlacementDecision) *clusterv1beta1.PlacementDecision {
 	result := place.DeepCopy()
 	result.Status.Decisions = nil

@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// The description of each filter starts with its name in results.
+// TestDescriptions checks that the description of each filter starts with the name that results use for the filter.
 func TestDescriptions(t *testing.T) {
 	require.Regexp(t, "^"+finding.Predicate+" removes clusters .*[.]$", Predicates{}.Describe())
 	require.Regexp(t, "^"+finding.TaintToleration+" removes clusters .*[.]$", (&Tolerations{}).Describe())

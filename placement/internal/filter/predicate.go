@@ -14,9 +14,9 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Predicates is the filter Predicate of one Placement.
+// Predicates is the filter named Predicate, for one Placement.
 type Predicates struct {
-	// Verdicts holds the verdict for each available cluster. It is empty if the Placement has no predicates.
+	// Verdicts holds the verdict on each available cluster. It is empty if the Placement has no predicates.
 	Verdicts []*verdict.Verdict
 }
 
@@ -25,10 +25,10 @@ func (Predicates) Describe() string {
 	return finding.Predicate + " removes clusters that match none of the predicates."
 }
 
-// unfiltered is the verdict for each cluster if there are no predicates.
+// unfiltered is the verdict on each cluster if the Placement has no predicates.
 var unfiltered = &verdict.Verdict{Match: predicate.Match{Predicate: -1}}
 
-// Filter returns a candidate for each available cluster that passes, in order of names, and the clusters that it removed.
+// Filter returns a candidate for each available cluster that passes, sorted by name, and the clusters that it removed.
 func (p Predicates) Filter(available *hub.Availability, found *finding.Findings) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.Predicate}
 	passing := len(available.Clusters)
@@ -63,7 +63,7 @@ func (p Predicates) Filter(available *hub.Availability, found *finding.Findings)
 	return passed, filtered
 }
 
-// Failures returns the removed clusters whose evaluation failed.
+// Failures returns those removed clusters on which an evaluation failed.
 func Failures(removed []candidate.Removal) (failed []candidate.Removal) {
 	for _, removal := range removed {
 		if _, ok := removal.Reason.(*candidate.Failed); ok {

@@ -18,13 +18,13 @@ import (
 	"github.com/celset/celset/placement/internal/hub"
 )
 
-// Tolerations is the filter TaintToleration of one Placement.
+// Tolerations is the filter named TaintToleration, for one Placement.
 type Tolerations struct {
 	// Of lists the tolerations.
 	Of []clusterv1beta1.Toleration
-	// Former is the former decision. The effect NoSelectIfNew does not apply to clusters in it.
+	// Former is the former decision. Taints with the effect NoSelectIfNew don't remove its clusters.
 	Former *hub.Former
-	// Now is the time of the decision. It matters because tolerations with tolerationSeconds end.
+	// Now is the time of the decision. Tolerations with tolerationSeconds end at some time.
 	Now time.Time
 }
 
@@ -33,8 +33,8 @@ func (*Tolerations) Describe() string {
 	return finding.TaintToleration + " removes clusters with a taint that the Placement does not tolerate."
 }
 
-// Filter returns the candidates that have no untolerated taint, in order, and the clusters that it removed. It overwrites
-// candidates. next receives the times at which tolerations end.
+// Filter returns the candidates without an untolerated taint, in order, and the clusters that it removed. It reuses the slice
+// candidates for its result. next receives the times at which tolerations end.
 func (t *Tolerations) Filter(candidates []*candidate.Candidate, next *finding.Wakeup) ([]*candidate.Candidate, candidate.Filtered) {
 	filtered := candidate.Filtered{Filter: finding.TaintToleration}
 	passed := 0
@@ -52,7 +52,7 @@ func (t *Tolerations) Filter(candidates []*candidate.Candidate, next *finding.Wa
 	return candidates[:passed], filtered
 }
 
-// Allows reports whether the taints of an available cluster permit its selection. available must be sorted by name. If a
+// Allows reports whether the taints of an available cluster permit its selection. available must be sorted by name. If only a
 // toleration permits the selection, next receives the time at which the toleration ends.
 func (t *Tolerations) Allows(name string, available []*clusterv1.ManagedCluster, next *finding.Wakeup) bool {
 	i, found := slices.BinarySearchFunc(available, name, func(c *clusterv1.ManagedCluster, name string) int {
@@ -68,7 +68,7 @@ func (t *Tolerations) Allows(name string, available []*clusterv1.ManagedCluster,
 	return verdict.keeps == nil
 }
 
-// taints returns the effect of a cluster's taints on the Placement.
+// taints returns the effect of a cluster's taints on this Placement.
 func (t *Tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	if len(cluster.Spec.Taints) == 0 {
 		return tainted{}
@@ -76,7 +76,7 @@ func (t *Tolerations) taints(cluster *clusterv1.ManagedCluster) tainted {
 	return taints(cluster, t.Of, t.Former.Chose(cluster.Name), t.Now)
 }
 
-// ValidateTolerations adds the mistakes in tolerations to wrong.
+// ValidateTolerations adds the mistakes in the tolerations to wrong.
 func ValidateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding.Misconfigurations) {
 	for i, toleration := range tolerations {
 		path := field.NewPath("spec", "tolerations").Index(i)
@@ -92,13 +92,15 @@ func ValidateTolerations(tolerations []clusterv1beta1.Toleration, wrong *finding
 
 // tainted is the effect of a cluster's taints on a Placement.
 type tainted struct {
-	// keeps is the first taint that prevents selection. avoids is the first taint that lowers the rank. Each may be nil.
+	// keeps is the first untolerated taint that prevents the selection. avoids is the first untolerated taint that lowers the
+	// rank. Each may be nil.
 	keeps, avoids *clusterv1.Taint
-	// until is the earliest time at which a toleration ends, so that keeps and avoids may change.
+	// until is the earliest time at which a toleration ends. keeps and avoids may then change.
 	until finding.Wakeup
 }
 
-// taints returns the effect of a cluster's taints. selected means that the effect NoSelectIfNew does not apply.
+// taints returns the effect of a cluster's taints. selected is true if the former decision selects the cluster, so that taints
+// with the effect NoSelectIfNew have no effect.
 func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Toleration, selected bool, now time.Time) tainted {
 	var result tainted
 	for i := range cluster.Spec.Taints {
@@ -121,7 +123,7 @@ func taints(cluster *clusterv1.ManagedCluster, tolerations []clusterv1beta1.Tole
 	return result
 }
 
-// tolerate reports whether a toleration matches, and the time at which it ends. A zero time means never.
+// tolerate reports whether one of the tolerations applies to the taint now, and until when. A zero until means forever.
 func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, now time.Time) (tolerated bool, until time.Time) {
 	for i := range tolerations {
 		toleration := &tolerations[i]
@@ -142,7 +144,7 @@ func tolerate(taint *clusterv1.Taint, tolerations []clusterv1beta1.Toleration, n
 	return tolerated, until
 }
 
-// matchesTaint reports whether a toleration applies to a taint. It ignores the end of the toleration.
+// matchesTaint reports whether a toleration applies to a taint, regardless of the time at which the toleration ends.
 func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) bool {
 	if toleration.Effect != "" && toleration.Effect != taint.Effect {
 		return false
@@ -160,8 +162,8 @@ func matchesTaint(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint)
 	}
 }
 
-// endOf returns the time at which a toleration of a taint ends. A toleration for more than 292 years, the longest Duration, has
-// no end. A toleration that ended more than 292 years before the taint was added has ended.
+// endOf returns the time at which the toleration of a taint ends. Durations end at 292 years: a toleration for a longer time
+// never ends, and a toleration that would have ended longer before the taint was added has ended.
 func endOf(toleration *clusterv1beta1.Toleration, taint *clusterv1.Taint) (end time.Time, ends bool) {
 	const most = math.MaxInt64 / int64(time.Second)
 	if toleration.TolerationSeconds == nil || *toleration.TolerationSeconds > most {

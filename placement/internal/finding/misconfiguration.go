@@ -12,20 +12,20 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Names of the configurable parts of a Placement, as used in conditions, metrics and events.
+// Names of the parts of a Placement, as used in conditions, metrics and events.
 const (
 	Predicate       = "Predicate"
 	TaintToleration = "TaintToleration"
 	Prioritizers    = "Prioritizer"
 	Spread          = "Spread"
 	DecisionGroups  = "DecisionGroup"
-	// Selection covers the number, order and naming of decisions.
+	// Selection is the part with the number, order and names of the decisions.
 	Selection = "Selection"
 )
 
-// Misconfiguration is an invalid part of a Placement. The former decision stays in effect until it is corrected.
+// Misconfiguration is an invalid part of a Placement. The former decision stays in effect until the part is corrected.
 type Misconfiguration struct {
-	// Plugin is the name of the invalid part: Predicate, TaintToleration, ...
+	// Plugin is the name of the invalid part, for example Predicate or TaintToleration.
 	Plugin string
 	// Path is the path of the field in the Placement.
 	Path *field.Path
@@ -41,7 +41,7 @@ func (m *Misconfiguration) Error() string {
 // Unwrap returns the error without plugin and path.
 func (m *Misconfiguration) Unwrap() error { return m.Err }
 
-// Misconfigurations lists the mistakes in one Placement, in the order of discovery.
+// Misconfigurations lists the mistakes in one Placement, in the order in which they were found.
 type Misconfigurations []*Misconfiguration
 
 // Add adds a misconfiguration.
@@ -49,7 +49,8 @@ func (m *Misconfigurations) Add(plugin string, path *field.Path, message string)
 	*m = append(*m, &Misconfiguration{plugin, path, errors.New(message)})
 }
 
-// AddSelector adds one misconfiguration per error in a selector. It returns err if err has another cause.
+// AddSelector adds one misconfiguration for each mistake in a selector. err is the result of compiling the selector. If err
+// does not describe mistakes, AddSelector returns err.
 func (m *Misconfigurations) AddSelector(plugin string, err error) error {
 	joined, wrong := err.(interface{ Unwrap() []error })
 	if !wrong {

@@ -17,64 +17,66 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// Decisions counts the PlacementDecisions of the hub. It is updated object by object, so that the prioritizer Balance need not
-// read every decision of every Placement. It is safe for concurrent use.
+// Decisions holds the PlacementDecisions of the hub, and counts for each cluster how many select it. Each change of an object
+// updates the counts, so that the prioritizer Balance need not read all decisions of all Placements. Decisions is safe for
+// concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects holds every object in the form that was counted.
+	// objects holds each object with the decisions that were counted.
 	objects map[types.NamespacedName]counted
-	// placements holds every Placement that has objects.
+	// placements has an entry for each Placement with at least one object.
 	placements map[types.NamespacedName]*objectsOf
-	// total maps a cluster to the number of decisions on it, if not zero. A cluster in two objects of one Placement counts twice.
+	// total maps a cluster to the number of decisions that select it. Clusters with 0 are absent. A cluster in two objects of one
+	// Placement counts twice.
 	total map[string]int
-	// version increases with each change.
+	// version increases with each change of any object.
 	version uint64
 }
 
-// counted is an object with its Placement.
+// counted is a counted object with the name of its Placement.
 type counted struct {
 	placement types.NamespacedName
 	FormerSlice
 }
 
-// objectsOf holds the objects of one Placement.
+// objectsOf holds the names of one Placement's objects.
 type objectsOf struct {
 	names map[string]struct{}
-	// version is the value of Decisions.version after the last change to these objects.
+	// version is the value of Decisions.version after the last change of one of these objects.
 	version uint64
 }
 
 // Former is the former decision on one Placement, read from its PlacementDecisions.
 type Former struct {
-	// Decisions maps a cluster to the decision on it. If several objects contain the cluster, the last object counts. Decisions
-	// without a cluster name are ignored.
+	// Decisions maps a cluster to the entry that selects it. If several objects contain the cluster, the entry in the last object
+	// counts. Entries without a cluster name are ignored.
 	Decisions map[string]formerDecision
-	// Slices holds the objects whose names contain the number of a slice, in order of the numbers.
+	// Slices holds the objects whose names have the form of SliceName, in the order of their numbers.
 	Slices []FormerSlice
 }
 
-// FormerSlice holds the decisions of one PlacementDecision.
+// FormerSlice holds the entries of one PlacementDecision.
 type FormerSlice struct {
 	// Number is the number in the name of the object.
 	Number int
-	// Group is the index of the decision group in the label of the object, or -1 if the label is missing or no number.
+	// Group is the index of the decision group in the label of the object. It is -1 if the label is missing or not a number.
 	Group     int
 	Decisions []clusterv1beta1.ClusterDecision
 }
 
-// Chose reports whether the former decision contains a cluster.
+// Chose reports whether the former decision selects the cluster.
 func (f *Former) Chose(name string) bool {
 	_, chosen := f.Decisions[name]
 	return chosen
 }
 
-// formerDecision is the decision on a cluster. times counts how often the Placement's objects contain the cluster.
+// formerDecision is the entry that selects a cluster. times is the number of the Placement's entries that select the cluster.
 type formerDecision struct {
 	clusterv1beta1.ClusterDecision
 	times int
 }
 
-// NewDecisions returns Decisions that hold objects.
+// NewDecisions returns Decisions with these objects.
 func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	d := &Decisions{
 		objects:    map[types.NamespacedName]counted{},
@@ -87,7 +89,7 @@ func NewDecisions(objects ...*clusterv1beta1.PlacementDecision) *Decisions {
 	return d
 }
 
-// Set adds an object. It replaces an object with the same namespace and name. The object must not be modified later.
+// Set adds an object, or replaces the object with the same namespace and name. The object must not be modified later.
 func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	if object == nil {
 		return
@@ -117,7 +119,7 @@ func (d *Decisions) Set(object *clusterv1beta1.PlacementDecision) {
 	}
 }
 
-// Delete removes an object if it exists.
+// Delete removes an object if it is present.
 func (d *Decisions) Delete(namespace, name string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -125,8 +127,8 @@ func (d *Decisions) Delete(namespace, name string) {
 	d.remove(types.NamespacedName{Namespace: namespace, Name: name})
 }
 
-// Versions returns the version of all objects and the version of the objects of one Placement. The latter is zero if the
-// Placement has no objects. A version changes with every change of its objects.
+// Versions returns the version of all objects and the version of one Placement's objects. own is zero if the Placement has no
+// objects. A version changes with each change of one of its objects.
 func (d *Decisions) Versions(namespace, placement string) (all, own uint64) {
 	if d == nil {
 		return 0, 0
@@ -200,8 +202,8 @@ func (d *Decisions) of(placement types.NamespacedName) []counted {
 	return result
 }
 
-// Others returns, for each of n clusters, the number of other Placements' decisions on it. most is the largest such number of any
-// cluster on the hub. own is the former decision of the Placement that is being decided.
+// Others returns, for each of the n clusters, how many decisions of other Placements select it. most is the largest such number
+// of any cluster on the hub. own is the former decision of the Placement that is being decided.
 func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedCluster], n int) (counts []int, most int) {
 	if d == nil {
 		return make([]int, n), 0
@@ -220,12 +222,13 @@ func (d *Decisions) Others(own *Former, clusters iter.Seq[*clusterv1.ManagedClus
 	return counts, most
 }
 
-// SliceName returns the name of the PlacementDecision with a number, starting at 1.
+// SliceName returns the name of a Placement's PlacementDecision with this number. Numbers start at 1.
 func SliceName(placement string, number int) string {
 	return placement + "-decision-" + strconv.Itoa(number)
 }
 
-// sliceNumber returns the number in the name of a PlacementDecision, or 0 if SliceName never returns this name.
+// sliceNumber returns the number in the name of a PlacementDecision. It returns 0 if the name does not have the form of
+// SliceName.
 func sliceNumber(placement, name string) int {
 	n, err := strconv.Atoi(strings.TrimPrefix(name, placement+"-decision-"))
 	if err != nil || n < 1 || SliceName(placement, n) != name {

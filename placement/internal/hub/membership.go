@@ -18,29 +18,30 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// Availability holds the clusters that a Placement may choose from.
+// Availability holds the clusters that a Placement may select.
 type Availability struct {
-	// Bound lists the names of the ManagedClusterSets that exist and are bound to the namespace of the Placement, sorted.
+	// Bound lists the sorted names of the ManagedClusterSets that exist and are bound to the namespace of the Placement.
 	Bound []string
-	// Eligible lists the names in Bound that the Placement also names, sorted. If it names no set, all bound sets are eligible.
+	// Eligible lists the sorted names of the sets that the Placement selects from: the sets in Bound that the Placement names, or
+	// all of Bound if it names none.
 	Eligible []string
 	// Clusters lists the ManagedClusters of the eligible sets that are not being deleted, sorted by name.
 	Clusters []*clusterv1.ManagedCluster
-	// sets holds, for each of Clusters, the index in Eligible of the cluster's first set.
+	// sets[i] is the index in Eligible of the first set that contains Clusters[i].
 	sets []int32
-	// Transient is set if a cluster has no version. Its object may then be changed in place.
+	// Transient is set if a cluster has no resource version. Such an object may be changed in place, so nothing is remembered.
 	Transient bool
 }
 
-// ClusterSet returns the first eligible set of the cluster at an index.
+// ClusterSet returns the first eligible set that contains Clusters[i].
 func (a *Availability) ClusterSet(i int) string { return a.Eligible[a.sets[i]] }
 
-// SameSets reports whether a and other have the same eligible sets, and the clusters at each index are in the same set.
+// SameSets reports whether both have the same eligible sets, and the clusters at each index have the same first set.
 func (a *Availability) SameSets(other *Availability) bool {
 	return slices.Equal(a.Eligible, other.Eligible) && slices.Equal(a.sets, other.sets)
 }
 
-// Available returns the clusters that a Placement may choose from. It fails if an eligible ManagedClusterSet is invalid.
+// Available returns the clusters that a Placement may select. It fails if an eligible ManagedClusterSet is invalid.
 func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *Snapshot) (*Availability, error) {
 	sets := boundSets(placement.Namespace, snapshot)
 	result := &Availability{}
@@ -59,8 +60,8 @@ func (m *Memberships) Available(placement *clusterv1beta1.Placement, snapshot *S
 	return result, err
 }
 
-// boundSets returns the sets that are bound to a namespace. It reads only the name of a binding: if spec.clusterSet differs from
-// the name, the binding is invalid.
+// boundSets returns the sets that are bound to a namespace. It reads only the names of bindings, because a binding whose
+// spec.clusterSet differs from its name is invalid.
 func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedClusterSet {
 	bound := map[string]bool{}
 	for _, binding := range snapshot.Bindings {
@@ -79,33 +80,34 @@ func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedCl
 	return result
 }
 
-// mostMemberships is the maximum number of remembered combinations of sets. Each takes 16 bytes per cluster.
+// mostMemberships is the maximum number of remembered combinations of sets. Each combination takes 16 bytes for each cluster.
 const mostMemberships = 16
 
-// Memberships remembers the sets of the clusters in the last snapshot. Placements that choose from the same sets share one
-// membership. After a change of a cluster, only the sets of that cluster are computed again.
+// Memberships remembers which clusters of the last snapshot are in which sets. Placements that select from the same sets share
+// one membership. After a change of a cluster, only the sets of that cluster are computed again.
 type Memberships struct {
 	mutex sync.Mutex
-	// clusters holds the clusters of the snapshot. sorted holds them sorted by name, without duplicates. Both are the same list
-	// if clusters is sorted already.
+	// clusters holds the clusters of the last snapshot. sorted holds them sorted by name, without duplicates. If clusters is
+	// sorted already, both are the same slice.
 	clusters, sorted []*clusterv1.ManagedCluster
-	// bySets maps the key of a combination of sets (keyOf) to its membership.
+	// bySets maps the key of a combination of sets (keyOf) to the membership in these sets.
 	bySets map[string]*membership
 }
 
-// membership lists the clusters that are in one of several sets and are not being deleted, sorted by name. sets holds the index
-// of each cluster's first set. A membership is immutable.
+// membership lists the clusters that are in at least one of several sets and are not being deleted, sorted by name. sets[i] is
+// the index of the first set that contains clusters[i]. A membership is immutable.
 type membership struct {
 	clusters []*clusterv1.ManagedCluster
 	sets     []int32
-	// all holds the index of the first set for each cluster of the snapshot, or the number of sets if the cluster is in no set.
+	// all holds, for each cluster of the snapshot, the index of the first set that contains it. If no set contains it, the value
+	// is the number of sets.
 	all       []int32
 	selectors setSelectors
-	// transient is set if a cluster of the snapshot has no version. Its object may then be changed in place.
+	// transient is set if a cluster of the snapshot has no resource version. Such an object may be changed in place.
 	transient bool
 }
 
-// of returns the membership of the clusters of a snapshot in a combination of sets.
+// of returns the membership of a snapshot's clusters in a combination of sets.
 func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1beta2.ManagedClusterSet) (*membership, error) {
 	key, transient := keyOf(sets)
 	m.mutex.Lock()
@@ -132,8 +134,8 @@ func (m *Memberships) of(clusters []*clusterv1.ManagedCluster, sets []*clusterv1
 	return found, nil
 }
 
-// follow replaces the clusters with the clusters of a new snapshot. If the names are the same, it updates the memberships of
-// changed clusters only. Otherwise it drops all memberships.
+// follow replaces the clusters by the clusters of a new snapshot. If both have the same names, follow updates the memberships
+// for the changed clusters. Otherwise it drops all memberships.
 func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	if slices.Equal(m.clusters, clusters) {
 		return
@@ -159,7 +161,8 @@ func (m *Memberships) follow(clusters []*clusterv1.ManagedCluster) {
 	m.bySets = known
 }
 
-// changedIn returns the indices of the clusters whose object was replaced. same reports whether both lists have the same names.
+// changedIn returns the indices of the clusters whose objects were replaced. same reports whether both lists have the same
+// names in the same order.
 func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same bool) {
 	if len(before) != len(now) {
 		return nil, false
@@ -176,7 +179,7 @@ func changedIn(before, now []*clusterv1.ManagedCluster) (changed []int, same boo
 	return changed, true
 }
 
-// keyOf returns a key made of the sets and their versions. transient is set if a set has no version.
+// keyOf returns a key made of the names and versions of the sets. transient is set if a set has no version.
 func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, transient bool) {
 	var text strings.Builder
 	for _, set := range sets {
@@ -186,7 +189,7 @@ func keyOf(sets []*clusterv1beta2.ManagedClusterSet) (key string, transient bool
 	return text.String(), transient
 }
 
-// find computes the set of the cluster at index i.
+// find sets all[i], the index of the first set that contains cluster i.
 func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
 	c := clusters[i]
 	if m.all[i] = int32(m.selectors.count); c.DeletionTimestamp.IsZero() {
@@ -195,7 +198,7 @@ func (m *membership) find(clusters []*clusterv1.ManagedCluster, i int) {
 	m.transient = m.transient || c.ResourceVersion == ""
 }
 
-// choose lists the clusters of a snapshot that are in a set.
+// choose sets clusters and sets: the snapshot's clusters that are in at least one set.
 func (m *membership) choose(clusters []*clusterv1.ManagedCluster) {
 	n := 0
 	for _, set := range m.all {
@@ -211,10 +214,10 @@ func (m *membership) choose(clusters []*clusterv1.ManagedCluster) {
 	}
 }
 
-// setSelectors find the first of several sets that contains a cluster.
+// setSelectors finds, for a cluster, the first of several sets that contains it.
 type setSelectors struct {
 	count int
-	// exclusive maps the name of a set to its index. Clusters join these sets by a label with the name.
+	// exclusive maps the name of a set to its index, for sets that a cluster joins by a label with the name of the set.
 	exclusive map[string]int
 	selectors []indexed
 }
@@ -245,7 +248,7 @@ func selectorsOf(sets []*clusterv1beta2.ManagedClusterSet) (setSelectors, error)
 	return result, nil
 }
 
-// find returns the index of the first set that contains a cluster, or the number of sets if no set does.
+// find returns the index of the first set that contains the cluster. If no set contains it, find returns the number of sets.
 func (m setSelectors) find(cluster *clusterv1.ManagedCluster) int {
 	first := m.count
 	if name, labelled := cluster.Labels[clusterv1beta2.ClusterSetLabel]; labelled {
@@ -264,7 +267,7 @@ func (m setSelectors) find(cluster *clusterv1.ManagedCluster) int {
 	return first
 }
 
-// byName returns the clusters sorted by name, without duplicates and nil.
+// byName returns the clusters sorted by name. It leaves out nil and all but one of several clusters with the same name.
 func byName(clusters []*clusterv1.ManagedCluster) []*clusterv1.ManagedCluster {
 	order := func(a, b *clusterv1.ManagedCluster) int { return cmp.Compare(a.Name, b.Name) }
 	usable := func() bool {

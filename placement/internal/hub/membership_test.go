@@ -14,7 +14,8 @@ import (
 	clusterv1beta2 "open-cluster-management.io/api/cluster/v1beta2"
 )
 
-// The memory holds few combinations of sets. A forgotten combination gets the same clusters when it is computed again.
+// TestFewCombinationsAreRemembered checks that few combinations of sets are remembered. A forgotten combination must get the
+// same clusters when it is computed again.
 func TestFewCombinationsAreRemembered(t *testing.T) {
 	snapshot := &Snapshot{}
 	for _, name := range []string{"a", "b"} {

@@ -17,11 +17,11 @@ import (
 	"github.com/celset/celset/cel/cluster"
 )
 
-// Snapshot is the hub at one moment. Together with the Placement and the time it determines a decision. Its objects must not be
-// modified, not even later. A changed object with UID and version must be a new object with a new version. Nil objects are
-// ignored. If several objects have the same name, all but one are ignored.
+// Snapshot is the state of the hub at one time. Together with the Placement and the time, it determines a decision. Its objects
+// must never be modified. A changed object must be a new object with a new version, if it has a UID and a version. Nil objects
+// are ignored. If several objects have the same name, only one of them is used.
 type Snapshot struct {
-	// Clusters lists all ManagedClusters. A list that is sorted by name saves sorting.
+	// Clusters lists all ManagedClusters. If the list is sorted by name, it need not be sorted for each decision.
 	Clusters []*clusterv1.ManagedCluster
 	// ClusterSets lists all ManagedClusterSets.
 	ClusterSets []*clusterv1beta2.ManagedClusterSet
@@ -46,14 +46,14 @@ func (s *Snapshot) Score(namespace, name string) (*clusterv1alpha1.AddOnPlacemen
 	return object, nil
 }
 
-// A ScoreNamer is a [cluster.ScoreFinder] that also lists the AddOnPlacementScores of a cluster. A condition can then suggest the
-// right name for a misspelt one.
+// ScoreNamer is a [cluster.ScoreFinder] that can also list names. A condition can then suggest the right name for a misspelt
+// one.
 type ScoreNamer interface {
 	// ScoreNames returns the names of the AddOnPlacementScores in a namespace, in any order.
 	ScoreNames(namespace string) []string
 }
 
-// ScoreNames returns the names of the AddOnPlacementScores of clusters, or nil if the finder can't list them.
+// ScoreNames returns the names of the AddOnPlacementScores of the given clusters. It returns nil if Scores can't list names.
 func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets.Set[string] {
 	namer, ok := s.Scores.(ScoreNamer)
 	if !ok {
@@ -66,7 +66,7 @@ func (s *Snapshot) ScoreNames(clusters iter.Seq[*clusterv1.ManagedCluster]) sets
 	return result
 }
 
-// Version is the version of an object. Every change gives the object a new version.
+// Version identifies one version of an object: its UID and its resource version.
 type Version struct {
 	uid      types.UID
 	resource string
@@ -77,5 +77,6 @@ func VersionOf(object metav1.Object) Version {
 	return Version{object.GetUID(), object.GetResourceVersion()}
 }
 
-// Rememberable reports whether equal versions imply equal objects. It returns false if no API server has stored the object.
+// Rememberable reports whether equal versions imply equal objects. It returns false for an object that no API server has
+// stored.
 func (v Version) Rememberable() bool { return v.resource != "" }

@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// Memory is the memory of a Scheduler. It has one entry for each Placement.
+// Memory remembers the state of Placements for a Scheduler. It has one entry for each Placement.
 type Memory struct {
 	environment *cluster.Environment
 	bound       *memo.Memory
@@ -27,30 +27,30 @@ type Memory struct {
 	of          map[types.UID]*Entry
 }
 
-// New returns an empty memory. It compiles with environment, and bound limits the size of all entries together.
+// New returns an empty memory. environment compiles specs. bound limits the size of all entries together.
 func New(environment *cluster.Environment, bound *memo.Memory) *Memory {
 	return &Memory{environment: environment, bound: bound, of: map[types.UID]*Entry{}}
 }
 
-// Entry holds the remembered state of one Placement. It is locked while the Placement is decided.
+// Entry holds the state of one Placement. The entry is locked while the Placement is decided.
 type Entry struct {
 	mutex sync.Mutex
-	// slot is nil if the Placement must not be remembered.
+	// slot stores the state. It is nil if the Placement must not be remembered.
 	slot *memo.Slot[Known]
 }
 
 // Known is the remembered state of one Placement.
 type Known struct {
-	// Generation is the generation of the spec that Plan was compiled from.
+	// Generation is the generation of the Placement whose spec is compiled in Plan.
 	Generation int64
 	Plan       *plan.Plan
 	Verdicts   verdict.Verdicts
-	// Last holds the inputs of the last result. It is nil if the result is no longer valid.
+	// Last holds the inputs of the last result. It is nil if the last result is not valid any more.
 	Last *Last
 }
 
-// Open locks the entry of a Placement and returns it with its state, which always has a plan. The caller must release the entry.
-// Open fails only if the context ends.
+// Open locks the entry of a Placement, and returns the entry and its state. It compiles the plan if necessary. The caller must
+// call Release. Open fails only if ctx is done.
 func (m *Memory) Open(ctx context.Context, placement *clusterv1beta1.Placement) (*Entry, *Known, error) {
 	e := &Entry{}
 	if placement.UID != "" && placement.Generation != 0 {
@@ -83,7 +83,7 @@ func (m *Memory) Existing(of types.UID) *Entry {
 	return m.of[of]
 }
 
-// Forget drops the remembered state of a Placement.
+// Forget removes the entry of a Placement.
 func (m *Memory) Forget(placement types.UID) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -93,7 +93,7 @@ func (m *Memory) Forget(placement types.UID) {
 	delete(m.of, placement)
 }
 
-// Remembers reports whether Release stores the state.
+// Remembers reports whether Release will store the state of this entry.
 func (e *Entry) Remembers() bool { return e.slot != nil }
 
 // Lock locks the entry and returns a copy of its state.
@@ -106,7 +106,7 @@ func (e *Entry) Lock() *Known {
 // Unlock unlocks the entry without changing the stored state.
 func (e *Entry) Unlock() { e.mutex.Unlock() }
 
-// Look returns the stored state. It is empty if it was forgotten, or if e is nil.
+// Look returns the stored state. The state is empty if it was forgotten, or if e is nil.
 func (e *Entry) Look() Known {
 	if e != nil && e.slot != nil {
 		if kept := e.slot.Look(); kept != nil {
@@ -116,7 +116,7 @@ func (e *Entry) Look() Known {
 	return Known{}
 }
 
-// Release stores the state if the memory limit allows it, and unlocks the entry.
+// Release stores the state, as far as the memory limit allows it, and unlocks the entry.
 func (e *Entry) Release(known *Known) {
 	defer e.mutex.Unlock()
 	if e.slot != nil {
@@ -124,8 +124,8 @@ func (e *Entry) Release(known *Known) {
 	}
 }
 
-// size returns an estimate of the memory that the state uses. Placements share equal expressions, and the list of clusters if
-// they choose from the same sets. The clusters themselves belong to the snapshot.
+// size estimates the memory that the state uses. Equal expressions are shared by Placements and counted once. So is the list of
+// clusters, if Placements select from the same sets. The clusters themselves belong to the snapshot.
 func (k *Known) size() memo.Size {
 	size := memo.Size{Bytes: planBytes + k.Verdicts.Bytes + int(unsafe.Sizeof(Last{})), Parts: k.Plan.Parts}
 	lists := [][]*clusterv1.ManagedCluster{k.Verdicts.Of}
@@ -143,5 +143,5 @@ func (k *Known) size() memo.Size {
 	return size
 }
 
-// planBytes is the estimated memory of a plan without its expressions.
+// planBytes is the estimated size in bytes of a plan without its expressions.
 const planBytes = 4 << 10

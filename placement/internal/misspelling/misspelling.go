@@ -1,10 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package misspelling finds names in a Placement that no cluster has. Such names are valid, but probably misspelt. The condition
-// PlacementSatisfied reports missing labels, claims, scores and sets, and suggests existing names. It also reports which part of
-// a predicate ruled the clusters out. It reports only names that the Placement reads, because other changes don't cause a new
-// decision. If it lists existing names, the findings record this, so that a change of these names causes a decision.
+// Package misspelling finds names in a Placement that no cluster has. Such names are valid, but probably misspelt. The
+// condition PlacementSatisfied reports missing labels, claims, scores and sets, and suggests existing names. It also reports
+// which part of a predicate excluded the clusters. It reports only names that the Placement reads, because changes of other
+// names don't cause a new decision. If a message lists existing names, the findings record that, so that a change of these
+// names causes a new decision.
 package misspelling
 
 import (
@@ -26,7 +27,7 @@ import (
 	"github.com/celset/celset/placement/internal/spread"
 )
 
-// Sets reports names in spec.clusterSets that are not bound to the namespace.
+// Sets reports names in spec.clusterSets that are not in bound, the sets that are bound to the namespace.
 func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Findings) {
 	for i, name := range spec.ClusterSets {
 		if len(bound) > 0 && !slices.Contains(bound, name) {
@@ -36,7 +37,7 @@ func Sets(spec *clusterv1beta1.PlacementSpec, bound []string, found *finding.Fin
 	}
 }
 
-// Scores reports AddOnPlacementScores that a predicate reads but no cluster has.
+// Scores reports AddOnPlacementScores that the predicates read but no cluster has.
 func Scores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.ManagedCluster, found *finding.Findings) {
 	for i, selector := range of.Selectors {
 		for _, name := range sets.List(selector.ScoreNames().Names) {
@@ -52,7 +53,7 @@ func Scores(of predicate.Set, snapshot *hub.Snapshot, clusters []*clusterv1.Mana
 	}
 }
 
-// missingKey reports the key of a label or claim if none of the clusters has it.
+// missingKey reports a key of a label or claim if none of the clusters has the key.
 func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what string, claims bool, key string, found *finding.Findings) {
 	has := (&spread.Constraint{Key: key, Claims: claims}).Topology
 	if len(clusters) == 0 || slices.ContainsFunc(clusters, func(c *clusterv1.ManagedCluster) bool { _, is := has(c); return is }) {
@@ -76,7 +77,7 @@ func missingKey(path *field.Path, clusters []*clusterv1.ManagedCluster, what str
 	found.AddMissing(path.String()+": no "+what+" has the "+kind, key, there)
 }
 
-// Topologies reports spread constraints with a key that no candidate has.
+// Topologies reports spread constraints whose key no candidate has.
 func Topologies(constraints []spread.Constraint, candidates []*candidate.Candidate, found *finding.Findings) {
 	if len(constraints) == 0 {
 		return
@@ -87,8 +88,8 @@ func Topologies(constraints []spread.Constraint, candidates []*candidate.Candida
 	}
 }
 
-// Unmatched reports which parts of the predicates ruled out the clusters, and which labels and claims no cluster has. It does
-// nothing if some cluster matches.
+// Unmatched reports, if no cluster matches, which parts of the predicates excluded the clusters, and which labels and claims no
+// cluster has.
 func Unmatched(spec *clusterv1beta1.PlacementSpec, removed []candidate.Removal, available []*clusterv1.ManagedCluster, found *finding.Findings) {
 	if len(removed) < len(available) {
 		return

@@ -12,17 +12,18 @@ import (
 
 // The parts of a Placement are compiled and applied to every cluster, so their number and size are limited.
 const (
-	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is their maximum total size.
+	// MaxExpressions is the maximum number of CEL expressions in a Placement. MaxExpressionBytes is the maximum of their total
+	// size.
 	MaxExpressions     = 64
 	MaxExpressionBytes = 256 << 10
-	// MaxParts limits the predicates of a Placement, the prioritizers, and the decision groups, each separately.
+	// MaxParts is the maximum number of predicates. The numbers of prioritizers and of decision groups have the same limit.
 	MaxParts = 128
-	// MaxValues limits the total number of labels, requirements with their values, tolerations and sets.
+	// MaxValues is the maximum total number of labels, requirements with their values, tolerations and sets.
 	MaxValues = 4096
 )
 
-// checkParts returns an error if the Placement has too many parts. The API server limits only the size in bytes, and most parts
-// may be empty.
+// checkParts returns an error if the Placement has too many parts. The API server limits only the size of an object in bytes,
+// and most parts may be empty.
 func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 	groups := spec.DecisionStrategy.GroupStrategy.DecisionGroups
 	for _, of := range []struct {
@@ -48,7 +49,7 @@ func checkParts(spec *clusterv1beta1.PlacementSpec) error {
 	return nil
 }
 
-// valuesIn counts the labels, requirements and values of two selectors.
+// valuesIn returns the number of labels, requirements and values in a label selector and a claim selector.
 func valuesIn(labels *metav1.LabelSelector, claims *clusterv1beta1.ClusterClaimSelector) int {
 	values := len(labels.MatchLabels)
 	for _, requirements := range [][]metav1.LabelSelectorRequirement{labels.MatchExpressions, claims.MatchExpressions} {

@@ -34,21 +34,22 @@ type Plan struct {
 	Spread         []spread.Constraint
 	Groups         []decision.GroupSelector
 	ScoreRateLimit time.Duration
-	// Amounts lists the resources that prioritizers compare. ReadsOthers is set if a prioritizer reads the decisions of other
-	// Placements.
+	// Amounts lists the resources whose amounts prioritizers compare. ReadsOthers is set if a prioritizer reads the decisions of
+	// other Placements.
 	Amounts     []clusterv1.ResourceName
 	ReadsOthers bool
 	// Reads names the AddOnPlacementScores that the predicates and prioritizers read.
 	Reads cluster.ScoreNames
 	// Unknown holds a message for each field that an expression reads but no ManagedCluster has.
 	Unknown []string
-	// Wrong lists the mistakes in the spec. A plan with mistakes must not be used to decide.
+	// Wrong lists the mistakes in the spec. If there are mistakes, the plan must not be used to decide.
 	Wrong finding.Misconfigurations
-	// Parts lists the compiled expressions with their sizes, for the memory limit.
+	// Parts lists the compiled expressions with their sizes. The memory counts expressions that several Placements share only
+	// once.
 	Parts []memo.Part
 }
 
-// Compile compiles the spec of a Placement. Namespaces take turns in compiling. Compile fails only if the context ends.
+// Compile compiles the spec of a Placement. Namespaces take turns in compiling. Compile fails only if ctx is done.
 func Compile(ctx context.Context, environment *cluster.Environment, placement *clusterv1beta1.Placement) (*Plan, error) {
 	spec, p := &placement.Spec, &Plan{}
 	if err := checkParts(spec); err != nil {
@@ -76,7 +77,7 @@ func Compile(ctx context.Context, environment *cluster.Environment, placement *c
 	return p, nil
 }
 
-// compile compiles the predicates unless there are too many expressions.
+// compile compiles the predicates, unless there are too many expressions.
 func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec) (err error) {
 	if err := checkTexts(spec); err != nil {
 		p.Wrong.Add(finding.Predicate, field.NewPath("spec", "predicates"), err.Error())
@@ -90,11 +91,11 @@ func (p *Plan) compile(ctx context.Context, environment *cluster.Environment, sp
 	return nil
 }
 
-// ReadsScores reports whether a decision depends on AddOnPlacementScores.
+// ReadsScores reports whether the predicates or prioritizers read AddOnPlacementScores.
 func (p *Plan) ReadsScores() bool { return p.Reads.Computed || p.Reads.Names.Len() > 0 }
 
-// selectionOf checks the number and order of the selected clusters. It returns the minimum time between two updates of the scores
-// in PlacementDecisions.
+// selectionOf checks the fields for the number and order of the selected clusters. It returns the minimum time between two
+// updates of scores in PlacementDecisions.
 func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) time.Duration {
 	path := field.NewPath("spec")
 	if n := spec.NumberOfClusters; n != nil && *n < 0 {
@@ -116,8 +117,8 @@ func selectionOf(spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigura
 	return limit
 }
 
-// WrongMetadata returns the mistakes in the metadata of a Placement. A change of metadata keeps the generation, so a plan can't
-// hold these mistakes.
+// WrongMetadata returns the mistakes in the metadata of a Placement. A plan is valid for one generation, and a change of
+// metadata does not change the generation. So these mistakes can't be in the plan.
 func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfigurations {
 	var wrong finding.Misconfigurations
 	validateTieBreak(placement, &wrong)
@@ -128,7 +129,7 @@ func WrongMetadata(placement *clusterv1beta1.Placement) finding.Misconfiguration
 	return wrong
 }
 
-// validateTieBreak checks the annotation that orders candidates with equal scores.
+// validateTieBreak checks the annotation that decides the order of candidates with equal totals.
 func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Misconfigurations) {
 	switch value := placement.Annotations[wellknown.AnnotationTieBreak]; value {
 	case "", candidate.TieBreakName, candidate.TieBreakRandom:
@@ -138,7 +139,7 @@ func validateTieBreak(placement *clusterv1beta1.Placement, wrong *finding.Miscon
 	}
 }
 
-// HasExpressions reports whether a Placement has expressions, which take time to compile.
+// HasExpressions reports whether a Placement has CEL expressions, which take time to compile.
 func HasExpressions(spec *clusterv1beta1.PlacementSpec) bool {
 	return slices.ContainsFunc(spec.Predicates, func(p clusterv1beta1.ClusterPredicate) bool {
 		return len(p.RequiredClusterSelector.CelSelector.CelExpressions) > 0

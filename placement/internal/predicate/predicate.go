@@ -20,15 +20,15 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// Set holds the predicates of a Placement. A cluster matches an empty set, or a set with a predicate that matches it.
+// Set holds the predicates of a Placement. A cluster matches the set if the set is empty, or if one of its predicates matches.
 type Set struct {
-	// Selectors holds one selector per predicate. It is nil for a predicate that could not be compiled.
+	// Selectors holds one selector for each predicate. The selector of a predicate that could not be compiled is nil.
 	Selectors []*cluster.Selector
-	// releases holds the versions that expressions compare with, see [cluster.Selector.Releases].
+	// releases holds the versions with which expressions compare (see [cluster.Selector.Releases]).
 	releases sets.Set[string]
 }
 
-// Compile compiles the predicates of a Placement. It adds mistakes to wrong and fails only if the context ends.
+// Compile compiles the predicates of a Placement. It adds mistakes to wrong, and fails only if ctx is done.
 func Compile(ctx context.Context, environment *cluster.Environment, spec *clusterv1beta1.PlacementSpec, wrong *finding.Misconfigurations) (Set, error) {
 	result := Set{releases: sets.New[string]()}
 	for i := range spec.Predicates {
@@ -45,11 +45,11 @@ func Compile(ctx context.Context, environment *cluster.Environment, spec *cluste
 	return result, nil
 }
 
-// Match is the result of all predicates for one cluster.
+// Match is the result of evaluating all predicates on one cluster.
 type Match struct {
-	// Predicate is the index of the first predicate that matches, or -1 if no predicate matches or exists.
+	// Predicate is the index of the first predicate that matches. It is -1 if no predicate matches, or if there are no predicates.
 	Predicate int
-	// Reason is nil if the cluster matches.
+	// Reason says why the cluster does not match. It is nil if the cluster matches.
 	Reason candidate.Reason
 	// Cost is the cost of all evaluations in CEL cost units.
 	Cost uint64
@@ -58,8 +58,8 @@ type Match struct {
 }
 
 // Match evaluates the predicates in order until one matches. A predicate that fails does not match, just as CEL's || ignores an
-// error on one side if the other side is true. If an evaluation takes too long, late is the failure and result must not be used,
-// because the predicate might match with more time.
+// error on one side if the other side is true. If an evaluation takes too long, late is the error and result must not be used,
+// because the predicate might match if it had more time.
 func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub cluster.Hub) (result Match, late error) {
 	result = Match{Predicate: -1}
 	if len(p.Selectors) == 0 {
@@ -92,7 +92,7 @@ func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub clus
 	return result, nil
 }
 
-// IsPreRelease reports whether the cluster runs a pre-release of a version that the predicates compare with.
+// IsPreRelease reports whether the cluster runs a pre-release of a Kubernetes version with which the predicates compare.
 func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
 	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
 	return ok && p.releases.Has(release)
@@ -121,7 +121,7 @@ func (p Set) UnknownFields() (all []*cluster.Error) {
 	return all
 }
 
-// Parts returns the compiled expressions with their sizes, for a memory that counts shared expressions once.
+// Parts returns the compiled expressions with their sizes. A memory needs them to count shared expressions only once.
 func (p Set) Parts() (parts []memo.Part) {
 	for _, selector := range p.Selectors {
 		if selector == nil {
@@ -134,7 +134,7 @@ func (p Set) Parts() (parts []memo.Part) {
 	return parts
 }
 
-// Doubts returns an error for each expression that may be too expensive on large clusters, and for each unknown field.
+// Doubts returns an error for each expression that may cost too much on large clusters, and for each unknown field.
 func (p Set) Doubts(environment *cluster.Environment) (all []*cluster.Error) {
 	for _, selector := range p.Selectors {
 		if selector != nil {

@@ -14,12 +14,12 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// addOnName returns the name of the prioritizer for a score.
+// addOnName returns the name of the prioritizer for an add-on score.
 func addOnName(of *clusterv1beta1.AddOnScore) string {
 	return "AddOn/" + of.ResourceName + "/" + of.ScoreName
 }
 
-// addOn is a prioritizer that uses a score from AddOnPlacementScores.
+// addOn is a prioritizer whose scores are values in AddOnPlacementScores.
 type addOn struct{ of clusterv1beta1.AddOnScore }
 
 // describe returns a sentence that says which clusters the prioritizer prefers.
@@ -30,8 +30,8 @@ func (a addOn) describe() string {
 // reads returns the inputs of the scores.
 func (a addOn) reads() Reads { return Reads{Score: a.of.ResourceName} }
 
-// score returns the value in the AddOnPlacementScore of each cluster. The score is 0 if the object or the value is missing, or if
-// the object has expired.
+// score returns the named value in each cluster's AddOnPlacementScore. The score is 0 if the object or the value is missing, or
+// if the object has expired.
 func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	var expired, clamped []string
@@ -71,7 +71,7 @@ func (a addOn) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, er
 	return result, nil
 }
 
-// valueOf returns the last value with a name, or 0 if no value has the name.
+// valueOf returns the last value with this name, or 0 if there is no such value.
 func valueOf(object *clusterv1alpha1.AddOnPlacementScore, name string) int64 {
 	for i := len(object.Status.Scores) - 1; i >= 0; i-- {
 		if item := &object.Status.Scores[i]; item.Name == name {

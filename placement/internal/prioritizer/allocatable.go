@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// allocatable is a prioritizer that compares amounts of a resource.
+// allocatable is a prioritizer that compares the allocatable amounts of a resource.
 type allocatable struct {
 	name     string
 	resource clusterv1.ResourceName
@@ -28,9 +28,9 @@ func (a allocatable) describe() string {
 // reads returns the inputs of the scores.
 func (a allocatable) reads() Reads { return Reads{Amount: a.resource} }
 
-// score maps the allocatable amount of each cluster linearly to -100 for the smallest and 100 for the largest amount of the
-// candidates. If all amounts are equal, the scores are 100. A cluster gets 0 if it lacks capacity or allocatable, or reports an
-// impossible amount.
+// score maps the allocatable amounts linearly to scores: -100 for the smallest amount among the candidates, 100 for the
+// largest. If all amounts are equal, the scores are 100. A cluster gets 0 if it reports no capacity or no allocatable amount,
+// or an impossible amount.
 func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	amounts, known := make([]float64, len(candidates)), make([]amount, len(candidates))
 	least, most, any := 0.0, 0.0, false
@@ -64,13 +64,13 @@ func (a allocatable) score(in *Inputs, candidates []*candidate.Candidate) ([]int
 	return result, nil
 }
 
-// Clusters may report any amount. An impossible amount must not rank a cluster first or take much time to parse, so it counts
-// as missing.
+// A cluster may report any amount. An impossible amount must not rank the cluster first, and must not take long to compute. So
+// it counts as missing.
 
-// maxAmount is the largest amount of a resource, which is the largest quantity without a fraction.
+// maxAmount is the largest possible amount: the largest quantity without a fraction.
 const maxAmount = math.MaxInt64
 
-// amount says whether a reported amount can be used.
+// amount says whether a cluster reports a usable amount.
 type amount int
 
 const (
@@ -79,7 +79,7 @@ const (
 	outOfRange
 )
 
-// AmountOf returns the allocatable amount of a resource. It is usable only if both capacity and allocatable are valid.
+// AmountOf returns the allocatable amount of a resource, and whether it is usable: both capacity and allocatable must be valid.
 func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceName) (float64, amount) {
 	allocatable, ok := status.Allocatable[name]
 	capacity, hasCapacity := status.Capacity[name]
@@ -93,8 +93,8 @@ func AmountOf(status *clusterv1.ManagedClusterStatus, name clusterv1.ResourceNam
 	return value, usable
 }
 
-// valueIn returns the approximate value of a quantity. With a large exponent, only the sign and the approximate value can be
-// computed fast.
+// valueIn returns the approximate value of a quantity. For a large exponent, it computes only the sign and the approximate
+// value, because the exact value would take long.
 func valueIn(quantity *resource.Quantity) (value float64, inRange bool) {
 	switch quantity.Sign() {
 	case -1:

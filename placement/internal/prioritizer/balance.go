@@ -16,9 +16,9 @@ func (balanced) describe() string {
 // reads returns the inputs of the scores.
 func (balanced) reads() Reads { return Reads{Others: true} }
 
-// score returns higher scores for clusters with fewer decisions of other Placements. The score is 100 without decisions, and
-// -100 for the largest number of decisions on any cluster of the hub, candidate or not. The score is even, so that every hub
-// rounds it to the same value.
+// score returns higher scores for clusters with fewer decisions of other Placements. A cluster without decisions gets 100. The
+// largest number of decisions on any cluster of the hub, candidate or not, gets -100. All scores are even numbers, so that
+// every hub rounds them to the same value.
 func (balanced) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	counts, most := in.Snapshot.Decisions.Others(in.Former, candidate.ClustersIn(candidates), len(candidates))
 	result := make([]int64, len(candidates))

@@ -17,14 +17,14 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// maxWeight is the largest weight. The smallest is -maxWeight.
+// maxWeight is the largest weight that a policy may have. The smallest weight is -maxWeight.
 const maxWeight = 10
 
-// Prioritizer is a prioritizer with its weight, which is not zero.
+// Prioritizer is a prioritizer of a Placement. Its weight is not zero.
 type Prioritizer struct {
 	// Name is the name of a built-in prioritizer, or AddOn/<resource name>/<score name>.
 	Name string
-	// Weight is the factor for the scores.
+	// Weight is multiplied with each score.
 	Weight int32
 
 	score scorer
@@ -33,7 +33,7 @@ type Prioritizer struct {
 // Describe returns a sentence that says which clusters the prioritizer prefers.
 func (p Prioritizer) Describe() string { return p.score.describe() }
 
-// Reads returns what the scores depend on.
+// Reads returns the inputs on which the scores depend.
 func (p Prioritizer) Reads() Reads { return p.score.reads() }
 
 var builtIn = map[string]scorer{
@@ -43,10 +43,10 @@ var builtIn = map[string]scorer{
 	ResourceAllocatableMemory: allocatable{ResourceAllocatableMemory, clusterv1.ResourceMemory},
 }
 
-// additive lists the prioritizers that have the weight 1 in the mode Additive unless the policy configures them.
+// additive lists the prioritizers that have weight 1 in the mode Additive, unless the policy gives them another weight.
 var additive = []string{Balance, Steady}
 
-// FromPolicy returns the prioritizers of a policy with a non-zero weight. Defaults come first.
+// FromPolicy returns the prioritizers of a policy whose weight is not zero. Default prioritizers come first.
 func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconfigurations) []Prioritizer {
 	path := field.NewPath("spec", "prioritizerPolicy")
 	var result []Prioritizer
@@ -77,14 +77,15 @@ func FromPolicy(policy *clusterv1beta1.PrioritizerPolicy, wrong *finding.Misconf
 	return slices.DeleteFunc(result, func(p Prioritizer) bool { return p.Weight == 0 })
 }
 
-// configured returns the prioritizer of a configuration. It reports whether the configuration is valid.
+// configured returns the prioritizer for one configuration of the policy. The second result is false if the configuration is
+// invalid.
 func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong *finding.Misconfigurations) (Prioritizer, bool) {
 	before := len(*wrong)
 	if from.Weight < -maxWeight || from.Weight > maxWeight {
 		wrong.Add(finding.Prioritizers, path.Child("weight"), fmt.Sprintf("the weight %d must be from %d to %d", from.Weight, -maxWeight, maxWeight))
 	}
 	if from.ScoreCoordinate != nil && from.Weight == 0 {
-		// The weight 0 disables the prioritizer. As in Open Cluster Management, an unknown name is then no mistake.
+		// The weight 0 disables the prioritizer. As in Open Cluster Management, an unknown name is then not a mistake.
 		result := coordinate(from.ScoreCoordinate, path, &finding.Misconfigurations{})
 		return result, result.Name != ""
 	}
@@ -93,7 +94,8 @@ func configured(from *clusterv1beta1.PrioritizerConfig, path *field.Path, wrong 
 	return result, len(*wrong) == before
 }
 
-// coordinate returns the prioritizer of a coordinate. As in Open Cluster Management, every type except BuiltIn means AddOn.
+// coordinate returns the prioritizer that a score coordinate names. As in Open Cluster Management, every type except BuiltIn
+// means AddOn.
 func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *finding.Misconfigurations) Prioritizer {
 	switch {
 	case from == nil:
@@ -116,9 +118,9 @@ func coordinate(from *clusterv1beta1.ScoreCoordinate, path *field.Path, wrong *f
 	return Prioritizer{}
 }
 
-// Prioritize sets the scores and totals of candidates. It clamps scores to their range, because clusters may report any number.
-// So a total can't overflow with as many prioritizers as fit into an object. observe is called with the name of each prioritizer
-// when it starts, and the returned function is called when it ends.
+// Prioritize sets the scores and totals of the candidates. It clamps each score to its range, because clusters may report any
+// number. So totals can't overflow: an object can't contain enough prioritizers. observe is called with the name of each
+// prioritizer when it starts. The function that observe returns is called when the prioritizer ends.
 func Prioritize(in *Inputs, prioritizers []Prioritizer, candidates []*candidate.Candidate, observe func(name string) (end func())) error {
 	all := make([]int64, len(candidates)*len(prioritizers))
 	for i, c := range candidates {

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/placement/internal/finding"
 )
 
-// The description of each prioritizer starts with its name in results.
+// TestDescriptions checks that the description of each prioritizer starts with the name that results use for the prioritizer.
 func TestDescriptions(t *testing.T) {
 	policy := &clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact}
 	add := func(from clusterv1beta1.ScoreCoordinate) {

@@ -34,32 +34,33 @@ type scorer interface {
 	describe() string
 	// reads returns the inputs of the scores.
 	reads() Reads
-	// score returns a score for each candidate, in order. Candidates are sorted by name. It fails if the snapshot can't be read.
+	// score returns a score for each candidate, in the same order. candidates are sorted by name. score fails only if the snapshot
+	// can't be read.
 	score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error)
 }
 
-// Reads names what the scores of a prioritizer depend on, besides the former decision of the Placement. A remembered result stays
-// valid only while these inputs are the same.
+// Reads names the inputs on which the scores of a prioritizer depend, in addition to the former decision of the Placement. A
+// remembered result is valid only while these inputs stay the same.
 type Reads struct {
 	// Others is true if the scores depend on the decisions of other Placements.
 	Others bool
-	// Amount is the resource of the clusters that the scores compare, or "".
+	// Amount is the resource whose amounts on clusters determine the scores, or "".
 	Amount clusterv1.ResourceName
-	// Score is the name of the AddOnPlacementScores that hold the scores, or "".
+	// Score is the name of the AddOnPlacementScores whose values are the scores, or "".
 	Score string
 }
 
-// Inputs are the inputs of scores except the candidates.
+// Inputs are the inputs of a prioritizer, without the candidates.
 type Inputs struct {
 	Snapshot *hub.Snapshot
 	// Former is the former decision of the Placement.
 	Former *hub.Former
 	Now    time.Time
-	// Found receives warnings about scores, messages about scores that no cluster has, and the times at which scores expire.
+	// Found receives warnings about scores, messages about missing scores, and the times at which scores expire.
 	Found *finding.Findings
 }
 
-// expired reports whether an AddOnPlacementScore has expired. If it expires later, Found receives the time.
+// expired reports whether an AddOnPlacementScore has expired. If it expires later, Found receives the time of its expiry.
 func (in *Inputs) expired(object *clusterv1alpha1.AddOnPlacementScore) bool {
 	until := object.Status.ValidUntil
 	switch {

@@ -16,7 +16,7 @@ func (steadily) describe() string {
 // reads returns the inputs of the scores.
 func (steadily) reads() Reads { return Reads{} }
 
-// score returns 100 for clusters that the Placement chose before, and 0 for other clusters.
+// score returns 100 for clusters in the Placement's former decision, and 0 for other clusters.
 func (steadily) score(in *Inputs, candidates []*candidate.Candidate) ([]int64, error) {
 	result := make([]int64, len(candidates))
 	for i, c := range candidates {

@@ -17,7 +17,7 @@ import (
 
 const maxSpreadConstraints = 8
 
-// Constraint is a spread constraint of a Placement, with defaults set.
+// Constraint is a spread constraint of a Placement with its defaults set.
 type Constraint struct {
 	Path    *field.Path
 	Key     string
@@ -26,7 +26,7 @@ type Constraint struct {
 	hard    bool
 }
 
-// Constraints returns the spread constraints of a policy.
+// Constraints returns the spread constraints of a policy, and adds mistakes to wrong.
 func Constraints(policy *clusterv1beta1.SpreadPolicy, wrong *finding.Misconfigurations) []Constraint {
 	path := field.NewPath("spec", "spreadPolicy", "spreadConstraints")
 	if n := len(policy.SpreadConstraints); n > maxSpreadConstraints {
@@ -67,7 +67,7 @@ func constraintOf(term *clusterv1beta1.SpreadConstraintsTerm, path *field.Path, 
 	}
 }
 
-// Topology returns the cluster's value for the label or claim that the constraint spreads over.
+// Topology returns the cluster's value of the label or claim that the constraint names.
 func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, present bool) {
 	if s.Claims {
 		return cluster.New(of).Claims().Lookup(s.Key)
@@ -75,7 +75,8 @@ func (s *Constraint) Topology(of *clusterv1.ManagedCluster) (value string, prese
 	return cluster.New(of).Labels().Lookup(s.Key)
 }
 
-// Matters reports whether the constraints can change the selection. limit is the maximum number of selected candidates.
+// Matters reports whether the constraints can change the selection. limit is the maximum number of selected clusters.
+// candidates is the number of candidates.
 func Matters(constraints []Constraint, limit, candidates int) bool {
 	return slices.ContainsFunc(constraints, func(s Constraint) bool { return s.hard || limit < candidates })
 }

@@ -9,31 +9,31 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// Ranking holds the candidates in rank order, with their topologies, which is all that picking depends on. It is stored with a
-// result. A cluster that moves to another region concerns every Placement spread over regions, but changes few selections. Ranks
-// don't depend on topologies, so only picking is repeated.
+// Ranking holds the candidates in rank order, with their topologies. Picking depends on nothing else. A Ranking is stored with
+// a result. A cluster that moves to another region concerns every Placement that is spread over regions, but changes few
+// selections. Ranks don't depend on topologies, so only the picking must be repeated to find out whether the selection changes.
 type Ranking struct {
 	constraints []Constraint
-	// places holds the index of each candidate among the available clusters.
+	// places holds the index of each candidate in the list of available clusters.
 	places []int32
-	// in holds, per constraint, the index of each candidate's topology, or absent.
+	// in[c][r] is the topology of the candidate with rank r for constraint c: an index in topologies[c], or absent.
 	in [][]int32
-	// topologies holds, per constraint, the values that candidates have or had.
+	// topologies[c] has the values that candidates have, or had, for the key of constraint c.
 	topologies []values
 	// picked holds the ranks of the picked candidates.
 	picked []int32
 }
 
-// absent is the topology index of a cluster without the key.
+// absent stands for the topology of a cluster that lacks the key.
 const absent = -1
 
-// values numbers strings in order of their first use.
+// values numbers distinct strings in the order in which they are first added.
 type values struct {
 	indexes map[string]int32
 	list    []string
 }
 
-// index returns the index of a value. It adds the value if necessary.
+// index returns the number of a value. It adds the value if it is new.
 func (v *values) index(value string) int32 {
 	i, known := v.indexes[value]
 	if !known {
@@ -57,7 +57,7 @@ func newRanking(constraints []Constraint, candidates []*candidate.Candidate) *Ra
 	return r
 }
 
-// move updates the topology of a candidate for one constraint.
+// move sets the topology of the candidate with this rank to the cluster's current topology, for one constraint.
 func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	r.in[constraint][rank] = absent
 	if value, present := r.constraints[constraint].Topology(of); present {
@@ -65,10 +65,10 @@ func (r *Ranking) move(constraint, rank int, of *clusterv1.ManagedCluster) {
 	}
 }
 
-// valueBytes is the estimated memory of a value in the list and the map, without its text.
+// valueBytes is the estimated size in bytes of a value in values, without its text.
 const valueBytes = 64
 
-// Bytes returns the estimated memory of the ranking.
+// Bytes returns the estimated size of the ranking in bytes.
 func (r *Ranking) Bytes() int {
 	bytes := 4 * len(r.places) * (1 + len(r.in))
 	for i := range r.topologies {

@@ -11,8 +11,8 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// First selects the first limit candidates in rank order. The others get the reason Surplus. wanted is spec.numberOfClusters, or
-// 0 if the field is not set.
+// First selects the first limit candidates. The other candidates get the reason Surplus. wanted is spec.numberOfClusters, or 0
+// if the field is not set.
 func First(candidates []*candidate.Candidate, limit, wanted int) {
 	for i, c := range candidates {
 		if c.Selected = i < limit; !c.Selected {
@@ -21,7 +21,7 @@ func First(candidates []*candidate.Candidate, limit, wanted int) {
 	}
 }
 
-// Pick selects at most limit of the ranked candidates within the constraints. The others get a reason. wanted is
+// Pick selects at most limit of the ranked candidates within the constraints. The other candidates get a reason. wanted is
 // spec.numberOfClusters, or 0 if the field is not set.
 func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wanted int) *Ranking {
 	r := newRanking(constraints, candidates)
@@ -41,13 +41,16 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the maximum number of moved clusters that PicksTheSame compares. With more, the Placement is decided again.
+// mostMoves is the maximum number of moved clusters for which PicksTheSame repeats the picking. If more clusters moved, the
+// Placement is decided again.
 const mostMoves = 16
 
-// PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If it
-// returns false, the Placement must be decided. moved holds the indices of the moved clusters. wanted is spec.numberOfClusters.
+// PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If
+// it returns false, the Placement must be decided again. moved holds the indices of the moved clusters. wanted is
+// spec.numberOfClusters.
 func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster, wanted *int32) bool {
-	// If too few were picked, a condition counts the candidates that the constraints removed. The count may have changed.
+	// If fewer clusters were picked than wanted, a condition has the number of candidates that the constraints excluded, which may
+	// have changed.
 	if r == nil || len(moved) > mostMoves || len(r.picked) == 0 || wanted != nil && len(r.picked) < int(*wanted) {
 		return false
 	}
@@ -64,8 +67,8 @@ func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := newSpreading(r)
-	// If no candidate is in a topology, a condition must report that. Only a decision drops values that no candidate has any more.
-	// So their number is limited here, because a cluster may get a new value each second.
+	// If no candidate has the key, a condition must report that. The number of values is limited, because a cluster may get a new
+	// value each second, and only a decision drops values that no candidate has any more.
 	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}

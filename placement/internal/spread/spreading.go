@@ -11,28 +11,28 @@ import (
 	"github.com/celset/celset/placement/internal/candidate"
 )
 
-// spreading is the state while candidates are picked. Candidates are identified by rank.
+// spreading is the state of the picking. Candidates are identified by rank.
 type spreading struct {
 	constraints []Constraint
 	topologies  []topologies
-	// classes holds the classes with candidates left, in order of their best rank.
+	// classes holds the classes that still have candidates, in the order of their best ranks.
 	classes []*class
 }
 
-// topologies counts the picked clusters in each topology of one constraint.
+// topologies counts, for one constraint, the picked clusters in each topology.
 type topologies struct {
 	values []string
-	// counts holds the number of picked clusters per topology, or nowhere if no candidate is in the topology. least is the
-	// smallest count. few is the number of topologies with that count.
+	// counts holds the number of picked clusters in each topology. It is nowhere if no candidate is in the topology any more.
+	// least is the smallest count. few is the number of topologies with that count.
 	counts     []int
 	least, few int
 }
 
-// class holds the candidates that have the same topologies.
+// class holds the candidates that are in the same topologies for all constraints.
 type class struct {
-	// in holds the index of the topology for each constraint, or absent.
+	// in holds, for each constraint, the index of the topology, or absent.
 	in []int32
-	// ranks holds the ranks of the candidates not picked yet, in order.
+	// ranks holds the ranks of the candidates that are not picked yet, in ascending order.
 	ranks  []int32
 	reason candidate.Reason
 }
@@ -75,7 +75,7 @@ func (s *spreading) classify(r *Ranking) {
 	}
 }
 
-// pick returns the ranks of the selected candidates, at most limit, in the order of their picks.
+// pick picks at most limit candidates. It returns their ranks in the order in which they were picked.
 func (s *spreading) pick(limit int) []int32 {
 	picked := make([]int32, 0, limit)
 	for range limit {
@@ -88,8 +88,8 @@ func (s *spreading) pick(limit int) []int32 {
 	return picked
 }
 
-// best returns the index of the class to pick from, or -1 if no class is allowed. The first class that fits is best, because it
-// exceeds no maxSkew.
+// best returns the index of the class from which the next candidate is picked, or -1 if the constraints forbid all classes.
+// Classes are sorted by rank, so the first class that exceeds no maxSkew is the best.
 func (s *spreading) best() int {
 	best := -1
 	var least, excess [maxSpreadConstraints]int
@@ -106,11 +106,11 @@ func (s *spreading) best() int {
 	return best
 }
 
-// nowhere is larger than any count or excess. It is the excess of a cluster in no topology.
+// nowhere is larger than any count or excess. It is also the excess of a cluster without the key.
 const nowhere = int(^uint(0) >> 1)
 
-// judge computes by how much a pick from class would exceed each maxSkew. allowed is false if a constraint with DoNotSchedule
-// forbids the pick. fits is true if the pick exceeds no maxSkew.
+// judge sets excess to the numbers by which a pick from class would exceed the maxSkew of each constraint. allowed is false if
+// a constraint with DoNotSchedule forbids the pick. fits is true if the pick exceeds no maxSkew.
 func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
 	fits = true
 	for i := range s.constraints {
@@ -125,9 +125,9 @@ func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allo
 	return true, fits
 }
 
-// over returns by how much one more cluster of the class would exceed the maxSkew of a constraint. The result is at most 0 if the
-// pick stays within maxSkew. The smallest count is taken before the pick, so the only topology with that count may always get one
-// more.
+// over returns by how much one more picked cluster of the class would exceed the maxSkew of constraint i. The result is at most
+// 0 if the pick stays within maxSkew. The count of the topology after the pick is compared with the smallest count before the
+// pick. So if only one topology has the smallest count, that topology may always get one more cluster.
 func (s *spreading) over(i int, class *class) int {
 	in := class.in[i]
 	if in == absent {
@@ -137,7 +137,7 @@ func (s *spreading) over(i int, class *class) int {
 	return t.counts[in] + 1 - t.least - s.constraints[i].maxSkew
 }
 
-// take picks the best candidate of a class and returns its rank.
+// take picks the best candidate of class i and returns its rank.
 func (s *spreading) take(i int) int32 {
 	of := s.classes[i]
 	picked := of.ranks[0]
@@ -171,7 +171,7 @@ func (t *topologies) pick(in int32) {
 	}
 }
 
-// refusal returns the reason why a constraint forbids a class, or nil if all constraints allow it.
+// refusal returns the reason why a constraint forbids picking from a class, or nil if all constraints permit it.
 func (s *spreading) refusal(of *class) candidate.Reason {
 	for i := range s.constraints {
 		c, t := &s.constraints[i], &s.topologies[i]

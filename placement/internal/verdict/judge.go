@@ -18,31 +18,31 @@ import (
 	"github.com/celset/celset/placement/internal/predicate"
 )
 
-// Judge evaluates the predicates of a Placement for clusters until the time limit is reached.
+// Judge evaluates the predicates of a Placement on clusters until a time limit is reached.
 type Judge struct {
-	// The caller sets these fields. Now is the time of the decision. Clock is the value of now() in expressions.
+	// The caller sets the following fields. Now is the time of the decision. Clock is the value of now() in expressions.
 	Predicates predicate.Set
 	Snapshot   *hub.Snapshot
 	Now, Clock time.Time
 	Timer      *deadline.Timer
 
-	// These fields are results. Evaluated counts the clusters that were evaluated, Remembered the clusters with a reused verdict.
-	// Cost is the total cost of the evaluations in CEL cost units.
+	// The following fields are results. Evaluated is the number of clusters that were evaluated. Remembered is the number of
+	// clusters with a reused verdict. Cost is the total cost of the evaluations in CEL cost units.
 	Evaluated, Remembered int
 	Cost                  uint64
-	// Overrun is nil unless a limit was exceeded.
+	// Overrun is set if the evaluations exceeded a time limit.
 	Overrun *Overrun
 
 	recorder recorder
-	// shared holds new verdicts that later clusters may share.
+	// shared holds new verdicts that the following clusters may share.
 	shared []*Verdict
-	// skipped counts the clusters whose evaluation did not start because time had run out.
+	// skipped is the number of clusters whose evaluation did not start because the time was over.
 	skipped int
 }
 
-// Find returns the verdicts for clusters. It reuses known verdicts that are still valid and evaluates the other clusters. It
-// overwrites known. same reports whether every verdict agrees with the known verdict for its cluster. firstAttempt is the time of
-// the first attempt at this decision. sameScores means that no AddOnPlacementScore has changed. If Find fails, it returns no
+// Find returns the verdicts on clusters. It reuses known verdicts that are still valid, and evaluates the other clusters. It
+// overwrites known. same reports whether each verdict leads to the same decision as the known verdict. firstAttempt is the time
+// of the first attempt at this decision. sameScores means that no AddOnPlacementScore has changed. If Find fails, it returns no
 // verdicts.
 func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, firstAttempt time.Time, sameScores bool) (now Verdicts, same bool, err error) {
 	if len(j.Predicates.Selectors) == 0 {
@@ -84,8 +84,8 @@ func (j *Judge) Find(known Verdicts, clusters []*clusterv1.ManagedCluster, first
 	return now, same, nil
 }
 
-// holds reports whether v is still valid for a cluster. object is the version of the cluster that v was computed for. at was the
-// value of now().
+// holds reports whether v is still valid for cluster. object is the version of the cluster on which v was computed. at was the
+// value of now() then.
 func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at time.Time, sameScores bool) (bool, error) {
 	if v.transient || object != cluster && hub.VersionOf(object) != hub.VersionOf(cluster) || v.Timed && !at.Equal(j.Clock) {
 		return false, nil
@@ -105,8 +105,8 @@ func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at 
 	return true, nil
 }
 
-// evaluate returns a new verdict for a cluster. It fails only if the context ended or the snapshot could not be read. If an
-// expression fails or times out, the reason is in the verdict.
+// evaluate returns a new verdict on a cluster. It fails only if the context ended or the snapshot could not be read. If an
+// expression fails or times out, the verdict has that as its reason.
 func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	if j.hurries() {
 		return j.late(of, nil), nil
@@ -127,10 +127,11 @@ func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	return j.share(Verdict{Match: match, reads: j.recorder.reads, transient: j.recorder.transient, PreRelease: j.Predicates.IsPreRelease(of)}), nil
 }
 
-// mostShared limits the verdicts that are stored for reuse. Verdicts that differ only in cost are stored separately.
+// mostShared is the maximum number of verdicts that are kept for sharing. Verdicts that differ only in cost count separately.
 const mostShared = 64
 
-// share returns an earlier verdict equal to found, or a copy of found. A hub has many clusters, but few different verdicts.
+// share returns an earlier verdict that equals found, or else a copy of found. A hub has many clusters, but few different
+// verdicts.
 func (j *Judge) share(found Verdict) *Verdict {
 	if found.isShared() {
 		for i := len(j.shared) - 1; i >= 0; i-- {
@@ -146,12 +147,11 @@ func (j *Judge) share(found Verdict) *Verdict {
 	return &kept
 }
 
-// maxLate is the number of timed-out evaluations after which the judge evaluates no more clusters. It is the number of clusters
-// that a condition names.
+// maxLate is the number of evaluations that may time out before the judge stops. A condition names only this many clusters.
 const maxLate = finding.MostNamed
 
-// hurries reports whether the judge must stop evaluating clusters, because time has run out or because too many single
-// evaluations timed out.
+// hurries reports whether the judge must stop evaluating clusters: the time for all evaluations is over, or maxLate single
+// evaluations have timed out.
 func (j *Judge) hurries() bool {
 	if o := j.Overrun; o != nil && (!o.Evaluations || len(o.Late) >= maxLate) {
 		return true
@@ -163,7 +163,7 @@ func (j *Judge) hurries() bool {
 	return false
 }
 
-// overran records the first limit that was exceeded.
+// overran returns the Overrun. It creates the Overrun when the first limit is exceeded.
 func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	if j.Overrun == nil {
 		j.Overrun = &Overrun{Limit: limit}
@@ -171,8 +171,8 @@ func (j *Judge) overran(limit *deadline.Deadline) *Overrun {
 	return j.Overrun
 }
 
-// late returns the verdict for a cluster that was not evaluated in time. The next attempt evaluates the cluster again. failure is
-// nil if the evaluation did not start.
+// late returns the verdict on a cluster that was not evaluated in time. The next attempt evaluates the cluster again. failure
+// is nil if the evaluation did not start.
 func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 	reason := &candidate.Late{}
 	if failure == nil {
@@ -184,12 +184,12 @@ func (j *Judge) late(of *clusterv1.ManagedCluster, failure error) *Verdict {
 	return &Verdict{transient: true, Match: predicate.Match{Predicate: -1, Reason: reason}}
 }
 
-// tooLong records the limit that ended an evaluation, and the expression that was running.
+// tooLong records in the Overrun and in reason which limit ended an evaluation, and which expression was running.
 func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	limit := deadline.In(failure)
 	overrun := j.overran(limit)
 	overrun.Late = append(overrun.Late, candidate.Removal{Cluster: name, Reason: reason})
-	// A Deadline other than the one for all evaluations is the limit of this evaluation alone, even if both have passed by now.
+	// If the Deadline is not the Deadline of all evaluations, it is the limit of this evaluation alone, even if both have passed.
 	reason.Limit, reason.Alone = limit.Limit, limit != j.Timer.Exceeded()
 	if reason.Alone {
 		overrun.Limit, overrun.Evaluations = limit, true
@@ -199,7 +199,7 @@ func (j *Judge) tooLong(name string, failure error, reason *candidate.Late) {
 	}
 }
 
-// recorder finds AddOnPlacementScores for expressions and records which ones they read.
+// recorder looks up AddOnPlacementScores for expressions, and records which scores an expression read.
 type recorder struct {
 	snapshot *hub.Snapshot
 	now      time.Time
@@ -209,7 +209,7 @@ type recorder struct {
 	err       error
 }
 
-// FindScore returns an AddOnPlacementScore of the snapshot, or nil if it does not exist.
+// FindScore returns an AddOnPlacementScore of the snapshot and records the read. It returns nil if the object does not exist.
 func (r *recorder) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	object, err := r.snapshot.Score(namespace, name)
 	if err != nil {

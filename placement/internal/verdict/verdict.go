@@ -17,26 +17,27 @@ import (
 	"github.com/celset/celset/placement/internal/predicate"
 )
 
-// Verdicts holds the verdicts of a Placement's predicates for a list of clusters.
+// Verdicts holds the verdicts of a Placement's predicates on a list of clusters.
 type Verdicts struct {
 	// Of lists the clusters, sorted by name. The list is shared with other Placements and must not be modified.
 	Of []*clusterv1.ManagedCluster
-	// On holds the verdict for each cluster, in the order of Of. Clusters with equal verdicts may share one.
+	// On[i] is the verdict on cluster Of[i]. Clusters with equal verdicts may share one.
 	On []*Verdict
 	// at is the value of now() in the expressions.
 	at time.Time
-	// Bytes is the estimated memory of On.
+	// Bytes is the estimated size of On in bytes.
 	Bytes int
-	// firstAttempt is the time of the first attempt at an unfinished decision, or zero if the last attempt succeeded. All
-	// attempts use the same now(). Otherwise each attempt would discard verdicts that are valid for one tick, and no attempt
-	// would finish.
+	// firstAttempt is the time of the first attempt at a decision that is not complete. It is zero if the last attempt completed
+	// the decision. All attempts use the same value of now(). Otherwise each attempt would discard verdicts that are valid for one
+	// tick, and no attempt would complete the decision.
 	firstAttempt time.Time
 }
 
-// longestDecision is the age after which an unfinished decision starts again with a new now().
+// longestDecision is the age at which an incomplete decision starts again with a new value of now().
 const longestDecision = time.Minute
 
-// FirstAttempt returns the time of the first attempt at an unfinished decision, or now if no decision is unfinished.
+// FirstAttempt returns the time of the first attempt at an incomplete decision. If there is no incomplete decision, it returns
+// now.
 func (v Verdicts) FirstAttempt(now time.Time) time.Time {
 	if since := now.Sub(v.firstAttempt); v.firstAttempt.IsZero() || since < 0 || since >= longestDecision {
 		return now
@@ -45,7 +46,7 @@ func (v Verdicts) FirstAttempt(now time.Time) time.Time {
 }
 
 // Account returns the total cost of the verdicts. timed reports whether a verdict has read now(). next receives the times at
-// which verdicts may change. tick is the time of the next value of now().
+// which verdicts may change. tick is the time at which the value of now() changes next.
 func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, timed bool) {
 	for _, is := range v.On {
 		cost += is.Cost
@@ -62,29 +63,29 @@ func (v Verdicts) Account(tick time.Time, next *finding.Wakeup) (cost uint64, ti
 	return cost, timed
 }
 
-// Verdict is the result of all predicates for one cluster.
+// Verdict is the result of all predicates of a Placement on one cluster.
 type Verdict struct {
 	predicate.Match
 	// reads lists the AddOnPlacementScores that the expressions read.
 	reads []read
-	// transient is set if an object that the verdict depends on has no version.
+	// transient is set if an object on which the verdict depends has no version, so the verdict must not be reused.
 	transient bool
-	// PreRelease is set if the cluster runs a pre-release version and an expression compares that version with the release.
+	// PreRelease is set if the cluster runs a pre-release of Kubernetes and an expression compares its version with that release.
 	PreRelease bool
-	// counted is used by count only, which adds the size of a verdict once, even if several clusters share the verdict.
+	// counted is used only by count, so that a verdict that several clusters share is counted once.
 	counted bool
 }
 
-// read identifies an AddOnPlacementScore that an expression read. The version is empty if the object does not exist.
+// read describes one AddOnPlacementScore that an expression read. version is empty if the object does not exist.
 type read struct {
 	name    string
 	version hub.Version
-	// until is the time at which the object expires. It is zero if the object never expires or has expired already.
+	// until is the time at which the object expires. It is zero if the object never expires or has already expired.
 	until   time.Time
 	expired bool
 }
 
-// readOf returns the read of the AddOnPlacementScore with a name. object is nil if it does not exist.
+// readOf returns the read of the AddOnPlacementScore with this name. object is nil if the AddOnPlacementScore does not exist.
 func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.Time) read {
 	result := read{name: name}
 	if object == nil {
@@ -99,7 +100,7 @@ func readOf(name string, object *clusterv1alpha1.AddOnPlacementScore, now time.T
 	return result
 }
 
-// alignedWith returns the verdicts in the order of clusters. The verdict is nil for a cluster whose name is not in v.
+// alignedWith returns the verdicts in the order of clusters. A cluster whose name is not in v gets a nil verdict.
 func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	if slices.EqualFunc(v.Of, clusters, func(a, b *clusterv1.ManagedCluster) bool { return a == b || a.Name == b.Name }) {
 		return v
@@ -117,14 +118,15 @@ func (v Verdicts) alignedWith(clusters []*clusterv1.ManagedCluster) Verdicts {
 	return result
 }
 
-// Measured sizes of the values that a verdict refers to: a reason with the path of its selector, and the text of a failure.
+// These are measured sizes, in bytes, of values to which a verdict refers: a reason with the path of its selector, and the text
+// of a failure.
 const (
 	reasonBytes  = 150
 	failureBytes = 1000
 	wordBytes    = int(unsafe.Sizeof(uintptr(0)))
 )
 
-// count sets Bytes.
+// count sets Bytes to the size of the verdicts.
 func (v *Verdicts) count() {
 	v.Bytes = cap(v.On) * wordBytes
 	for _, is := range v.On {
@@ -145,8 +147,8 @@ func (v *Verdicts) count() {
 	}
 }
 
-// isShared reports whether other clusters may share the verdict. They may not if the verdict depends on AddOnPlacementScores, or
-// if it is a failure, because a failure names the cluster.
+// isShared reports whether other clusters may share the verdict. They must not if the verdict depends on AddOnPlacementScores,
+// or if it is a failure, because a failure names the cluster.
 func (v *Verdict) isShared() bool {
 	_, failed := v.Reason.(*candidate.Failed)
 	return !failed && !v.transient && len(v.reads) == 0

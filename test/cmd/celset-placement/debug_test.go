@@ -33,7 +33,7 @@ import (
 	"github.com/celset/celset/placement/report"
 )
 
-// rights are the roles of the users reader and author in the namespace default.
+// rights are the roles in the namespace default: the user reader may get Placements, and the user author may create them.
 const rights = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
@@ -58,15 +58,15 @@ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: author}
 subjects: [{kind: User, name: author, apiGroup: rbac.authorization.k8s.io}]
 `
 
-// debugged is the debug address of a program that is running.
+// debugged is the debug server of a running celset-placement.
 type debugged struct {
 	client  *http.Client
 	address string
-	// tokens maps a user to its token.
+	// tokens maps the name of a user to the user's token.
 	tokens map[string]string
 }
 
-// call makes a request with YAML as a user, and returns status and body.
+// call sends a request with a YAML body as the user who. It returns the status code and the body of the response.
 func (d *debugged) call(t *testing.T, method, path, who, body string) (int, string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "https://"+d.address+debug.Path+path, strings.NewReader(body))
@@ -83,7 +83,7 @@ func (d *debugged) call(t *testing.T, method, path, who, body string) (int, stri
 	return response.StatusCode, string(content)
 }
 
-// report makes a request that is answered with a report.
+// report sends a request like call, and decodes the report in the response.
 func (d *debugged) report(t *testing.T, method, path, who, body string) *report.Report {
 	t.Helper()
 	code, content := d.call(t, method, path, who, body)
@@ -97,8 +97,8 @@ func trusting(config *tls.Config) *http.Client {
 	return &http.Client{Timeout: time.Minute, Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
 }
 
-// requirePreviewed requires that the debug address of the leader returns what the controller has written. The leader has created
-// the certificate of its debug address.
+// requirePreviewed requires that the leader's debug server returns the status that the leader's controller has written. The
+// leader created the server's certificate itself, so the client can't verify it.
 func requirePreviewed(t *testing.T, p *program, token string, written *clusterv1beta1.Placement) {
 	t.Helper()
 	d := &debugged{trusting(&tls.Config{InsecureSkipVerify: true}), p.debug, map[string]string{"admin": token}}
@@ -109,8 +109,8 @@ func requirePreviewed(t *testing.T, p *program, token string, written *clusterv1
 	require.Equal(t, written.Status.DecisionGroups, report.Status.DecisionGroups)
 }
 
-// startDebugged runs the program beside another leader. So the program writes no decisions, and only answers requests. The
-// certificate of its debug address is in files.
+// startDebugged starts the program while another program holds the leader's lease. So the program writes no decisions, but
+// answers requests. The certificate of its debug server is in files.
 func startDebugged(t *testing.T) (*debugged, client.Client) {
 	t.Helper()
 	hub, p := startHub(t, "reader", "author", "stranger")
@@ -202,7 +202,7 @@ func TestDebug(t *testing.T) {
 	requireNothingWritten(t, c, object)
 }
 
-// manifest returns a Placement as a user writes it, without the zero fields of the Go type.
+// manifest returns the Placement as YAML.
 func manifest(t *testing.T, object *clusterv1beta1.Placement) string {
 	t.Helper()
 	object.TypeMeta = metav1.TypeMeta{APIVersion: clusterv1beta1.GroupVersion.String(), Kind: "Placement"}
@@ -211,7 +211,7 @@ func manifest(t *testing.T, object *clusterv1beta1.Placement) string {
 	return string(text)
 }
 
-// requireSameDefaults compares what is previewed with what the API server would store.
+// requireSameDefaults compares the defaults in the preview of a Placement with the defaults that the API server sets.
 func requireSameDefaults(t *testing.T, d *debugged, c client.Client) {
 	t.Helper()
 	for _, spec := range []string{
@@ -232,8 +232,8 @@ func requireSameDefaults(t *testing.T, d *debugged, c client.Client) {
 		require.NoError(t, err)
 		var want clusterv1beta1.PlacementSpec
 		require.NoError(t, json.Unmarshal(content, &want))
-		// The API server adds defaults only inside objects that are present. Where an object is missing, the Go type has zeros, which
-		// mean the same.
+		// The API server sets defaults only inside objects that exist in the manifest. Where an object is missing, the Go type
+		// has zero values with the same meaning.
 		got := d.report(t, http.MethodPost, "/", "author", text).Placement.Spec
 		if _, found, _ := unstructured.NestedMap(stored.Object, "spec", "decisionStrategy", "groupStrategy"); !found {
 			want.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup = got.DecisionStrategy.GroupStrategy.ClustersPerDecisionGroup
@@ -245,7 +245,7 @@ func requireSameDefaults(t *testing.T, d *debugged, c client.Client) {
 	}
 }
 
-// requireNothingWritten requires that the one Placement is unchanged, and that nothing was created for it.
+// requireNothingWritten requires that object is the only Placement and is unchanged, and that no PlacementDecisions exist.
 func requireNothingWritten(t *testing.T, c client.Client, object *clusterv1beta1.Placement) {
 	t.Helper()
 	var placements clusterv1beta1.PlacementList

@@ -27,7 +27,7 @@ import (
 	"github.com/celset/celset/placement/debug"
 )
 
-// TestPage follows a user who asks why a Placement selects its clusters.
+// TestPage uses the debug page as a user would who asks why a Placement selects its clusters.
 func TestPage(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium")
 	chromium := findChromium(t)
@@ -144,16 +144,16 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// A tab is a page in a headless Chromium, driven by the DevTools protocol. CSS selectors name elements.
+// A tab is a page in a headless Chromium, controlled through the DevTools protocol. Its methods find elements by CSS selectors.
 type tab struct {
 	*testing.T
 	connection *websocket.Conn
 	calls      int
-	// requests lists the page's requests. complaints lists its console output and uncaught exceptions.
+	// requests lists the URLs that the page requested. complaints lists its console messages and uncaught exceptions.
 	requests, complaints []string
 }
 
-// findChromium returns the path of Chromium. Without Chromium it skips the test, or fails it in CI.
+// findChromium returns the path of Chromium. If Chromium is not installed, it skips the test, or fails it in CI.
 func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
@@ -168,13 +168,13 @@ func findChromium(t *testing.T) string {
 	return ""
 }
 
-// browse opens a URL in a browser of its own.
+// browse starts a browser for this test and opens a URL.
 func browse(t *testing.T, chromium, url string) *tab {
 	t.Helper()
-	// The browser may write to its folder while it ends.
+	// t.TempDir is unsuitable, because it fails if the browser writes to its directory while the directory is removed.
 	dir, err := os.MkdirTemp("", "celset-")
 	require.NoError(t, err)
-	// Without its sandbox, Chromium also runs as root. Certificates of tests are self-signed.
+	// Chromium runs as root only without its sandbox. The server's certificate is self-signed.
 	command := exec.CommandContext(t.Context(), chromium, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 		"--ignore-certificate-errors", "--remote-debugging-port=0", "--user-data-dir="+dir, "about:blank")
 	require.NoError(t, command.Start())
@@ -215,7 +215,7 @@ func browse(t *testing.T, chromium, url string) *tab {
 	return b
 }
 
-// call calls a method of the protocol, and records the page's events meanwhile.
+// call calls a method of the DevTools protocol. While it waits for the response, it records the events that the page sends.
 func (b *tab) call(method string, params any) json.RawMessage {
 	b.Helper()
 	b.calls++
@@ -249,7 +249,7 @@ func (b *tab) call(method string, params any) json.RawMessage {
 	}
 }
 
-// evaluate returns the result of a script. It encodes args for the script.
+// evaluate runs a script in the page and returns its result. Each argument, as JSON, replaces a %s in the script.
 func (b *tab) evaluate(script string, args ...any) any {
 	b.Helper()
 	for i, arg := range args {
@@ -279,7 +279,7 @@ func (b *tab) click(selector string) {
 	b.evaluate(`document.querySelector(%s).click()`, selector)
 }
 
-// read waits until an element contains the text, and returns all text of the element.
+// read waits until the element contains the text, and returns the whole text of the element.
 func (b *tab) read(selector, text string) (said string) {
 	b.Helper()
 	b.wait(func() bool {
@@ -289,7 +289,7 @@ func (b *tab) read(selector, text string) (said string) {
 	return said
 }
 
-// wait waits until the function so returns true. It calls so in the goroutine of the test, because only this may end the test.
+// wait calls so repeatedly until it returns true. It does so in the goroutine of the test, because so may end the test.
 func (b *tab) wait(so func() bool, what string) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
@@ -299,7 +299,7 @@ func (b *tab) wait(so func() bool, what string) {
 	}
 }
 
-// shoot writes a picture of the whole page into the folder that CELSET_PICTURES names.
+// shoot saves a screenshot of the whole page in the directory $CELSET_PICTURES, if that is set.
 func (b *tab) shoot(name string, width int, scheme string) {
 	b.Helper()
 	dir := os.Getenv("CELSET_PICTURES")

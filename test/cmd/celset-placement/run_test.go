@@ -27,10 +27,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// namespace is the namespace in manifests/placement/rbac.yaml.
+// namespace is the namespace of the program in manifests/placement/rbac.yaml.
 const namespace = "celset-system"
 
-// TestRun runs the program for all Placements, as the manifests do except for the TLS of the metrics.
+// TestRun runs the program with --all-placements, as the manifests do. But it serves metrics without TLS.
 func TestRun(t *testing.T) {
 	hub, p := startHub(t)
 	withoutKueue := app.NewCommand()
@@ -60,13 +60,14 @@ func TestRun(t *testing.T) {
 	require.Empty(t, *lease.Spec.HolderIdentity, "the next one needs not wait")
 }
 
-// A program is celset-placement with the rights in the manifests. The addresses are its flags' values.
+// A program is a celset-placement to start, with the RBAC rights in the manifests. health, metrics and debug are the addresses
+// in its flags.
 type program struct {
 	health, metrics, debug string
 	flags                  []string
 }
 
-// startHub starts a hub, and returns it with a program that does not run yet.
+// startHub starts a hub, and returns it with a celset-placement that is not started yet.
 func startHub(t *testing.T, users ...string) (*env.Hub, *program) {
 	t.Helper()
 	accounts := []controlplane.User{env.Placement}
@@ -85,13 +86,13 @@ func startHub(t *testing.T, users ...string) (*env.Hub, *program) {
 	return hub, p
 }
 
-// start runs the program with these flags, too. The program must end without an error.
+// start starts the program with its flags and the additional flags. When stop is called, the program must end without an error.
 func (p *program) start(t *testing.T, more ...string) (stop func() error) {
 	t.Helper()
 	return env.StartCommand(t, app.NewCommand(), append(p.flags, more...)...)
 }
 
-// populate creates the clusters c1 and c2, a set of all clusters, and the binding of the set to the namespace default.
+// populate creates the clusters c1 and c2, a ManagedClusterSet of all clusters, and its binding to the namespace default.
 func populate(t *testing.T, c client.Client) {
 	t.Helper()
 	set := &clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: "global"}}
@@ -107,7 +108,7 @@ func populate(t *testing.T, c client.Client) {
 	}
 }
 
-// placementOf returns a Placement in the namespace default with one predicate.
+// placementOf returns a Placement in the namespace default that selects clusters by the CEL expressions.
 func placementOf(name string, expressions ...string) *clusterv1beta1.Placement {
 	result := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name}}
 	result.Spec.Predicates = []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: clusterv1beta1.ClusterSelector{
@@ -116,7 +117,8 @@ func placementOf(name string, expressions ...string) *clusterv1beta1.Placement {
 	return result
 }
 
-// requireMeasured requires that each metric of a Placement with CEL has observed something, and that no label names an object.
+// requireMeasured requires that each metric about Placements has a value above zero, and that no label contains the name of an
+// object.
 func requireMeasured(t *testing.T, page string) {
 	t.Helper()
 	for _, series := range []string{
@@ -141,7 +143,7 @@ func requireMeasured(t *testing.T, page string) {
 	}
 }
 
-// get waits until an address answers, and returns the body.
+// get waits until the URL answers with status 200, and returns the body.
 func get(t *testing.T, url string) (body string) {
 	t.Helper()
 	require.Eventually(t, func() bool {

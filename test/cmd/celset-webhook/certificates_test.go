@@ -24,8 +24,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestOwnCertificates installs the default overlay, without cert-manager and with two replicas. It goes from an empty cluster to
-// a refused claim, and through several lifetimes of the certificate.
+// TestOwnCertificates installs the default overlay, without cert-manager and with two replicas. It checks that the webhook soon
+// rejects wrong claims, and continues to do so while the replicas rotate the certificate.
 func TestOwnCertificates(t *testing.T) {
 	c := startCluster(t)
 	first, second := c.replica(t), c.replica(t)
@@ -36,7 +36,7 @@ func TestOwnCertificates(t *testing.T) {
 	_, err = c.apply(t, strings.NewReplacer("celset.dev/a", "example.com/a", "driver: celset.dev", "driver: example.com").Replace(claim("plain", 4, "true")), controlplane.ApplyOptions{})
 	require.NoError(t, err, "what does not concern celset is stored meanwhile")
 
-	// Long enough for a busy machine: each certificate is served for a third of its lifetime.
+	// Each certificate is in use for a third of its lifetime. This lifetime is long enough for a busy machine.
 	const lifetime = 18 * time.Second
 	for _, r := range []*replica{first, second} {
 		r.run(t, "--certificate-lifetime="+lifetime.String())
@@ -55,11 +55,11 @@ func TestOwnCertificates(t *testing.T) {
 	}
 	require.GreaterOrEqual(t, len(seen), 3, "certificates")
 
-	// Applying the manifests again keeps the fields that the program wrote.
+	// A user applies the manifests again. The certificates that the program wrote must stay.
 	c.install(t, "default", nil, service)
 	_, err = c.apply(t, claim("wrong", 4, "1"), controlplane.ApplyOptions{})
 	require.True(t, apierrors.IsInvalid(err), "%v", err)
-	// The program repairs a configuration that was replaced.
+	// A user removes the certificates from the configuration. The program must add them again.
 	hooks, err := c.Client().AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(t.Context(), configurationName, metav1.GetOptions{})
 	require.NoError(t, err)
 	for i := range hooks.Webhooks {
@@ -78,8 +78,8 @@ func TestOwnCertificates(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
-// serve replaces a Service with several endpoints on this host, and returns its port. It forwards connections to the endpoints in
-// turn, and skips an endpoint that does not listen.
+// serve listens on this host in place of a Service, and returns the port. It forwards each connection to the next of the ports.
+// If no process listens there, it closes the connection.
 func serve(t *testing.T, ports ...int) int {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -107,8 +107,8 @@ func serve(t *testing.T, ports ...int) int {
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
-// TestGuardLabelsItsPod checks that the label that the guard's Service selects follows the leader, with the rights in the
-// manifests.
+// TestGuardLabelsItsPod checks that only the pod of the elected guard has the label that the guard's Service selects. The
+// programs have the RBAC rights in the manifests.
 func TestGuardLabelsItsPod(t *testing.T) {
 	c := startCluster(t)
 	c.install(t, "default", nil, freePort(t))

@@ -30,7 +30,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// These values are the same as in manifests/webhook.
+// Names of the objects in manifests/webhook.
 const (
 	manifests         = "../../../manifests/webhook"
 	serverName        = "celset-webhook.celset-system.svc"
@@ -38,7 +38,7 @@ const (
 	configurationName = "celset-webhook"
 )
 
-// cluster is a real API server.
+// cluster is a control plane with a real API server.
 type cluster struct {
 	*env.Env
 }
@@ -48,12 +48,12 @@ func startCluster(t *testing.T) *cluster {
 	return &cluster{env.Start(t, controlplane.Options{
 		SkipKwok: true, SkipControllerManager: true, Users: []controlplane.User{env.Webhook},
 		APIServerArgs: []string{"--runtime-config=resource.k8s.io/v1beta2=true,scheduling.k8s.io/v1beta1=true"},
-		// Without these gates, the API server would drop fields before the webhook can refuse names in celset's domain.
+		// Without these gates, the API server would drop the fields that the webhook has to check for names in celset's domain.
 		FeatureGates: minor.TurnOn(features.DRADerivedAttributes, features.DRAConsumableCapacity, features.GenericWorkload, features.TopologyAwareWorkloadScheduling),
 	})}
 }
 
-// warnings collects the warnings in the API server's answers.
+// warnings collects the warnings in responses of the API server.
 type warnings struct {
 	mutex sync.Mutex
 	texts []string
@@ -66,7 +66,7 @@ func (w *warnings) HandleWarningHeader(_ int, _, text string) {
 	w.texts = append(w.texts, text)
 }
 
-// apply applies a manifest and returns the warnings that a user sees.
+// apply applies a manifest. It returns the warnings that kubectl would show.
 func (c *cluster) apply(t *testing.T, manifest string, options controlplane.ApplyOptions) ([]string, error) {
 	t.Helper()
 	seen := &warnings{}
@@ -76,11 +76,11 @@ func (c *cluster) apply(t *testing.T, manifest string, options controlplane.Appl
 	return seen.texts, err
 }
 
-// rendered returns kubectl's rendering of an overlay with the given certificate files.
+// rendered returns the output of "kubectl kustomize" for an overlay. files are the certificate files that the overlay needs.
 func (c *cluster) rendered(t *testing.T, overlay string, files map[string][]byte) string {
 	t.Helper()
 	root := t.TempDir()
-	// The overlays refer to their sibling folders.
+	// The overlays refer to these two folders, so copy both.
 	for _, folder := range []string{"webhook", "labels"} {
 		require.NoError(t, os.CopyFS(filepath.Join(root, folder), os.DirFS(filepath.Join(manifests, "..", folder))))
 	}
@@ -96,7 +96,7 @@ func (c *cluster) rendered(t *testing.T, overlay string, files map[string][]byte
 	return string(output)
 }
 
-// objectsIn splits a manifest.
+// objectsIn returns the objects in a manifest.
 func objectsIn(t *testing.T, manifest string) []*unstructured.Unstructured {
 	t.Helper()
 	var result []*unstructured.Unstructured
@@ -121,7 +121,7 @@ func manifestOf(t *testing.T, objects ...*unstructured.Unstructured) string {
 	return strings.Join(documents, "---\n")
 }
 
-// certificate returns a self-signed certificate for the name of the Service.
+// certificate returns a self-signed certificate and its key for the DNS name of the webhook's Service, as files.
 func certificate(t *testing.T) map[string][]byte {
 	t.Helper()
 	certificate, key, err := certutil.GenerateSelfSignedCertKey(serverName, nil, nil)
@@ -129,8 +129,9 @@ func certificate(t *testing.T) map[string][]byte {
 	return map[string][]byte{"tls.crt": certificate, "tls.key": key, "ca.crt": certificate}
 }
 
-// install applies an overlay, with certificate files if the overlay needs them. Service addresses are not routed here, so the
-// Service becomes an alias of this host with a free port. Updates of claims also go to the webhook, to test that it admits them.
+// install applies an overlay, with certificate files if it needs them. The API server can't reach cluster IPs here, so install
+// changes the Service to an external name for this host, and the webhook's port to port. It also sends updates of claims to the
+// webhook, to test that the webhook admits them.
 func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte, port int) {
 	t.Helper()
 	asTheyAre := objectsIn(t, c.rendered(t, overlay, files))
@@ -152,14 +153,14 @@ func (c *cluster) install(t *testing.T, overlay string, files map[string][]byte,
 	require.NoError(t, err)
 }
 
-// A replica is celset-webhook with the rights in the manifests. port is the port of its webhooks.
+// A replica is a celset-webhook to start, with the RBAC rights in the manifests. port is the port of its webhooks.
 type replica struct {
 	port            int
 	health, metrics string
 	flags           []string
 }
 
-// replica returns a replica that does not run yet.
+// replica returns a replica that is not started yet.
 func (c *cluster) replica(t *testing.T) *replica {
 	t.Helper()
 	kubeconfig, err := c.KubeconfigFor(env.Webhook.Name)
@@ -172,7 +173,8 @@ func (c *cluster) replica(t *testing.T) *replica {
 	return r
 }
 
-// run runs the replica with these flags, too, and returns when it is ready. The replica must end without an error.
+// run starts the replica with its flags and the additional flags, and waits until it is ready. When stop is called, the replica
+// must end without an error.
 func (r *replica) run(t *testing.T, more ...string) (stop func() error) {
 	t.Helper()
 	stop = env.StartCommand(t, app.NewCommand(), append(r.flags, more...)...)
@@ -181,7 +183,7 @@ func (r *replica) run(t *testing.T, more ...string) (stop func() error) {
 	return stop
 }
 
-// serve installs the overlay for a given certificate, and runs a replica with this certificate.
+// serve installs the overlay for a certificate from files, and starts a replica with this certificate.
 func (c *cluster) serve(t *testing.T, files map[string][]byte) (r *replica, stop func() error) {
 	t.Helper()
 	dir := t.TempDir()
@@ -193,7 +195,7 @@ func (c *cluster) serve(t *testing.T, files map[string][]byte) (r *replica, stop
 	return r, r.run(t, "--certificate-source=files", "--cert-dir="+dir)
 }
 
-// waitForWebhook waits until the API server calls the webhook.
+// waitForWebhook waits until the webhook rejects a wrong claim.
 func (c *cluster) waitForWebhook(t *testing.T) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -238,19 +240,19 @@ func definition(name, expression string) string {
 
 func parameters(of string) string { return "{opaque: {driver: celset.dev, parameters: " + of + "}}" }
 
-// class returns a class with configuration entries.
+// class returns a DeviceClass with the entries in spec.config.
 func class(name string, config ...string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: %s}, spec: {config: [%s]}}\n", name, strings.Join(config, ", "))
 }
 
-// referring returns a claim for devices of a class that defines the constraint.
+// referring returns a claim that refers to a constraint of the class.
 func referring(name, class, constraint string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {"+
 		"requests: [{name: r, exactly: {deviceClassName: %s}}], constraints: [{matchAttribute: celset.dev/%s}]}}}\n", name, class, constraint)
 }
 
-// deriving returns a claim that derives an attribute in the domain of the constraints, in either form of a request. The API
-// server requires a constraint on a derived attribute.
+// deriving returns a claim with a derived attribute in celset's domain, and the constraint on it that the API server requires.
+// request is the claim's request, in either form.
 func deriving(name, request string) string {
 	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: %s}, spec: {devices: {requests: [%s], constraints: [{matchAttribute: celset.dev/a}]}}}\n", name,
 		strings.ReplaceAll(request, "DERIVED", "deviceClassName: mla, derivedAttributes: [{name: celset.dev/a, expression: \"true\"}]"))

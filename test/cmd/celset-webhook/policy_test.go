@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// waitForPolicy waits until the API server enforces all three policies.
+// waitForPolicy waits until the API server enforces all three admission policies.
 func waitForPolicy(t *testing.T, c *cluster) {
 	t.Helper()
 	wrong := claim("probe", 4, " ")
@@ -33,7 +33,7 @@ func waitForPolicy(t *testing.T, c *cluster) {
 	}
 }
 
-// TestPolicy checks that the policies work without the webhook.
+// TestPolicy checks that the admission policies reject mistakes without the webhook.
 func TestPolicy(t *testing.T) {
 	c := startCluster(t)
 	_, err := c.apply(t, finalized(class("earlier", parameters("{kind: Ring}"))), controlplane.ApplyOptions{})
@@ -62,7 +62,9 @@ func TestPolicy(t *testing.T) {
 	})
 }
 
-// said returns the policy's message for a constraint, or for entries with these parameters, in claims, templates and classes.
+// said applies dry runs of a claim, a template and a class with the input, and returns the result: "accepted", or the message
+// of the policy. The input is a constraint, or lines with the parameters of spec.config entries. If claim and class have
+// different results, said returns both.
 func (c *cluster) said(t *testing.T, input string) string {
 	t.Helper()
 	manifests := []string{strings.Replace(claim("policy", 4, "true"), "matchAttribute: celset.dev/a", input, 1)}
@@ -97,7 +99,7 @@ func (c *cluster) said(t *testing.T, input string) string {
 	return "claim: " + said[0] + "\nclass: " + said[1]
 }
 
-// requireNoDerivedAttributes requires that derived attributes in our domain are refused.
+// requireNoDerivedAttributes requires that the policy rejects derived attributes in celset's domain.
 func requireNoDerivedAttributes(t *testing.T, c *cluster) {
 	minor.NeedsGate(t, features.DRADerivedAttributes)
 	for _, request := range derivingRequests {

@@ -33,7 +33,7 @@ import (
 
 const refusedBy = `admission webhook "claims.celset.dev" denied the request: ResourceClaim.resource.k8s.io "%s" is invalid: `
 
-// TestWebhook tests the webhook on a real API server, starting from the manifests.
+// TestWebhook applies the manifests to a real API server, and tests a webhook that this API server calls.
 func TestWebhook(t *testing.T) {
 	c := startCluster(t)
 	t.Run("manifests", func(t *testing.T) { requireApplicable(t, c) })
@@ -112,7 +112,8 @@ func TestWebhook(t *testing.T) {
 	})
 }
 
-// requireApplicable makes the API server validate all manifests unchanged. cert-manager is not installed.
+// requireApplicable checks, by dry runs, that the API server accepts all manifests unchanged. Manifests for cert-manager are
+// left out, because its kinds are not installed.
 func requireApplicable(t *testing.T, c *cluster) {
 	_, err := c.apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: celset-system}}", controlplane.ApplyOptions{})
 	require.NoError(t, err)
@@ -139,8 +140,8 @@ func requireApplicable(t *testing.T, c *cluster) {
 	require.Equal(t, 1, kinds["Certificate"]*kinds["Issuer"]*kinds["Deployment"]*kinds["PodDisruptionBudget"])
 }
 
-// requireClassesAreRead checks that a claim may refer to a class that does not exist yet, and that a new class is effective at
-// once.
+// requireClassesAreRead checks that a claim may refer to a class that does not exist yet, and that the webhook uses a new class
+// at once.
 func requireClassesAreRead(t *testing.T, c *cluster) {
 	texts, err := c.apply(t, referring("early", "vendor", "ring4"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
@@ -158,14 +159,15 @@ func requireClassesAreRead(t *testing.T, c *cluster) {
 	require.ErrorContains(t, err, `Not found: "celset.dev/rin4"`)
 }
 
-// group returns a PodGroup that refers to the constraint in its annotation.
+// group returns a PodGroup that defines a constraint in its annotation, and refers to it.
 func group(name, expression string) string {
 	return fmt.Sprintf("{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: %s, namespace: default, annotations: {celset.dev/node-set-constraint: "+
 		"%q}}, spec: {schedulingPolicy: {gang: {minCount: 2}}, schedulingConstraints: {topology: [{key: celset.dev/near}]}}}", name,
 		"{apiVersion: celset.dev/v1alpha1, kind: CELNodeSetConstraint, name: near, expression: '"+expression+"'}")
 }
 
-// requireGroupsAreChecked checks that mistakes in an annotation are refused on write, and that definitions in a class are found.
+// requireGroupsAreChecked checks that the webhook rejects a mistake in a PodGroup's annotation, and that it finds definitions
+// in classes.
 func requireGroupsAreChecked(t *testing.T, c *cluster) {
 	minor.NeedsVersion(t, "1.37", "scheduling.k8s.io/v1beta1")
 	_, err := c.apply(t, group("broken", "nodes.al(n)"), controlplane.ApplyOptions{})
@@ -205,7 +207,8 @@ func requirePodsAreWarnedOf(t *testing.T, c *cluster) {
 		`ResourceClaimTemplate right, so the pod would never be scheduled; use celset-scheduler`}, texts)
 }
 
-// requireRatcheted changes and deletes stored objects that would be refused now.
+// requireRatcheted checks that users can change and delete stored objects with mistakes, as long as they don't change the
+// mistake.
 func requireRatcheted(t *testing.T, c *cluster) {
 	claims, classes := c.Client().ResourceV1().ResourceClaims("default"), c.Client().ResourceV1().DeviceClasses()
 	patch := func(patch string) error {
@@ -237,7 +240,7 @@ func requireRatcheted(t *testing.T, c *cluster) {
 	require.True(t, apierrors.IsNotFound(err))
 }
 
-// requireOthersAreNotHeldUp checks that other objects are admitted while no replica answers.
+// requireOthersAreNotHeldUp checks that, while no replica runs, the API server still admits objects that don't concern celset.
 func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 	_, err := c.apply(t, claim("late", 4, "true"), controlplane.ApplyOptions{})
 	require.ErrorContains(t, err, `failed calling webhook "claims.celset.dev"`)
@@ -256,7 +259,7 @@ func requireOthersAreNotHeldUp(t *testing.T, c *cluster) {
 	require.ErrorContains(t, err, `failed calling webhook "deviceclasses.celset.dev"`)
 }
 
-// post sends a body that is not an AdmissionReview, and returns the status of the response.
+// post sends the webhook a body that is not an AdmissionReview, and returns the status code of the response.
 func post(t *testing.T, r *replica, authority []byte, path string) int {
 	t.Helper()
 	pool := x509.NewCertPool()
@@ -276,7 +279,7 @@ func post(t *testing.T, r *replica, authority []byte, path string) int {
 	return response.StatusCode
 }
 
-// template returns a template of a claim.
+// template returns a ResourceClaimTemplate with the spec of the claim.
 func template(claim string) string {
 	before, spec, _ := strings.Cut(claim, "spec:\n")
 	return strings.Replace(before, "kind: ResourceClaim", "kind: ResourceClaimTemplate", 1) + "spec:\n  spec:\n  " + strings.ReplaceAll(spec, "\n  ", "\n    ")
@@ -286,7 +289,7 @@ func finalized(manifest string) string {
 	return strings.Replace(manifest, "name: earlier}", "name: earlier, finalizers: [celset.dev/test]}", 1)
 }
 
-// TestExamples checks that the webhook accepts the examples without warnings.
+// TestExamples checks that the webhook accepts all example manifests without a warning.
 func TestExamples(t *testing.T) {
 	c := startCluster(t)
 	c.serve(t, certificate(t))

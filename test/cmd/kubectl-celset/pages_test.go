@@ -19,8 +19,8 @@ import (
 
 var example = regexp.MustCompile("(?s)```\n\\$ kubectl celset ([^\n]*)\n(.*?)```")
 
-// TestPagesShowWhatIsPrinted compares the examples in pages with what the commands print for the clusters of the scripts. A line
-// that ends with dots is the beginning of a printed line. Pages may leave lines out.
+// TestPagesShowWhatIsPrinted checks the command output that pages quote. Each quoted line must be in the output for the
+// scripts' clusters. If a quoted line ends with dots, it must be the beginning of a line. Pages may leave out lines.
 func TestPagesShowWhatIsPrinted(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	machine := filepath.Join(t.TempDir(), "machine.yaml")

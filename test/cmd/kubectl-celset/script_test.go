@@ -31,14 +31,15 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"kubectl-celset": func() { os.Exit(cli.Main()) }})
 }
 
-// TestScripts runs the scripts. A script finds in its directory the files of testdata/fragmented and of testdata/cluster. In the
-// latter, node-1 has a ring of 8 devices, node-2 a mesh of 3x3, and node-3 a hybrid cube mesh of 8. In machine.yaml, node-4 is an
-// hgx-h100, see writeMachine. With UPDATE_SCRIPTS=1 in the environment, the test rewrites what cmp compares with.
+// TestScripts runs the scripts. A script finds in its directory the files of testdata/fragmented and of testdata/cluster. In
+// testdata/cluster, node-1 has a ring of 8 devices, node-2 a mesh of 3x3, and node-3 a hybrid cube mesh of 8. node-4 in
+// machine.yaml is an hgx-h100, see writeMachine. With UPDATE_SCRIPTS=1 in the environment, the test updates the expected output
+// in the scripts.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: filepath.Join("testdata", "script"),
 		Setup: func(env *testscript.Env) error {
-			// The scripts find no cluster, regardless of the test's environment.
+			// The commands must not use the kubeconfig of the user who runs the test.
 			env.Setenv("KUBECONFIG", filepath.Join(env.WorkDir, "none"))
 			env.Setenv("HOME", env.WorkDir)
 			if err := writeMachine(filepath.Join(env.WorkDir, "machine.yaml")); err != nil {
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// exits runs a program that must end with the exit code: exits 1 kubectl-celset check ...
+// exits implements a command of scripts: "exits 1 kubectl-celset check ..." runs a program and requires its exit code.
 func exits(ts *testscript.TestScript, negated bool, args []string) {
 	if negated || len(args) < 2 {
 		ts.Fatalf("usage: exits CODE PROGRAM [ARGUMENT]...")
@@ -96,7 +97,7 @@ func conforms(stdout string) error {
 	return result.AsError()
 }
 
-// TestSchemasRefuse checks that the schemas reject documents that the commands never print.
+// TestSchemasRefuse checks that the schemas reject documents that the commands can't print.
 func TestSchemasRefuse(t *testing.T) {
 	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport, output.GroupExplanation, output.Picture, output.PlacementDecided, output.PlacementReport} {
 		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
@@ -106,8 +107,8 @@ func TestSchemasRefuse(t *testing.T) {
 	require.Error(t, conforms("apiVersion: "+output.APIVersion+"\nkind: Other\n"))
 }
 
-// writeMachine writes the slices of node-4, an hgx-h100, and the claim finetune, which has a GPU of node-4 and the rail next to
-// it, as "kubectl get -o yaml" would.
+// writeMachine writes the ResourceSlices of node-4, an hgx-h100, and a claim named finetune, as "kubectl get -o yaml" would.
+// The claim has a GPU of node-4 and the network interface of the same rail.
 func writeMachine(path string) error {
 	m, err := machine.ByName("hgx-h100")
 	if err != nil {

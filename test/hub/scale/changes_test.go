@@ -20,10 +20,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// core labels the clusters that every Placement selects after any change.
+// core is a label. Every Placement selects the clusters with this label, before and after each change.
 const core = "core"
 
-// keepChanging changes one Placement or cluster at a time until the context ends.
+// keepChanging changes a random Placement or cluster every few milliseconds until the context ends.
 func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int) error {
 	for ; ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
 		var err error
@@ -41,7 +41,7 @@ func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []
 	return nil
 }
 
-// anySpec returns a random spec that selects at least the core clusters, and whose result does not depend on earlier decisions.
+// anySpec returns a random spec. It selects at least the core clusters, and its result does not depend on earlier decisions.
 func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 	spec := clusterv1beta1.PlacementSpec{
 		PrioritizerPolicy: exactly(builtIn(placement.ResourceAllocatableCPU, int32(random.IntN(5)-2)), room(int32(random.IntN(5)-2))),
@@ -76,8 +76,8 @@ func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 	return spec
 }
 
-// keepMeddling acts as a foreign writer: it changes one PlacementDecision at a time until the context ends. It never removes a
-// core cluster. It returns the number of changes.
+// keepMeddling acts as another program that writes PlacementDecisions: it changes a random one at a time until the context
+// ends. It never removes a core cluster. It returns the number of its changes.
 func (h *hub) keepMeddling(ctx context.Context, random *rand.Rand, placements []*clusterv1beta1.Placement) (done int, err error) {
 	for ; ctx.Err() == nil; sleep(ctx, 200*time.Millisecond) {
 		err := h.meddle(ctx, random, placements[random.IntN(len(placements))].Name, placements[random.IntN(len(placements))].Name)
@@ -92,7 +92,8 @@ func (h *hub) keepMeddling(ctx context.Context, random *rand.Rand, placements []
 	return done, nil
 }
 
-// meddle deletes or changes a PlacementDecision of a Placement, in the version that it has read.
+// meddle deletes or changes a random PlacementDecision of the Placement. The write fails if the object has changed since meddle
+// read it.
 func (h *hub) meddle(ctx context.Context, random *rand.Rand, placement, another string) error {
 	var list clusterv1beta1.PlacementDecisionList
 	if err := h.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{clusterv1beta1.PlacementLabel: placement}); err != nil || len(list.Items) == 0 {

@@ -30,11 +30,11 @@ const (
 	lease  = 6 * time.Second
 	outage = 9 * time.Second
 	short  = 3 * time.Second
-	// checkEvery is the number of faults between two checks of the settled state.
+	// checkEvery is the number of faults after which the test waits until all decisions are made, and checks them.
 	checkEvery = 6
 )
 
-// restarted is a program behind faults that is restarted whenever it ends.
+// restarted is an instance of the program that is restarted whenever it ends. Faults are injected into its requests.
 type restarted struct {
 	faults *faults.Faults
 	start  func() *instance
@@ -92,10 +92,10 @@ func (k *restarted) running() *instance {
 	return k.current
 }
 
-// pause stops the program for a duration by SIGSTOP.
+// pause stops the program by SIGSTOP for the duration d.
 func (k *restarted) pause(ctx context.Context, d time.Duration) {
 	process := k.running().command.Process
-	_ = process.Signal(syscall.SIGSTOP) // it fails if it has just ended
+	_ = process.Signal(syscall.SIGSTOP) // fails if the process has just ended
 	sleep(ctx, d)
 	_ = process.Signal(syscall.SIGCONT)
 }
@@ -110,7 +110,7 @@ func sleep(ctx context.Context, d time.Duration) {
 // An action causes a fault. The fault is over when run returns.
 type action struct {
 	name string
-	// apart is set if the API server does not answer during the fault, not even to the test.
+	// apart is set if the API server answers no request during the fault, not even requests of the test.
 	apart bool
 	run   func(ctx context.Context, one *restarted, all []*restarted) error
 }
@@ -167,12 +167,12 @@ func (h *hub) actions() []action {
 	}
 }
 
-// TestFaults runs two instances of the program behind faults. Their requests are lost, delayed or refused; the instances are
-// killed, paused and cut off, and so are the API server and etcd. Meanwhile Placements and clusters change, and others meddle
-// with PlacementDecisions.
+// TestFaults runs two instances of the program with faults. Their requests are lost, delayed or refused. The instances, the API
+// server and etcd are killed, paused and disconnected. Meanwhile the test changes Placements and clusters, and another writer
+// changes PlacementDecisions.
 //
-// A cluster that stays selected must always be in some PlacementDecision. From time to time the faults stop until everything has
-// settled. The result must then equal a decision from scratch.
+// A cluster that stays selected must always be in some PlacementDecision. From time to time the faults stop until all decisions
+// are made. They must then equal the decisions of a new scheduler.
 func TestFaults(t *testing.T) {
 	text := os.Getenv("CELSET_FAULTS")
 	if text == "" {
@@ -249,8 +249,9 @@ func TestFaults(t *testing.T) {
 	t.Logf("%d Placements on %d clusters, %d versions of PlacementDecisions, %d of them to confirm, settled %d times after at most %v", len(placements), clusters, o.events, o.confirmed, settles, longest.Round(time.Millisecond))
 }
 
-// whileChanging runs a fault while Placements and clusters change and others meddle. If the API server does not answer during the
-// fault, the changes come after it. It returns the number of others' changes.
+// whileChanging runs a fault. During the fault it changes Placements and clusters, and another writer changes
+// PlacementDecisions. If the API server does not answer during the fault, the changes come after it. whileChanging returns the
+// number of changes by the other writer.
 func (h *hub) whileChanging(t *testing.T, random *rand.Rand, placements []*clusterv1beta1.Placement, clusters int, a action, run func() error) (meddled int) {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())

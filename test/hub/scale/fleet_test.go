@@ -27,13 +27,14 @@ import (
 )
 
 const (
-	// fleetPatience limits waits that take minutes on a small machine: 20,000 clusters need 80,000 requests.
+	// fleetPatience is the limit for steps that take minutes on a small machine. For example, 20,000 clusters need 80,000
+	// requests.
 	fleetPatience = 15 * time.Minute
-	// fleetChanges is the number of clusters that change, one after the other.
+	// fleetChanges is the number of clusters that the test changes, one after the other.
 	fleetChanges = 40
 )
 
-// fleetSize returns the sizes in CELSET_FLEET, such as 20000/500 for clusters and Placements.
+// fleetSize returns the numbers of clusters and Placements in the environment variable CELSET_FLEET, such as 20000/500.
 func fleetSize(t *testing.T) (clusters, placements int) {
 	t.Helper()
 	text := os.Getenv("CELSET_FLEET")
@@ -45,8 +46,9 @@ func fleetSize(t *testing.T) (clusters, placements int) {
 	return clusters, placements
 }
 
-// TestFleet runs celset-placement in its own process with many Placements and clusters: from nothing, when one cluster changes,
-// and after a restart. A cluster that stays selected must always be in some PlacementDecision. Durations are logged, not judged.
+// TestFleet runs celset-placement in its own process with many Placements and clusters: the first decisions, a change of one
+// cluster, and a restart. A cluster that stays selected must always be in some PlacementDecision. The test logs durations but
+// does not check them.
 func TestFleet(t *testing.T) {
 	clusters, placements := fleetSize(t)
 	binary, h := build(t), newHub(t, controlplane.Options{})
@@ -58,7 +60,7 @@ func TestFleet(t *testing.T) {
 		kind := kindsOfPlacements[i%len(kindsOfPlacements)]
 		name := fmt.Sprintf("%s-%d", kind.name, i/len(kindsOfPlacements))
 		h.place(t, name, kind.spec(i/len(kindsOfPlacements)))
-		// The selection of all other kinds depends on more than the cluster itself.
+		// Only a Placement of these kinds selects a cluster without regard to other clusters.
 		evaluated[name] = kind.name == "label" || kind.name == "claim"
 	}
 	t.Logf("%d clusters and scores, %d Placements made in %v", clusters, placements, time.Since(began).Round(time.Second))
@@ -70,7 +72,7 @@ func TestFleet(t *testing.T) {
 	t.Logf("%d PlacementDecisions, %d clusters in them", len(o.versions()), total(objects))
 	p.logMemory(t, clusters)
 
-	// Expect all clusters but the changing ones, for Placements that evaluate each cluster by itself.
+	// For these Placements, expect all selected clusters to stay, except the clusters that the test changes.
 	changed := sets.New[string]()
 	for i := range fleetChanges {
 		changed.Insert(nameOf(fleetIndex(i, clusters)))
@@ -83,8 +85,8 @@ func TestFleet(t *testing.T) {
 	}
 	o.expect(expected)
 
-	// PlacementDecisions are slices of one list sorted by name, as in Open Cluster Management. If a cluster comes or goes, all later
-	// slices change.
+	// PlacementDecisions are slices of one list sorted by name, as in Open Cluster Management. If a cluster is added to the
+	// list or removed, all slices after its position change.
 	for end, where := range []string{"first", "last"} {
 		var took []time.Duration
 		before := o.count()
@@ -107,7 +109,8 @@ func TestFleet(t *testing.T) {
 	h.requireSettled(t)
 }
 
-// fleetIndex returns the index of the i-th cluster to change, alternating between the first and the last clusters.
+// fleetIndex returns the index of the i-th cluster to change. It alternates between the beginning and the end of the list of
+// clusters.
 func fleetIndex(i, clusters int) int {
 	if i%2 == 0 {
 		return i / 2 * 7
@@ -123,8 +126,8 @@ func total(selected map[string]sets.Set[string]) int {
 	return n
 }
 
-// settle changes the region of a cluster. It returns the time until the last resulting change of the clusters in
-// PlacementDecisions.
+// settle changes the region of a cluster. It returns the time until the clusters in PlacementDecisions changed for the last
+// time.
 func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Duration {
 	t.Helper()
 	object := &clusterv1.ManagedCluster{}
@@ -142,7 +145,7 @@ func (h *hub) settle(t *testing.T, o *observer, i int, region string) time.Durat
 	return o.settled().Sub(began)
 }
 
-// measured is a process with metrics.
+// measured is a celset-placement process whose metrics the test reads.
 type measured struct {
 	*instance
 	began time.Time
@@ -161,10 +164,11 @@ func (h *hub) startMeasured(t *testing.T, binary string) *measured {
 	}
 }
 
-// decided waits until every Placement is decided and written, and the queues are empty. It returns the time since the start.
+// decided waits until the program has decided every Placement, has written the decisions, and has no work left. It returns the
+// time since the start of the process.
 func (p *measured) decided(t *testing.T, placements int) time.Duration {
 	t.Helper()
-	// Work is done when the queues are empty twice in a row.
+	// The work is done when the queues are empty in two readings of the metrics in a row.
 	var since time.Time
 	require.Eventually(t, func() bool {
 		p.running(t)
@@ -182,7 +186,7 @@ func (p *measured) decided(t *testing.T, placements int) time.Duration {
 	return since.Sub(p.began)
 }
 
-// values returns the metrics by name, summed over their labels. Histograms yield their counts.
+// values returns the value of each metric, summed over all labels. For a histogram it is the count.
 func (p *measured) values(ctx context.Context) (map[string]float64, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
 	if err != nil {

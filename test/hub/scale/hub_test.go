@@ -35,7 +35,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// namespace contains all Placements. The set of the generated clusters is bound to it.
+// namespace is the namespace of all Placements. The ManagedClusterSet of the generated clusters is bound to it.
 const namespace = "scale"
 
 func TestMain(m *testing.M) { env.Main(m) }
@@ -43,8 +43,8 @@ func TestMain(m *testing.M) { env.Main(m) }
 // hub is a real API server with the kinds of Open Cluster Management, without controllers.
 type hub struct{ *env.Hub }
 
-// newHub starts a hub that ends with the test. It accepts objects in missing namespaces, to avoid creating thousands of
-// namespaces.
+// newHub starts a hub that ends with the test. Its API server accepts objects in namespaces that don't exist, so that the test
+// need not create thousands of namespaces.
 func newHub(t testing.TB, options controlplane.Options) *hub {
 	t.Helper()
 	options.APIServerArgs = append(options.APIServerArgs, "--disable-admission-plugins=NamespaceLifecycle")
@@ -55,7 +55,7 @@ func newHub(t testing.TB, options controlplane.Options) *hub {
 	return h
 }
 
-// bind binds a set.
+// bind binds the ManagedClusterSet to the namespace.
 func (h *hub) bind(ctx context.Context, name string) error {
 	return h.Create(ctx, &clusterv1beta2.ManagedClusterSetBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -63,7 +63,7 @@ func (h *hub) bind(ctx context.Context, name string) error {
 	})
 }
 
-// each calls do for the numbers from 0 to n-1, several at a time.
+// each calls do with the numbers from 0 to n-1, several at a time.
 func each(t testing.TB, n int, do func(ctx context.Context, i int) error) {
 	t.Helper()
 	group, ctx := errgroup.WithContext(t.Context())
@@ -74,7 +74,7 @@ func each(t testing.TB, n int, do func(ctx context.Context, i int) error) {
 	require.NoError(t, group.Wait())
 }
 
-// join creates the clusters first to last-1 of the generated fleet.
+// join creates the generated clusters with the numbers first to last-1.
 func (h *hub) join(t testing.TB, first, last int) {
 	t.Helper()
 	now := time.Now()
@@ -99,7 +99,7 @@ func (h *hub) put(ctx context.Context, object client.Object, status any) error {
 	return h.Status().Update(ctx, wanted)
 }
 
-// score gives the first n clusters an AddOnPlacementScore "room" with a score "free".
+// score creates an AddOnPlacementScore "room" with a value "free" for each of the first n clusters.
 func (h *hub) score(t testing.TB, n int) {
 	t.Helper()
 	each(t, n, func(ctx context.Context, i int) error {
@@ -109,10 +109,10 @@ func (h *hub) score(t testing.TB, n int) {
 	})
 }
 
-// nameOf returns the name of a cluster of the generated fleet.
+// nameOf returns the name of the i-th generated cluster.
 func nameOf(i int) string { return fleet.Cluster(i, time.Time{}).Name }
 
-// place creates a Placement for celset.
+// place creates a Placement that celset-placement decides.
 func (h *hub) place(t testing.TB, name string, spec clusterv1beta1.PlacementSpec) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{
@@ -134,7 +134,7 @@ func (h *hub) relabel(ctx context.Context, name, key, value string) error {
 
 const program = "celset-placement"
 
-// build returns the path of the program.
+// build builds the program if needed, and returns its path.
 func build(t testing.TB) string {
 	t.Helper()
 	return env.Program(t, program)
@@ -144,7 +144,7 @@ func build(t testing.TB) string {
 type instance struct {
 	command *exec.Cmd
 	output  *bytes.Buffer
-	// done is closed when the process has ended. Only then may output be read.
+	// done is closed when the process has ended. output may be read only after that.
 	done chan struct{}
 	kill func()
 }
@@ -179,14 +179,14 @@ func (i *instance) running(t testing.TB) {
 	}
 }
 
-// A meter counts the actions of a controller.
+// A meter counts the decisions, evaluations and requests of a controller.
 type meter struct {
 	evaluations atomic.Int64
-	// decisions counts decisions that were made or confirmed.
+	// decisions is the number of decisions, including decisions that confirm the previous one.
 	decisions atomic.Int64
 
 	mutex sync.Mutex
-	// writes counts the writing requests by method and resource.
+	// writes counts the writing requests, by method and resource.
 	writes map[string]int
 }
 
@@ -201,7 +201,8 @@ func (*meter) ObserveSchedule() func(*placement.Result, error) {
 	return func(*placement.Result, error) {}
 }
 
-// ObservePlugin implements [placement.Observer]. The first filter runs once for each decision of a Placement.
+// ObservePlugin implements [placement.Observer]. It counts the decisions by counting calls of the first filter, which runs once
+// for each.
 func (m *meter) ObservePlugin(_, name string) func() {
 	if name != placement.Predicate {
 		return func() {}
@@ -245,7 +246,7 @@ func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(request)
 }
 
-// reset returns the counts of writes and evaluations, and resets them.
+// reset returns the numbers of writes and evaluations since the last reset.
 func (m *meter) reset() (writes map[string]int, evaluations int) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -253,7 +254,7 @@ func (m *meter) reset() (writes map[string]int, evaluations int) {
 	return writes, int(m.evaluations.Swap(0))
 }
 
-// control runs the controller in this process until stop is called or the test ends.
+// control runs the controller in this process, until stop is called or the test ends.
 func (h *hub) control(t testing.TB) (m *meter, stop func()) {
 	t.Helper()
 	m = &meter{writes: map[string]int{}}

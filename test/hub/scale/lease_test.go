@@ -40,7 +40,7 @@ rules:
 - level: None
 `
 
-// TestOnlyTheLeaderWrites runs two instances and kills the leader.
+// TestOnlyTheLeaderWrites runs two instances of the program and kills the leader. Before and after, only the leader may write.
 func TestOnlyTheLeaderWrites(t *testing.T) {
 	cases.OnlyNightly(t, "a leader that gets no processor in time loses its lease")
 	binary, dir := build(t), t.TempDir()
@@ -66,7 +66,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 		kubeconfig, err := h.KubeconfigFor(user)
 		require.NoError(t, err)
 		return start(t, binary, kubeconfig, "--leader-elect-resource-namespace="+namespace,
-			// Shorter durations fail on a busy machine, where a renewal may take seconds.
+			// On a busy machine a renewal may take seconds, so shorter durations would fail.
 			"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms")
 	}
 	leader := run(first)
@@ -81,10 +81,10 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	time.Sleep(3 * time.Second)
 	leader.running(t)
 	require.Equal(t, held, h.holder(t), "a leader that lives is not replaced")
-	o.requireEvent(t, 3) // kill it while it writes
+	o.requireEvent(t, 3) // the leader is writing now
 	leader.kill()
 	require.Eventually(t, func() bool { return h.holder(t) != held }, env.Patience, 50*time.Millisecond)
-	o.requireEvent(t, 10) // the other instance continues
+	o.requireEvent(t, 10) // the other instance continues the work
 	cancel()
 	require.NoError(t, <-changed)
 	h.requireSettled(t)
@@ -103,7 +103,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 	require.Equal(t, []string{first, second}, slices.Compact(users), "one after the other")
 }
 
-// holder returns the holder of the lease.
+// holder returns the identity of the lease's holder.
 func (h *hub) holder(t testing.TB) string {
 	t.Helper()
 	lease := &coordinationv1.Lease{}
@@ -111,7 +111,7 @@ func (h *hub) holder(t testing.TB) string {
 	return ptr.Deref(lease.Spec.HolderIdentity, "")
 }
 
-// readAudit returns the events in the order of the requests.
+// readAudit returns the events in the API server's audit log, in the order of the requests.
 func readAudit(t testing.TB, path string) []auditv1.Event {
 	t.Helper()
 	file, err := os.Open(path)
@@ -132,7 +132,7 @@ func readAudit(t testing.TB, path string) []auditv1.Event {
 	return result
 }
 
-// requireEvent waits for the n-th event from now.
+// requireEvent waits until the observer has seen n more events.
 func (o *observer) requireEvent(t *testing.T, n int) {
 	t.Helper()
 	since := o.count()

@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMalformedOnHub has Placements that select everything. It replaces their specs by specs that are as malformed as the API
-// server accepts. Then it adds malformed clusters, scores and sets.
+// TestMalformedOnHub starts with Placements that select all clusters. It replaces their specs by malformed specs that the API
+// server accepts. Then it adds malformed clusters, scores and ManagedClusterSets. The decisions must stay correct.
 func TestMalformedOnHub(t *testing.T) {
 	h := newHub(t, controlplane.Options{})
 	const clusters = 20
@@ -57,29 +57,31 @@ func TestMalformedOnHub(t *testing.T) {
 
 	good := map[string]sets.Set[string]{}
 	for _, object := range listed.placements {
-		// A Placement with a limited number of clusters may find better clusters when more exist.
+		// Only these Placements keep their clusters. A Placement with a limited number of clusters may select better clusters
+		// when more exist.
 		if object.Spec.NumberOfClusters == nil && len(object.Spec.SpreadPolicy.SpreadConstraints) == 0 && meta.IsStatusConditionFalse(object.Status.Conditions, clusterv1beta1.PlacementConditionMisconfigured) &&
 			object.Status.NumberOfSelectedClusters == clusters {
 			good[object.Name] = all[object.Name]
 		}
 	}
 	require.NotEmpty(t, good)
-	// Events that the observer has not seen yet belong to the earlier state.
+	// Wait until the observer has seen all events of the earlier state.
 	o.catchUp(t)
 	o.expect(good)
 	n := cases.Of(30, 300)
 	h.spoilRest(t, uint64(n))
 	h.requireConditions(t, m)
 	o.requireStayed(t, all)
-	// Now Placements can also select from malformed sets.
+	// From now on, Placements can also select clusters of malformed ManagedClusterSets.
 	each(t, n, func(ctx context.Context, i int) error { return h.bind(ctx, fmt.Sprintf("malformed-%d", i)) })
 	h.requireConditions(t, m)
 	o.requireStayed(t, all)
 	stop()
 }
 
-// requireConditions waits until every Placement has conditions of its generation and no decision is pending. Scores by Balance may be
-// stale: decisions of other Placements do not trigger a new decision.
+// requireConditions waits until every Placement has conditions for its current spec and no decision is pending. It does not
+// compare scores of the prioritizer Balance, because they depend on decisions of other Placements, which don't trigger a new
+// decision.
 func (h *hub) requireConditions(t testing.TB, m *meter) listing {
 	t.Helper()
 	for deadline := time.Now().Add(env.Patience); time.Now().Before(deadline); {
@@ -98,7 +100,8 @@ func (h *hub) requireConditions(t testing.TB, m *meter) listing {
 	return listing{}
 }
 
-// spoil replaces the spec of a Placement by a malformed one that the API server accepts. It returns the number of rejected specs.
+// spoil replaces the spec of a Placement by a malformed spec. It tries specs until the API server accepts one, and returns the
+// number of rejected specs.
 func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64) (rejected int) {
 	t.Helper()
 	for random := rand.New(rand.NewPCG(seed, 1)); ; rejected++ {
@@ -119,14 +122,14 @@ func (h *hub) spoil(t testing.TB, object *clusterv1beta1.Placement, seed uint64)
 	}
 }
 
-// requireRejected requires that the API server rejected the content, or that the content has no JSON form.
+// requireRejected requires that err is a rejection by the API server, or the failure to encode the object as JSON.
 func requireRejected(t testing.TB, err error) {
 	t.Helper()
 	var unwritable *json.MarshalerError
 	require.True(t, apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || errors.As(err, &unwritable), "%v", err)
 }
 
-// spoilRest creates malformed clusters, scores and sets.
+// spoilRest creates n malformed clusters, scores and ManagedClusterSets.
 func (h *hub) spoilRest(t testing.TB, n uint64) {
 	t.Helper()
 	taken := 0
@@ -142,7 +145,7 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 			each.object.SetResourceVersion("")
 			if each.object == score {
 				score.SetNamespace(nameOf(int(seed % 20)))
-				// The score that Placements read.
+				// The Placements of the test read the score with this name.
 				score.SetName("room")
 				require.NoError(t, client.IgnoreNotFound(h.Delete(t.Context(), score.DeepCopy())))
 			}
@@ -160,7 +163,7 @@ func (h *hub) spoilRest(t testing.TB, n uint64) {
 	t.Logf("%d malformed clusters, scores and sets were taken", taken)
 }
 
-// requireKept requires that every Placement has its conditions, and that the decisions of the misconfigured ones are untouched.
+// requireKept requires that every Placement has its conditions, and that misconfigured Placements keep the decisions in before.
 // It returns the number of misconfigured Placements.
 func requireKept(t testing.TB, listed listing, before map[string]string) (misconfigured int) {
 	t.Helper()

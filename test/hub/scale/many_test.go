@@ -21,10 +21,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// kindsOfPlacements are kinds of specs. The i-th Placement of a kind asks for one of several versions, regions or numbers.
+// kindsOfPlacements are kinds of specs. The argument of spec selects the version, region or number that the Placement requires.
 var kindsOfPlacements = []struct {
 	name string
-	// evaluated is set if a change of a cluster needs an evaluation of CEL.
+	// evaluated is set if the spec has a CEL expression, so that a change of a cluster needs an evaluation.
 	evaluated bool
 	spec      func(i int) clusterv1beta1.PlacementSpec
 }{
@@ -68,7 +68,7 @@ var kindsOfPlacements = []struct {
 func required(selector clusterv1beta1.ClusterSelector) clusterv1beta1.PlacementSpec {
 	return clusterv1beta1.PlacementSpec{
 		Predicates: []clusterv1beta1.ClusterPredicate{{RequiredClusterSelector: selector}},
-		// Without Balance, which is on by default: decisions of other Placements change its scores.
+		// Turn the prioritizer Balance off, which is on by default. Its scores depend on the decisions of other Placements.
 		PrioritizerPolicy: exactly(),
 	}
 }
@@ -81,7 +81,7 @@ func expression(format string, arguments ...any) clusterv1beta1.ClusterSelector 
 type many struct {
 	*hub
 	clusters int
-	// evaluated is the number of Placements with an expression.
+	// placements is the number of all Placements. evaluated is the number of Placements with a CEL expression.
 	placements, evaluated int
 	meter                 *meter
 	observer              *observer
@@ -107,7 +107,7 @@ func newMany(t testing.TB) *many {
 	return m
 }
 
-// decided waits until every Placement has been decided since the given count, and nothing more happens.
+// decided waits until every Placement has been decided after the decision number since, and no further decisions are made.
 func (m *many) decided(t testing.TB, since int64) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -118,7 +118,7 @@ func (m *many) decided(t testing.TB, since int64) {
 	}
 }
 
-// update changes a cluster and waits until the Placements are decided.
+// update changes the i-th cluster, and waits until the Placements are decided.
 func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster)) {
 	t.Helper()
 	since, object := m.meter.decisions.Load(), &clusterv1.ManagedCluster{}
@@ -127,7 +127,7 @@ func (m *many) update(t testing.TB, i int, mutate func(*clusterv1.ManagedCluster
 	m.decided(t, since)
 }
 
-// TestOneOfManyClustersChanges pins the cost of changing one cluster.
+// TestOneOfManyClustersChanges checks the numbers of evaluations and writes after a change of one cluster.
 func TestOneOfManyClustersChanges(t *testing.T) {
 	cases.OnlyNightly(t, "counts what came until nothing came for a while")
 	m := newMany(t)
@@ -140,7 +140,8 @@ func TestOneOfManyClustersChanges(t *testing.T) {
 	require.Equal(t, m.evaluated, evaluations, "one cluster for each Placement with an expression")
 	require.Empty(t, writes)
 
-	// Cluster 8 is in region 0 and has version 1.31. It moves between two Placements by label, and leaves some Placements by CEL.
+	// Cluster 8 is in region 0 and has version 1.31. The new label moves it from one Placement to another, and some Placements
+	// with CEL no longer select it.
 	m.update(t, 8, func(c *clusterv1.ManagedCluster) { c.Labels["region"] = "eu-central-1" })
 	writes, evaluations = m.meter.reset()
 	require.Equal(t, m.evaluated, evaluations)

@@ -35,22 +35,24 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// An observer watches the PlacementDecisions of all Placements. After every event it checks the selected clusters.
+// An observer watches all PlacementDecisions. After each event it checks that the expected clusters are in them.
 type observer struct {
 	hub *hub
 
 	mutex sync.Mutex
-	// objects are the PlacementDecisions by name.
+	// objects maps names to PlacementDecisions, as of the last event.
 	objects map[string]*clusterv1beta1.PlacementDecision
-	// expected maps a Placement to the clusters to check. missing maps it to the expected clusters that were in no PlacementDecision
-	// after some event.
+	// expected maps a Placement to the clusters that must always be in its PlacementDecisions. missing maps it to the expected
+	// clusters that were absent after some event.
 	expected, missing map[string]sets.Set[string]
-	// events counts the events. last is the time of the last event.
+	// events is the number of events so far. last is the time of the last event.
 	events int
 	last   time.Time
-	// reselected is the time of the last event that changed the clusters of an object, not only scores.
+	// reselected is the time of the last event that changed the clusters of a PlacementDecision. Events that change only scores
+	// don't count.
 	reselected time.Time
-	// confirmed counts events with a new annotation Confirmed. A starting controller writes it although nothing else has changed.
+	// confirmed is the number of events that changed the annotation Confirmed. A controller writes it after its start, even if
+	// nothing else changes.
 	confirmed int
 	broken    error
 }
@@ -78,7 +80,8 @@ func (h *hub) observe(t testing.TB) *observer {
 	return o
 }
 
-// observeStore is like observe, but reads etcd. It is for tests that restart API servers, because their watches have gaps then.
+// observeStore is like observe, but watches etcd instead of the API server. Tests that restart the API server need it, because
+// they would lose events.
 func (h *hub) observeStore(t testing.TB) *observer {
 	t.Helper()
 	o := &observer{hub: h, objects: map[string]*clusterv1beta1.PlacementDecision{}}
@@ -103,7 +106,7 @@ func (h *hub) observeStore(t testing.TB) *observer {
 	return o
 }
 
-// storedEvent converts an event of etcd to an event of an API server's watch.
+// storedEvent converts an event of etcd to the corresponding watch event of an API server.
 func storedEvent(event *clientv3.Event) watch.Event {
 	kind, pair := watch.Modified, event.Kv
 	if event.Type == clientv3.EventTypeDelete {
@@ -144,7 +147,7 @@ func (o *observer) see(e watch.Event) {
 	}
 }
 
-// clustersOf returns the names of the clusters of an object, in order. The object may be nil.
+// clustersOf returns the names of the clusters in a PlacementDecision, in order. The object may be nil.
 func clustersOf(object *clusterv1beta1.PlacementDecision) []string {
 	var names []string
 	if object != nil {
@@ -168,7 +171,7 @@ func (o *observer) selected(name string) sets.Set[string] {
 	return result
 }
 
-// expect sets the clusters to check, by Placement.
+// expect sets the clusters that must always be in the PlacementDecisions of each Placement.
 func (o *observer) expect(clusters map[string]sets.Set[string]) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -178,10 +181,11 @@ func (o *observer) expect(clusters map[string]sets.Set[string]) {
 	}
 }
 
-// catchUp waits until the observer has seen the API server's state, and returns the selected clusters by Placement.
+// catchUp waits until the observer has seen all changes that the API server lists. It returns the selected clusters of each
+// Placement.
 func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 	t.Helper()
-	// Writes make the list stale, so it is read again from time to time.
+	// Controllers may write meanwhile, so list the objects again from time to time.
 	require.Eventually(t, func() bool {
 		var list clusterv1beta1.PlacementDecisionList
 		require.NoError(t, o.hub.List(t.Context(), &list, client.InNamespace(namespace)))
@@ -210,7 +214,7 @@ func (o *observer) catchUp(t testing.TB) map[string]sets.Set[string] {
 	return result
 }
 
-// requireStayed requires that no expected cluster that is selected now was ever missing.
+// requireStayed requires that no expected cluster that is selected now was missing after any event.
 func (o *observer) requireStayed(t testing.TB, now map[string]sets.Set[string]) {
 	t.Helper()
 	o.mutex.Lock()
@@ -221,8 +225,8 @@ func (o *observer) requireStayed(t testing.TB, now map[string]sets.Set[string]) 
 	}
 }
 
-// quiet waits until no event has come for a while. It returns the number of events since the last call, and the time of the last
-// event.
+// quiet waits until no event has come for the duration while. It returns the number of events after the number since, and the
+// time of the last event.
 func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events int, last time.Time) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -234,21 +238,21 @@ func (o *observer) quiet(t testing.TB, since int, while time.Duration) (events i
 	return events, last
 }
 
-// count returns the number of events.
+// count returns the number of events so far.
 func (o *observer) count() int {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.events
 }
 
-// settled returns the time at which the last PlacementDecision got other clusters.
+// settled returns the time at which the clusters of a PlacementDecision changed for the last time.
 func (o *observer) settled() time.Time {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.reselected
 }
 
-// versions returns the names of the observed objects with their versions.
+// versions maps the names of the observed objects to their resource versions.
 func (o *observer) versions() map[string]string {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -259,7 +263,7 @@ func (o *observer) versions() map[string]string {
 	return result
 }
 
-// A listing contains all objects of a hub by kind.
+// A listing holds the objects of a hub at one time.
 type listing struct {
 	placements []*clusterv1beta1.Placement
 	decisions  []*clusterv1beta1.PlacementDecision
@@ -268,7 +272,7 @@ type listing struct {
 
 type scores map[string]*clusterv1alpha1.AddOnPlacementScore
 
-// FindScore returns a score from the map.
+// FindScore implements [cluster.ScoreFinder] with the scores in the map.
 func (s scores) FindScore(namespace, name string) (*clusterv1alpha1.AddOnPlacementScore, error) {
 	return s[namespace+"/"+name], nil
 }
@@ -305,9 +309,9 @@ func pointers[T any](items []T) []*T {
 	return result
 }
 
-// difference describes where PlacementDecisions and statuses of Placements differ from the decision of a Scheduler without
-// memory; "" if they agree. With oblivious, that Scheduler ignores earlier decisions, too. Then the slice of a cluster within its
-// group is undetermined, and only groups are compared.
+// difference describes where PlacementDecisions and statuses of Placements differ from the decision of a new Scheduler. It
+// returns "" if they agree. If oblivious is set, that Scheduler does not get the earlier decisions. Then only the groups of the
+// clusters are compared, because their order within a group depends on earlier decisions.
 func (l listing) difference(t testing.TB, oblivious bool) string {
 	t.Helper()
 	scheduler, err := placement.NewScheduler(placement.Config{})
@@ -321,7 +325,7 @@ func (l listing) difference(t testing.TB, oblivious bool) string {
 	for _, object := range l.placements {
 		result, err := scheduler.Schedule(t.Context(), object, &snapshot, time.Now())
 		require.NoError(t, err)
-		// Without Forget, the Scheduler would keep the clusters of its earlier decision.
+		// Forget the earlier decision, whose clusters the Scheduler would keep.
 		scheduler.Forget(object.UID)
 		has := slices.DeleteFunc(slices.Clone(l.decisions), func(d *clusterv1beta1.PlacementDecision) bool {
 			return d.Labels[clusterv1beta1.PlacementLabel] != object.Name
@@ -358,7 +362,7 @@ func groupsOf(objects []*clusterv1beta1.PlacementDecision) map[string][]string {
 	return result
 }
 
-// requireSettled waits until the state equals a decision from scratch.
+// requireSettled waits until the decisions on the hub equal the decisions of a new Scheduler.
 func (h *hub) requireSettled(t testing.TB) listing {
 	t.Helper()
 	for deadline := time.Now().Add(env.Patience); ; time.Sleep(200 * time.Millisecond) {

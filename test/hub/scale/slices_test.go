@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestStayingClustersAreNeverMissing moves the clusters of one Placement between its PlacementDecisions in every possible way,
-// and watches the PlacementDecisions.
+// TestStayingClustersAreNeverMissing changes a Placement so that its clusters move between PlacementDecisions in every possible
+// way. An observer checks that no cluster is missing in between.
 func TestStayingClustersAreNeverMissing(t *testing.T) {
 	n := cases.Of(400, 2000)
 	h := newHub(t, controlplane.Options{})
@@ -80,7 +80,7 @@ func TestStayingClustersAreNeverMissing(t *testing.T) {
 	}
 }
 
-// exactly returns a policy of exactly these prioritizers.
+// exactly returns a prioritizerPolicy with these prioritizers and no others.
 func exactly(configurations ...clusterv1beta1.PrioritizerConfig) clusterv1beta1.PrioritizerPolicy {
 	return clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: configurations}
 }
@@ -91,7 +91,7 @@ func builtIn(name string, weight int32) clusterv1beta1.PrioritizerConfig {
 	}}
 }
 
-// room returns the prioritizer by AddOnPlacementScores "room".
+// room returns a prioritizer for the AddOnPlacementScore "room" with the weight.
 func room(weight int32) clusterv1beta1.PrioritizerConfig {
 	return clusterv1beta1.PrioritizerConfig{Weight: weight, ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{
 		Type: clusterv1beta1.ScoreCoordinateTypeAddOn, AddOn: &clusterv1beta1.AddOnScore{ResourceName: "room", ScoreName: "free"},

@@ -26,14 +26,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// cpus makes a pod request CPUs.
+// cpus returns a function that makes a pod request n CPUs.
 func cpus(n int) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(int64(n), resource.DecimalSI)}
 	}
 }
 
-// leave occupies CPUs of the nodes, so that the given numbers of CPUs stay free. A node has 64 CPUs.
+// leave creates pods on the nodes, so that left[i] of the 64 CPUs stay free on the i-th node.
 func (l *nodes) leave(t *testing.T, left ...int) {
 	t.Helper()
 	for i, n := range left {
@@ -47,7 +47,8 @@ func (l *nodes) leave(t *testing.T, left ...int) {
 	}
 }
 
-// TestEachNodeOfTheSetGetsAPod has a first node that could take all three pods, and an expression that wants three racks.
+// TestEachNodeOfTheSetGetsAPod creates three pods that would all fit on the first node. The expression wants nodes in three
+// racks, so each node must get a pod.
 func TestEachNodeOfTheSetGetsAPod(t *testing.T) {
 	l := newNodes(t, "each", 3, rack(1))
 	l.leave(t, 64, 4, 4)
@@ -55,7 +56,8 @@ func TestEachNodeOfTheSetGetsAPod(t *testing.T) {
 	require.Equal(t, []int{0, 1, 2}, got)
 }
 
-// TestPodThatComesLaterGoesToAnotherNode has a running pod and a pending one. The expression wants two nodes.
+// TestPodThatComesLaterGoesToAnotherNode creates a second pod when the first one runs. The expression wants two nodes, so the
+// second pod must go to another node.
 func TestPodThatComesLaterGoesToAnotherNode(t *testing.T) {
 	l := newNodes(t, "later", 3, rack(1))
 	members := l.group(t, "later", "nodes.size() == 2", "podsPerNode: 2\n", 1, 2, cpus(2), func(pod *corev1.Pod) {
@@ -66,14 +68,16 @@ func TestPodThatComesLaterGoesToAnotherNode(t *testing.T) {
 	require.Equal(t, []int{0, 1}, l.on(t, members...))
 }
 
-// TestNodeWithRoomForAll has a first node that can take only one pod. The expression wants one node for all.
+// TestNodeWithRoomForAll wants one node for all pods of a group. The first node has space for only one pod, so the scheduler
+// must choose another node.
 func TestNodeWithRoomForAll(t *testing.T) {
 	l := newNodes(t, "room", 2, rack(1))
 	l.leave(t, 1, 4)
 	require.Equal(t, []int{1, 1}, l.on(t, l.group(t, "room", "nodes.size() == 1", "podsPerNode: 2\n", 2, 2, cpus(1))...))
 }
 
-// TestLeaderAndWorkers has five pods that fit on three different nodes in only one way, in any order of creation.
+// TestLeaderAndWorkers creates five pods that fit on three different nodes in only one way. The scheduler must find this way
+// for any order of creation.
 func TestLeaderAndWorkers(t *testing.T) {
 	for name, leader := range map[string]int{"first": 0, "last": 4} {
 		t.Run(name, func(t *testing.T) {
@@ -92,7 +96,8 @@ func TestLeaderAndWorkers(t *testing.T) {
 	}
 }
 
-// TestAnyPodsThatFit has a group that needs one of two pods. The first pod fits nowhere.
+// TestAnyPodsThatFit creates a group of two pods that needs only one. The first pod fits on no node, so the second one must
+// run.
 func TestAnyPodsThatFit(t *testing.T) {
 	l := newNodes(t, "any", 1, rack(1))
 	members := l.group(t, "any", "nodes.size() == 1", "", 1, 2, func(pod *corev1.Pod) {
@@ -104,7 +109,8 @@ func TestAnyPodsThatFit(t *testing.T) {
 	l.requireRefused(t, members[0])
 }
 
-// TestHalvesInPlaceOfOneWhole has claims that prefer the whole card. Two pods on its node get a half each.
+// TestHalvesInPlaceOfOneWhole creates two pods whose claims prefer a whole card, or else a half. There is only one card, so
+// each pod must get a half.
 func TestHalvesInPlaceOfOneWhole(t *testing.T) {
 	l := newNodes(t, "halves", 1, rack(1))
 	driver := "card." + l.Namespace + ".example.com"
@@ -119,8 +125,8 @@ func TestHalvesInPlaceOfOneWhole(t *testing.T) {
 	require.Equal(t, []string{"half-0", "half-1"}, devices)
 }
 
-// TestAssignmentsAreWhatRuns checks that kubectl predicts the outcome for random groups on random nodes, and that the expression
-// is true for the nodes of the pods.
+// TestAssignmentsAreWhatRuns creates random groups on random nodes. kubectl must predict whether they run, and the expression
+// must be true for the nodes of the pods that run.
 func TestAssignmentsAreWhatRuns(t *testing.T) {
 	const count = 6
 	l := newNodes(t, "random", count, func(i int) map[string]string {
@@ -138,7 +144,7 @@ func TestAssignmentsAreWhatRuns(t *testing.T) {
 	require.Less(t, placed, total)
 }
 
-// assignmentCase is a group and the free CPUs of the nodes.
+// assignmentCase is a random group, and the number of free CPUs on each node.
 type assignmentCase struct {
 	left                  []int
 	pods                  []int
@@ -176,7 +182,8 @@ func drawAssignment(t *rapid.T) assignmentCase {
 	return c
 }
 
-// tryAssignment creates a group, asks kubectl about it while its pods are gated, and compares the answer with the outcome.
+// tryAssignment creates a group whose pods have a scheduling gate, asks kubectl for a prediction, removes the gates, and
+// compares the prediction with the result. It reports whether the group runs.
 func (l *nodes) tryAssignment(t *testing.T, name string, c assignmentCase) (runs bool) {
 	t.Helper()
 	l.leave(t, c.left...)
@@ -217,7 +224,8 @@ func (l *nodes) tryAssignment(t *testing.T, name string, c assignmentCase) (runs
 		require.True(t, c.wants(racks, len(distinct(got))), description)
 	}
 	if c.minCount == len(c.pods) {
-		// Otherwise some of the pods may be placed before the last gate is removed.
+		// Compare the nodes only if all pods must be placed together. Otherwise the scheduler may place some pods before the
+		// last gate is removed.
 		require.Equal(t, nodes, distinct(got), description)
 		for pod, node := range want {
 			require.Equal(t, node, got[pod], description)
@@ -246,7 +254,8 @@ func distinct(nodes map[string]string) map[string]bool {
 	return all
 }
 
-// decided waits until a pod is bound or refused. If the pod will run, it ignores refusals, which may be temporary.
+// decided waits until a pod is bound or rejected. If willRun is set, it waits until the pod is bound, because a rejection may
+// be temporary.
 func (l *nodes) decided(t *testing.T, name string, willRun bool) *corev1.Pod {
 	t.Helper()
 	return l.EventuallyPod(t, name, "bound or refused", func(_ context.Context, pod *corev1.Pod) (bool, error) {
@@ -256,7 +265,7 @@ func (l *nodes) decided(t *testing.T, name string, willRun bool) *corev1.Pod {
 	})
 }
 
-// publishCard publishes a card on the first node: as a whole or in two halves.
+// publishCard publishes a card on the first node. It can be allocated as a whole or as two halves.
 func (l *nodes) publishCard(t *testing.T, driver string) {
 	t.Helper()
 	pool := resourceapi.ResourcePool{Name: l.Nodes[0], Generation: 1, ResourceSliceCount: 2}

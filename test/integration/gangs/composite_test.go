@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// compositeGate is the feature gate of groups of groups, which is off by default.
+// compositeGate is the feature gate for CompositePodGroups (groups of groups). It is off by default.
 const compositeGate = "CompositePodGroup"
 
 const (
@@ -24,8 +24,8 @@ const (
 	oneRow  = "nodes.map(n, n.labels.row).distinct().size() == 1"
 )
 
-// composite creates a group of groups, which run together or not at all, with a topology key if it is not empty. Groups that are
-// created later become its children.
+// composite creates a CompositePodGroup of the given number of groups, which run all or not at all. key, if not empty, is its
+// topology key. PodGroups that the test creates later become its children.
 func (l *nodes) composite(t *testing.T, name, key string, groups int) {
 	t.Helper()
 	group := &schedulingv1alpha3.CompositePodGroup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: schedulingv1alpha3.CompositePodGroupSpec{
@@ -39,7 +39,7 @@ func (l *nodes) composite(t *testing.T, name, key string, groups int) {
 	l.parent = name
 }
 
-// inRacks returns labels of racks of six nodes, in rows of three.
+// inRacks returns the labels of the i-th node. Each rack has six nodes, in rows of three.
 func inRacks(i int) map[string]string {
 	return map[string]string{"rack": fmt.Sprintf("r%d", i/6), "row": fmt.Sprintf("r%d-%d", i/6, i/3%2)}
 }
@@ -49,8 +49,8 @@ func TestGroupsOfAGroup(t *testing.T) {
 	restartScheduler(cluster(t), func() {}, compositeGate)
 	t.Cleanup(func() { restartScheduler(cluster(t), func() {}) })
 
-	// Kubernetes places one group after the other. A rack with five nodes has space for one group with three nodes or the other with
-	// four, so both wait until there is another rack.
+	// The first rack has five free nodes, enough for the group of three or the group of four, but not for both. Kubernetes
+	// places one group after the other, so both must wait until the second rack is free.
 	l := newNodes(t, "composite", 12, inRacks)
 	l.occupy(t, 0, 6, 7, 8, 9)
 	l.composite(t, "both", "", 2)
@@ -73,7 +73,7 @@ func TestGroupsOfAGroup(t *testing.T) {
 	require.Equal(t, first[0]/3, first[2]/3)
 	require.Equal(t, second[0]/6, second[3]/6)
 
-	// The composite group wants one rack, and Kubernetes tries each rack. Only the second rack has rows for both.
+	// The CompositePodGroup must be in one rack. Kubernetes tries each rack. Only the second rack has rows for both groups.
 	l = newNodes(t, "rack", 18, inRacks)
 	l.occupy(t, 0, 3, 4, 12, 15)
 	l.composite(t, "in-a-rack", "rack", 2)
@@ -83,7 +83,7 @@ func TestGroupsOfAGroup(t *testing.T) {
 	require.Equal(t, 1, second[0]/6)
 	require.Equal(t, second[0]/3, second[1]/3)
 
-	// The second group gets the devices that the first has left, on the same nodes.
+	// Both groups run on the same nodes. The second group must get the devices that the first group does not use.
 	l = newRails(t, "devices", 2)
 	driver := l.Ring(t, 8).Drivers()[0]
 	l.composite(t, "halves", "", 2)
@@ -93,7 +93,7 @@ func TestGroupsOfAGroup(t *testing.T) {
 	require.Equal(t, l.DevicesOf(t, b[0]), l.DevicesOf(t, b[1]))
 	require.NotEqual(t, l.DevicesOf(t, a[0]), l.DevicesOf(t, b[0]))
 
-	// A constraint is over the nodes of one PodGroup, and can't span several.
+	// A node set constraint covers the nodes of one PodGroup. A CompositePodGroup can't refer to one.
 	l = newNodes(t, "key", 6, inRacks)
 	l.composite(t, "refers", "celset.dev/nodes_of_all", 1)
 	l.requireRefused(t, l.group(t, "child", oneRow, "", 2, 2, whole)[0], fmt.Sprintf("CompositePodGroup %s/refers has the topology key celset.dev/nodes_of_all, but a node set constraint applies to one PodGroup", l.Namespace))

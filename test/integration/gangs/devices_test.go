@@ -16,14 +16,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Groups whose pods must get matching devices, each on its own node. The devices of a ring of eight represent network interfaces,
-// and the index is the rail.
+// In these tests, the pods of a group run on different nodes, and their devices must match. Each node has a ring of eight
+// devices, which represent network interfaces. The index of a device is its rail.
 
 func newRails(t *testing.T, name string, n int) *nodes {
 	return newNodes(t, name, n, func(i int) map[string]string { return map[string]string{"leaf": fmt.Sprint(i / 2)} })
 }
 
-// railsOf returns an expression for the rails of a pod.
+// railsOf returns the CEL expression for the rails of a pod's devices. n is the variable of the pod's node.
 func railsOf(driver, n string) string {
 	return fmt.Sprintf("%s.devices.map(d, d.attributes['%s'].index)", n, driver)
 }
@@ -32,7 +32,7 @@ func sameRails(driver string) string {
 	return fmt.Sprintf("nodes.all(n, %s == %s)", railsOf(driver, "n"), railsOf(driver, "nodes[0]"))
 }
 
-// uses makes a pod use existing claims.
+// uses returns a function that makes a pod use the named claims.
 func uses(names ...string) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) { useAs(env.Pod(pod.Name, env.CelsetProfile, names...), pod) }
 }
@@ -43,7 +43,7 @@ func useAs(other, pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Claims = other.Spec.Containers[0].Resources.Claims
 }
 
-// wants makes a pod use its own new claim.
+// wants creates a claim for count devices, and returns a function that makes a pod use it.
 func (l *nodes) wants(t *testing.T, driver string, count int64) func(*corev1.Pod) {
 	return func(pod *corev1.Pod) {
 		l.CreateClaim(t, pod.Name, env.Request("nics", driver, count))
@@ -51,8 +51,8 @@ func (l *nodes) wants(t *testing.T, driver string, count int64) func(*corev1.Pod
 	}
 }
 
-// TestSameRails has rails 0 to 3 in use on the first node and rail 5 on the third. The pods on the first two nodes must get rails
-// 4 to 7, although a single pod would get rails 0 to 3 on the second. The third pod waits until rail 5 is free.
+// TestSameRails uses rails 0 to 3 on the first node and rail 5 on the third. A pod alone on the second node would get rails 0
+// to 3. But the pods on the first two nodes must both get rails 4 to 7. A third pod must wait until rail 5 is free.
 func TestSameRails(t *testing.T) {
 	l := newRails(t, "rails", 3)
 	ring := l.Ring(t, 8)
@@ -65,7 +65,7 @@ func TestSameRails(t *testing.T) {
 	for _, name := range two {
 		require.Equal(t, want, l.DevicesOf(t, name))
 	}
-	// Another pod of the group gets the same rails, or waits.
+	// A third pod of the group must get the same rails, so it waits.
 	third := l.member(t, "two", 2, l.wants(t, driver, 4), whole)
 	l.requireRefused(t, third, "no set of 3 nodes, of which 2 already run pods of the group, satisfies constraint")
 	l.DeletePod(t, last)
@@ -78,7 +78,8 @@ func TestSameRails(t *testing.T) {
 	l.requireRefused(t, shared[0], "shared is used by several pods of PodGroup shared")
 }
 
-// TestPrefillAndDecode runs pods of two kinds of one group below one leaf. A node of the first leaf has too few free devices.
+// TestPrefillAndDecode creates pods of two kinds in one group, whose nodes must be below one leaf switch. A node below the
+// first leaf has too few free devices.
 func TestPrefillAndDecode(t *testing.T) {
 	l := newRails(t, "prefill-decode", 4)
 	ring := l.Ring(t, 8)
@@ -96,8 +97,8 @@ func TestPrefillAndDecode(t *testing.T) {
 	require.Equal(t, []string{"mla-0", "mla-1", "mla-2", "mla-3"}, l.DevicesOf(t, members[0]))
 }
 
-// TestRunningPodKeepsItsRails has a node with a running pod of the group and space for another pod of either kind. On the other
-// node the rails of the first pod are in use, so the other pods wait.
+// TestRunningPodKeepsItsRails creates another pod for a group with a running pod. On the running pod's node, another pod of the
+// group would fit. On the other node, the rails of the running pod are in use, so the new pods must wait.
 func TestRunningPodKeepsItsRails(t *testing.T) {
 	l := newRails(t, "keeps", 2)
 	ring := l.Ring(t, 8)
@@ -115,7 +116,7 @@ func TestRunningPodKeepsItsRails(t *testing.T) {
 	require.Equal(t, l.DevicesOf(t, first[0]), l.DevicesOf(t, second))
 }
 
-// remote publishes devices that all nodes can reach.
+// remote publishes n devices that are available on all nodes.
 func (l *nodes) remote(t *testing.T, n int) (driver string) {
 	driver = l.Family("remote").Driver
 	slice := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: driver, AllNodes: ptr.To(true), Pool: resourceapi.ResourcePool{Name: "remote", ResourceSliceCount: 1}}}
@@ -128,8 +129,8 @@ func (l *nodes) remote(t *testing.T, n int) (driver string) {
 	return driver
 }
 
-// TestSharedDevices checks that a device which all nodes can reach goes to one pod, unless all pods use its allocated claim. An
-// expression that only names devices lets pods share a claim.
+// TestSharedDevices checks that a device that all nodes can reach goes to only one pod, unless the pods share an allocated
+// claim. Pods may share a claim if the expression uses only the names of devices.
 func TestSharedDevices(t *testing.T) {
 	l := newNodes(t, "shares", 4, func(int) map[string]string { return map[string]string{"devices.example.com/rack": "a"} })
 	driver := l.remote(t, 3)
@@ -143,7 +144,7 @@ func TestSharedDevices(t *testing.T) {
 	l.RequireRunning(t, l.group(t, "shared", "nodes.all(n, n.devices.size() == 1)", "", 2, 2, uses("shared"))...)
 }
 
-// TestExtendedResources checks that the expression sees the devices of a running pod's extended resources.
+// TestExtendedResources checks that the expression sees the devices that a running pod got for an extended resource.
 func TestExtendedResources(t *testing.T) {
 	l := newRails(t, "extended", 2)
 	spec, name := env.ClassOf(l.Ring(t, 8).Drivers()[0]), "example.com/of-"+l.Namespace

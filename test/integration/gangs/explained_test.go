@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestExplainAgreesWithTheScheduler creates groups that wait for each possible reason, and one that runs. explain answers yes
-// only for the last, and the scheduler binds no pod of the others.
+// TestExplainAgreesWithTheScheduler creates a group for each reason to wait, and a group that runs. explain must answer yes
+// only for the group that runs, and the scheduler must bind no pod of the other groups.
 func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	l := newNodes(t, "explained", 4, rack(2))
 	const oneRack = "nodes.map(n, n.labels.rack).distinct().size() == 1"
@@ -51,7 +51,8 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 		pod.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "example.com/gate"}}
 	})
 
-	// Groups with matching devices: no node has enough for a pod, no set of nodes has matching ones, and some nodes have them.
+	// Groups whose pods need matching devices: on no node are enough devices for a pod; on no set of nodes do the devices
+	// match; on some nodes the devices match.
 	driver := l.Ring(t, 8).Drivers()[0]
 	devices := func(name, expression, reason string, count int64) {
 		for _, member := range l.group(t, name, expression, "", 2, 2, l.wants(t, driver, count)) {
@@ -73,7 +74,7 @@ func TestExplainAgreesWithTheScheduler(t *testing.T) {
 	}
 }
 
-// sidecarOf returns a sidecar that needs as much as the pod, so that the pod needs more than the node has.
+// sidecarOf returns a sidecar that requests as much as the pod. Pod and sidecar together need more than a node has.
 func sidecarOf(pod *corev1.Pod) corev1.Container {
 	always := corev1.ContainerRestartPolicyAlways
 	return corev1.Container{Name: "sidecar", Image: pod.Spec.Containers[0].Image, RestartPolicy: &always, Resources: *pod.Spec.Containers[0].Resources.DeepCopy()}

@@ -22,9 +22,9 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// These tests run the gang examples on models of the fleets that the examples are for.
+// These tests run the gang examples on models of the machines that the examples are written for.
 
-// A fleet assigns hosts to the nodes of a lab.
+// A fleet is a lab whose nodes have the positions, labels and devices of real hosts.
 type fleet struct {
 	*nodes
 	hosts gangfleet.Fleet
@@ -53,7 +53,7 @@ func newFleet(t *testing.T, name string, hosts gangfleet.Fleet) *fleet {
 	return l
 }
 
-// apply creates the objects of an example, and returns the names of its job's pods when they run.
+// apply applies an example, waits until the pods of its job run, and returns their names.
 func (l *fleet) apply(t *testing.T, example string, pods int, classes ...string) (names []string) {
 	t.Helper()
 	_, err := l.Kubectl(t, l.Namespace, "apply", "-f", env.Manifest(t, "examples", "gangs", example))
@@ -78,14 +78,14 @@ func (l *fleet) apply(t *testing.T, example string, pods int, classes ...string)
 	return names
 }
 
-// gang creates a PodGroup that refers to a constraint of a class, and pods with claims from the template.
+// gang creates a PodGroup that refers to a constraint in a class, and its pods, whose claims come from the template.
 func (l *fleet) gang(t *testing.T, name, constraint string, pods int, template string, edit func(*corev1.Pod)) []string {
 	t.Helper()
 	l.podGroup(t, name, "celset.dev/"+constraint, pods, nil)
 	return l.members(t, name, pods, edit, func(pod *corev1.Pod) { useAs(env.PodFrom(pod.Name, env.CelsetProfile, template), pod) })
 }
 
-// counts maps each value of a coordinate to the number of pods on hosts with this value.
+// counts returns how many of the pods run on hosts with each value of a coordinate.
 func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
 	t.Helper()
 	counts := map[int]int{}
@@ -95,7 +95,7 @@ func (l *fleet) counts(t *testing.T, axis int, pods ...string) map[int]int {
 	return counts
 }
 
-// use marks hosts as in use by creating pods on them.
+// use creates pods that fill each host if isUsed returns true.
 func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	t.Helper()
 	for i, h := range l.hosts {
@@ -105,8 +105,8 @@ func (l *fleet) use(t *testing.T, isUsed func(at []int) bool) {
 	}
 }
 
-// TestSliceOfATPUTorus has half of the hosts in use, and one free block in a plane, around two edges. At night it uses all
-// planes.
+// TestSliceOfATPUTorus fills about half of the hosts. The only free block is in the first plane, around two edges. The torus
+// has one plane in "make test" and four in "make nightly".
 func TestSliceOfATPUTorus(t *testing.T) {
 	l := newFleet(t, "tpu", gangfleet.Torus(16, 16, cases.Of(1, 4)))
 	around := func(at int) bool { return at < 2 || at >= 14 }
@@ -123,7 +123,7 @@ func TestSliceOfATPUTorus(t *testing.T) {
 	}
 }
 
-// TestNVLinkDomains has racks with one tray or three trays in use.
+// TestNVLinkDomains runs groups on five racks of eighteen trays. At first, one or three trays of each rack are in use.
 func TestNVLinkDomains(t *testing.T) {
 	l := newFleet(t, "nvl72", gangfleet.Racks(20).Only(func(at []int) bool { return slices.Contains([]int{0, 1, 7, 18, 19}, at[0]) }))
 	l.use(t, func(at []int) bool { return at[1] < map[int]int{0: 1, 1: 3, 7: 3, 18: 1, 19: 1}[at[0]] })
@@ -134,7 +134,7 @@ func TestNVLinkDomains(t *testing.T) {
 		require.Contains(t, []int{0, 18, 19}, rack)
 	}
 
-	// The group wants eighteen trays of one rack, and gets them once a rack is free.
+	// The group wants the eighteen trays of one rack. It must wait until a whole rack is free.
 	rack := l.gang(t, "rack", "one_nvlink_domain", 18, "tray", whole)
 	l.requireRefused(t, rack[0], "no set of 18 nodes satisfies constraint celset.dev/one_nvlink_domain")
 	for i, h := range l.hosts {
@@ -144,7 +144,7 @@ func TestNVLinkDomains(t *testing.T) {
 	}
 	require.Equal(t, map[int]int{7: 18}, l.counts(t, 0, rack...))
 
-	// The group wants four consecutive racks on a circle of twenty. Two of them have one tray left.
+	// The group wants four consecutive racks on a circle of twenty. Two of the racks have one free tray each.
 	row := map[int]int{18: 1, 19: 1, 0: 1, 1: 1}
 	first := l.gang(t, "first", "a_node_in_each_of_four_racks", 4, "tray", whole)
 	require.Equal(t, row, l.counts(t, 0, first...))
@@ -156,7 +156,7 @@ func TestNVLinkDomains(t *testing.T) {
 	require.Equal(t, row, l.counts(t, 0, second...))
 }
 
-// TestRailsOfAFatTree has nine nodes on which interfaces are in use that a single pod would get first.
+// TestRailsOfAFatTree uses interfaces on nine nodes. Without the constraint, the pods would get interfaces of different rails.
 func TestRailsOfAFatTree(t *testing.T) {
 	l := newFleet(t, "rails", gangfleet.FatTree(4, 6))
 	l.CreateClass(t, "nic.example.com")
@@ -172,8 +172,9 @@ func TestRailsOfAFatTree(t *testing.T) {
 	require.Len(t, l.counts(t, 0, l.gang(t, "leaf", "few_leafs", 6, "half-a-node", half)...), 1)
 }
 
-// TestBlockOfAThousandHosts has half of a torus of 32x32 hosts in use. The free hosts have 4x4 blocks only around an edge, and
-// any two blocks overlap. One of two groups gets a block, even if the scheduler restarts while they are created.
+// TestBlockOfAThousandHosts fills half of a torus of 32x32 hosts. Free blocks of 4x4 exist only around an edge, and each two of
+// them overlap. One of two groups must get a block and the other must wait, even if the scheduler restarts while the groups are
+// created.
 func TestBlockOfAThousandHosts(t *testing.T) {
 	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [4, 4], [32, 32])"
 	l := newNodes(t, "many", 1024, at(32))
@@ -206,7 +207,7 @@ func TestBlockOfAThousandHosts(t *testing.T) {
 	l.requireBlock(t, loser)
 }
 
-// requireBlock requires that pods run on a block around an edge of the torus of 32x32 hosts.
+// requireBlock requires that the pods run on a 4x4 block around an edge of the torus.
 func (l *nodes) requireBlock(t *testing.T, members []string) {
 	t.Helper()
 	rows, columns := map[int]int{}, map[int]int{}
@@ -219,7 +220,7 @@ func (l *nodes) requireBlock(t *testing.T, members []string) {
 	require.Equal(t, map[int]int{first: 4, first + 1: 4, first + 2: 4, first + 3: 4}, columns)
 }
 
-// railsOf returns the rails of a pod's interfaces.
+// railsOf returns the rails of the network interfaces that a pod got.
 func (l *fleet) railsOf(t *testing.T, pod string) (rails []string) {
 	t.Helper()
 	for _, device := range l.DevicesOf(t, pod) {

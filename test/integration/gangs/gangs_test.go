@@ -24,13 +24,14 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// gates are the gates for PodGroups, of the API server and of schedulers.
+// gates are the feature gates for PodGroups that the API server and the schedulers need.
 var gates = map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
-// scheduler runs in the cluster for all tests.
+// scheduler is the scheduler that all tests of the package share.
 var scheduler *controlplane.Process
 
-// restartScheduler kills the scheduler, calls between, and starts the scheduler with more gates until the next call.
+// restartScheduler kills the scheduler, calls between, and starts the scheduler again. more are additional feature gates; they
+// stay on until the next restart.
 func restartScheduler(e *env.Env, between func(), more ...string) {
 	if scheduler != nil {
 		scheduler.Kill()
@@ -43,14 +44,14 @@ func restartScheduler(e *env.Env, between func(), more ...string) {
 	scheduler = e.StartScheduler(ofPackage, controlplane.SchedulerOptions{User: env.Scheduler.Name, FeatureGates: with})
 }
 
-// ofPackage is the testing.TB of the whole package.
+// ofPackage is the testing.TB of the first test. It belongs to the whole package.
 var ofPackage testing.TB
 
-// cluster is a control plane with PodGroups, with celset-scheduler as in manifests/scheduler.
+// cluster is a control plane that serves PodGroups, with a celset-scheduler as in manifests/scheduler.
 var cluster = env.Share(func(t testing.TB) *env.Env {
 	ofPackage = t
 	served := maps.Clone(gates)
-	// Groups of groups can be created. The scheduler ignores them, unless a test starts it with their gate.
+	// The API server serves CompositePodGroups. The scheduler ignores them unless a test turns on its feature gate.
 	served[compositeGate] = true
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: served, Users: []controlplane.User{env.Scheduler},
@@ -61,7 +62,7 @@ var cluster = env.Share(func(t testing.TB) *env.Env {
 	return e
 })
 
-// A lab has a ring of eight devices on each node.
+// A lab has a ring of eight devices on each of its nodes.
 type lab struct {
 	*env.Lab
 	ring topology.Topology
@@ -73,14 +74,14 @@ func newLab(t *testing.T, name string, nodes int) *lab {
 	return l
 }
 
-// inARow requests n devices in a row.
+// inARow returns the parts of a claim for n devices that are in a row on the ring.
 func (l *lab) inARow(n int) []env.Part {
 	driver := l.ring.Drivers()[0]
 	return []env.Part{env.Request("mla", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
 }
 
-// gang creates a PodGroup and its pods, each with a claim for n devices in a row. It returns the names of the pods. Each claim
-// has the name of its pod.
+// gang creates a PodGroup and its pods, and returns the names of the pods. Each pod has a claim of the same name for n devices
+// in a row.
 func (l *lab) gang(t *testing.T, name string, pods, n int) []string {
 	t.Helper()
 	l.podGroup(t, name, pods)
@@ -113,14 +114,14 @@ func (l *lab) memberOf(t *testing.T, group string, i int, claim string) string {
 	return member
 }
 
-// end ends a pod as a node would, which frees its claim.
+// end makes a pod succeed, as a kubelet would. Its claim is then deallocated.
 func (l *lab) end(t *testing.T, name string) {
 	t.Helper()
 	l.DeletePod(t, name)
 	require.NoError(t, l.Client().ResourceV1().ResourceClaims(l.Namespace).Delete(t.Context(), name, metav1.DeleteOptions{}))
 }
 
-// requireNothing requires that none of the pods has a node or devices.
+// requireNothing requires that none of the pods is bound, and that their claims have no devices.
 func (l *lab) requireNothing(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -129,7 +130,7 @@ func (l *lab) requireNothing(t *testing.T, names ...string) {
 	}
 }
 
-// requireServed waits until the pods are bound, and requires that no device is in two claims.
+// requireServed waits until the pods are bound with n devices each. It requires that no two claims have the same device.
 func (l *lab) requireServed(t *testing.T, n int, names ...string) {
 	t.Helper()
 	l.RequireRunning(t, names...)
@@ -146,15 +147,16 @@ func (l *lab) requireServed(t *testing.T, n int, names ...string) {
 	}
 }
 
-// TestGangThatFitsIsBoundWhole fills two rings with four pods of four devices in a row.
+// TestGangThatFitsIsBoundWhole creates a gang of four pods that need four devices in a row each. They fill the rings of two
+// nodes.
 func TestGangThatFitsIsBoundWhole(t *testing.T) {
 	l := newLab(t, "whole", 2)
 	l.requireServed(t, 4, l.gang(t, "whole", 4, 4)...)
 }
 
-// TestGangThatDoesNotFitBindsNobody has a ring with the third device in use. Seven devices are free, but they don't contain two
-// separate rows of three for the two pods. The devices of the first pod are released, and another pod gets them. The gang is
-// bound once it fits.
+// TestGangThatDoesNotFitBindsNobody creates a gang of two pods that need three devices in a row each. The third device of the
+// node is in use, so the free devices don't contain two separate rows of three. The gang must hold no devices while it waits,
+// so that another pod can get them. The gang must be bound when the third device is free.
 func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 	l := newLab(t, "nobody", 1)
 	third := l.OccupyAs(t, env.CelsetProfile, l.Nodes[0], l.ring, "mla-2")
@@ -163,7 +165,7 @@ func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 		return slices.ContainsFunc(members, func(name string) bool { return env.IsRefused(l.Pod(t, name)) }), nil
 	})
 	l.requireNothing(t, members...)
-	// Five in a row are free only if the gang holds no device.
+	// A row of five is free only if the gang does not hold the devices of its first pod.
 	l.Run(t, "five", env.CelsetProfile, l.inARow(5)...)
 	l.requireServed(t, 5, "five")
 	l.requireNothing(t, members...)
@@ -173,7 +175,7 @@ func TestGangThatDoesNotFitBindsNobody(t *testing.T) {
 	l.end(t, third)
 	l.requireServed(t, 3, members...)
 
-	// The devices are free for others when the pods have ended.
+	// When the pods of the gang have ended, other pods can get the devices.
 	for _, member := range members {
 		l.end(t, member)
 	}

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestGangsDoNotGetHeldDevices has a gang that names the claim of an evicted pod, and a gang for devices that are free but held.
-// Both wait until the preemptor is bound and has ended.
+// TestGangsDoNotGetHeldDevices creates two gangs while devices are held for a preemptor. One gang uses the claim of the evicted
+// pod. The other needs the held devices, which are free. Both must wait until the preemptor has run and ended.
 func TestGangsDoNotGetHeldDevices(t *testing.T) {
 	restartScheduler(cluster(t), func() {}, "CelsetDevicePreemption")
 	t.Cleanup(func() { restartScheduler(cluster(t), func() {}) })
@@ -48,13 +48,13 @@ func TestGangsDoNotGetHeldDevices(t *testing.T) {
 	l.RequireRunning(t, waiting...)
 }
 
-// priority creates a PriorityClass of the lab.
+// priority creates a PriorityClass for this lab.
 func (l *lab) priority(t *testing.T, name string, value int32) {
 	t.Helper()
 	l.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: l.Namespace + "-" + name}, Value: value})
 }
 
-// preemptible creates a pod that does not end by itself when it is evicted.
+// preemptible creates a pod that stays after its eviction until the test ends it.
 func (l *lab) preemptible(t *testing.T, name, priority, claim string) {
 	t.Helper()
 	pod := env.Pod(name, env.CelsetProfile, claim)
@@ -66,7 +66,7 @@ func (l *lab) preemptible(t *testing.T, name, priority, claim string) {
 	l.CreatePodAsIs(t, pod)
 }
 
-// gangOn creates a PodGroup whose pods all use one claim.
+// gangOn creates a PodGroup, and pods that all use the claim.
 func (l *lab) gangOn(t *testing.T, name, claim string, pods int) []string {
 	t.Helper()
 	l.podGroup(t, name, pods)

@@ -20,7 +20,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// celset runs kubectl-celset, with the flags before the last argument, and returns its output.
+// celset runs kubectl-celset with the arguments, requires the exit code, and returns the output.
 func (l *nodes) celset(t *testing.T, code int, args ...string) string {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -29,8 +29,8 @@ func (l *nodes) celset(t *testing.T, code int, args ...string) string {
 	return stdout.String()
 }
 
-// TestCommandLineKnowsWhatTheSchedulerDoes compares kubectl's prediction for a gated group with the outcome, and kubectl's
-// explanation of a waiting pod with the pod's condition.
+// TestCommandLineKnowsWhatTheSchedulerDoes compares kubectl's output with the scheduler. kubectl must predict the nodes of a
+// group whose pods have a scheduling gate. It must explain a waiting pod like the pod's condition.
 func TestCommandLineKnowsWhatTheSchedulerDoes(t *testing.T) {
 	l := newRails(t, "kubectl", 3)
 	ring := l.Ring(t, 8)

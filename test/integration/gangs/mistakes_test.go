@@ -22,7 +22,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestMistakes checks that pods, the condition of the group and its event describe the mistake in a constraint.
+// TestMistakes checks that a mistake in a constraint is described in the pods' conditions, in the group's condition and in an
+// event.
 func TestMistakes(t *testing.T) {
 	l := newNodes(t, "mistakes", 2, rack(2))
 	for name, test := range map[string]struct{ expression, more, reason, text string }{
@@ -44,7 +45,7 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestMistakeIsCorrected checks that a correction turns the condition of the group False and that its pods run.
+// TestMistakeIsCorrected corrects a mistake in a constraint. The group's condition must become False, and the pods must run.
 func TestMistakeIsCorrected(t *testing.T) {
 	l := newNodes(t, "corrected", 2, rack(2))
 	members := l.group(t, "corrected", "nodes.size()", "", 2, 2)
@@ -59,7 +60,8 @@ func TestMistakeIsCorrected(t *testing.T) {
 	l.on(t, members...)
 }
 
-// requireMisconfigured waits until the condition of a group has a status and a reason, and contains the texts.
+// requireMisconfigured waits until the condition Misconfigured of a group has the wanted status and reason, and its message
+// contains the texts.
 func (l *nodes) requireMisconfigured(t *testing.T, group, want string, texts ...string) {
 	t.Helper()
 	env.Eventually(t, "condition of PodGroup "+group, func(ctx context.Context) (string, error) {

@@ -29,7 +29,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// nodes is a lab with labels on its nodes. Its groups get the priority and the parent, if set.
+// nodes is a lab whose nodes have labels. New groups get its priority and its parent group, if set.
 type nodes struct {
 	*env.Lab
 	priority, parent string
@@ -40,7 +40,7 @@ func newNodes(t *testing.T, name string, n int, labels func(i int) map[string]st
 	return &nodes{Lab: cluster(t).NewLabeledLab(t, name, n, labels)}
 }
 
-// at returns labels with the position of a node in a grid of the given width.
+// at returns a function for the labels of the i-th node: its row and column in a grid of the width.
 func at(width int) func(int) map[string]string {
 	return func(i int) map[string]string {
 		return map[string]string{"x": strconv.Itoa(i / width), "y": strconv.Itoa(i % width)}
@@ -51,8 +51,8 @@ func rack(size int) func(int) map[string]string {
 	return func(i int) map[string]string { return map[string]string{"rack": fmt.Sprintf("r%d", i/size)} }
 }
 
-// group creates a PodGroup that refers to a node set constraint in its annotation, and the group's pods. more has further lines
-// of the constraint.
+// group creates a PodGroup and its pods. The group defines a node set constraint in its annotation and refers to it. more
+// contains further fields of the constraint.
 func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pods int, edit ...func(*corev1.Pod)) []string {
 	t.Helper()
 	quoted, err := json.Marshal(expression)
@@ -62,7 +62,7 @@ func (l *nodes) group(t *testing.T, name, expression, more string, minCount, pod
 	return l.members(t, name, pods, edit...)
 }
 
-// podGroup creates a PodGroup with a topology key.
+// podGroup creates a PodGroup with the topology key and the annotations.
 func (l *nodes) podGroup(t *testing.T, name, key string, minCount int, annotations map[string]string) {
 	t.Helper()
 	group := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: annotations}, Spec: schedulingv1beta1.PodGroupSpec{
@@ -98,10 +98,10 @@ func (l *nodes) member(t *testing.T, group string, i int, edit ...func(*corev1.P
 	return pod.Name
 }
 
-// atOnce limits the objects that are created concurrently.
+// atOnce is the maximum number of objects that are created concurrently.
 const atOnce = 16
 
-// occupy fills nodes so that no other pod fits.
+// occupy creates pods on the nodes with these numbers, so that no other pod fits there.
 func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	t.Helper()
 	var group errgroup.Group
@@ -119,17 +119,17 @@ func (l *nodes) occupy(t *testing.T, numbers ...int) {
 	require.NoError(t, group.Wait())
 }
 
-// whole makes a pod request more than half of a node.
+// whole makes a pod request more than half of a node's CPUs, so that only one pod fits on a node.
 func whole(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("40")}
 }
 
-// half makes a pod request less than half of a node, so that two fit.
+// half makes a pod request less than half of a node's CPUs, so that two pods fit on a node.
 func half(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("30")}
 }
 
-// on returns the sorted numbers of the nodes on which the pods run.
+// on waits until the pods are bound, and returns the sorted numbers of their nodes.
 func (l *nodes) on(t *testing.T, members ...string) []int {
 	t.Helper()
 	l.RequireRunning(t, members...)
@@ -148,8 +148,8 @@ func (l *nodes) requireRefused(t *testing.T, member string, texts ...string) {
 
 const box = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2], [4, 4])"
 
-// TestBlockOfATorus has the second and third columns of a torus of 4x4 hosts in use, so that the only 2x2 blocks are around the
-// edge. A group of five can't have a block.
+// TestBlockOfATorus fills the second and third columns of a torus of 4x4 hosts, so that the only free 2x2 blocks are around the
+// edge. A group of four must get a block. A group of five must not run.
 func TestBlockOfATorus(t *testing.T) {
 	l := newNodes(t, "torus", 16, at(4))
 	l.occupy(t, 1, 2, 5, 6, 9, 10, 13, 14)
@@ -160,7 +160,7 @@ func TestBlockOfATorus(t *testing.T) {
 	l.requireRefused(t, l.group(t, "five", box, "", 5, 5, whole)[0], "no set of 5 nodes satisfies constraint celset.dev/nodes_of_group: 4 of 16 nodes can take a pod")
 }
 
-// TestRacks wants two racks with equally many pods. The first rack could take more.
+// TestRacks requests two racks with two pods each. A third pod would fit in the second rack, but must not run there.
 func TestRacks(t *testing.T) {
 	l := newNodes(t, "racks", 9, rack(3))
 	l.occupy(t, 2, 6, 7)
@@ -168,7 +168,8 @@ func TestRacks(t *testing.T) {
 	require.Equal(t, []int{0, 1, 3, 4}, l.on(t, l.group(t, "two-racks", twoEach, "", 4, 4, whole)...))
 }
 
-// TestGroupWaitsForANode checks that the group waits, and runs when a node of the rack becomes free.
+// TestGroupWaitsForANode checks that a group waits if a rack has one free node too few, and runs when another node becomes
+// free.
 func TestGroupWaitsForANode(t *testing.T) {
 	l := newNodes(t, "waits", 4, rack(2))
 	l.occupy(t, 0, 3)
@@ -179,8 +180,8 @@ func TestGroupWaitsForANode(t *testing.T) {
 	require.Equal(t, []int{2, 3}, l.on(t, members...))
 }
 
-// TestGroupGrows checks that later pods go where the expression stays true. A recreated pod goes to the only node that completes
-// the block.
+// TestGroupGrows checks that a pod that is created later goes to a node that keeps the expression true. A pod that is created
+// again must go to the only node that completes the block.
 func TestGroupGrows(t *testing.T) {
 	l := newNodes(t, "grows", 16, at(4))
 	members := l.group(t, "grows", box, "", 4, 4, whole)
@@ -190,7 +191,7 @@ func TestGroupGrows(t *testing.T) {
 	require.Equal(t, before, l.on(t, members[0], members[1], members[3], again))
 }
 
-// TestPreferredNodes checks that the rack with the highest weight is chosen, as the preference demands.
+// TestPreferredNodes checks that a group gets the rack with the highest value of its preference.
 func TestPreferredNodes(t *testing.T) {
 	l := newNodes(t, "prefers", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/2), "weight": strconv.Itoa([]int{3, 7, 5}[i/2])}
@@ -199,7 +200,7 @@ func TestPreferredNodes(t *testing.T) {
 	require.Equal(t, []int{2, 3}, got)
 }
 
-// TestPodsPerNode places four pods on two nodes of a rack.
+// TestPodsPerNode creates four pods of a constraint with podsPerNode: 2. They must get two nodes of one rack.
 func TestPodsPerNode(t *testing.T) {
 	l := newNodes(t, "per-node", 4, rack(2))
 	l.occupy(t, 0)
@@ -207,7 +208,7 @@ func TestPodsPerNode(t *testing.T) {
 	require.Equal(t, []int{2, 2, 3, 3}, got)
 }
 
-// TestKinds has workers that fit only on nodes with a label, and a coordinator that fits on any node.
+// TestKinds creates a group with two kinds of pods: workers fit only on nodes with a label, a coordinator fits on any node.
 func TestKinds(t *testing.T) {
 	l := newNodes(t, "kinds", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "worker": strconv.FormatBool(i%3 != 0)}
@@ -223,8 +224,8 @@ func TestKinds(t *testing.T) {
 	require.Equal(t, l.Nodes[3], l.Pod(t, "kinds-2").Spec.NodeName)
 }
 
-// TestPodsThatStandInEachOthersWay has two pods that fit on every node but not in the same zone. The nodes of the first sets are
-// in one zone, so the scheduler must try other sets.
+// TestPodsThatStandInEachOthersWay creates two pods that fit on every node, but not both in one zone because of anti-affinity.
+// The nodes of the first sets are all in one zone, so the scheduler must try other sets.
 func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	l := newNodes(t, "in-the-way", 6, func(i int) map[string]string {
 		return map[string]string{"rack": fmt.Sprintf("r%d", i/3), "zone": []string{"a", "a", "a", "a", "a", "b"}[i]}
@@ -233,7 +234,7 @@ func TestPodsThatStandInEachOthersWay(t *testing.T) {
 	require.Contains(t, got, 5)
 }
 
-// apart forbids two pods of the lab in a zone.
+// apart adds an anti-affinity to a pod, so that no two pods of the lab are in one zone.
 func (l *nodes) apart(pod *corev1.Pod) {
 	pod.Labels = map[string]string{"app": l.Namespace}
 	pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
@@ -245,7 +246,8 @@ func zones(of ...string) func(int) map[string]string {
 	return func(i int) map[string]string { return map[string]string{"zone": of[i]} }
 }
 
-// TestSomeFit has three pods. The group needs two, and two fit. They run if they form a set; otherwise no pod runs.
+// TestSomeFit creates a group of three pods that needs only two. Only two pods fit. They must run if their nodes satisfy the
+// expression, and otherwise no pod must run.
 func TestSomeFit(t *testing.T) {
 	l := newNodes(t, "some", 3, zones("a", "a", "b"))
 	members := l.group(t, "never", "nodes.size() == 3", "", 2, 3, l.apart)
@@ -270,7 +272,8 @@ func TestSomeFit(t *testing.T) {
 	})
 }
 
-// TestMorePodsThanASetMayHave checks that nodes are chosen for as many pods as the group needs.
+// TestMorePodsThanASetMayHave creates more pods than a set can have nodes. The scheduler must choose nodes for the number of
+// pods that the group needs.
 func TestMorePodsThanASetMayHave(t *testing.T) {
 	l := newNodes(t, "more", 2, rack(2))
 	members := l.group(t, "more", "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 2, v1alpha1.MaxNodeSetSize+1, whole)
@@ -281,14 +284,15 @@ func TestMorePodsThanASetMayHave(t *testing.T) {
 	})
 }
 
-// TestNodesTakeFewerPods has nodes that take two pods each, although the constraint allows four.
+// TestNodesTakeFewerPods creates pods of a constraint that allows four pods per node. Only two of them fit on a node.
 func TestNodesTakeFewerPods(t *testing.T) {
 	l := newNodes(t, "fewer", 4, rack(2))
 	got := l.on(t, l.group(t, "fewer", "nodes.map(n, n.labels.rack).distinct().size() == 1", "podsPerNode: 4\n", 4, 4, half)...)
 	require.Equal(t, []int{0, 0, 1, 1}, got)
 }
 
-// TestGroupPreempts has pods of a lower priority on all nodes. The group runs after the pods of one rack were evicted.
+// TestGroupPreempts fills all nodes with pods of a lower priority. The scheduler must evict the pods of one rack, and the group
+// must run there.
 func TestGroupPreempts(t *testing.T) {
 	l := newNodes(t, "preempts", 8, rack(4))
 	high := l.CreatePriorityClass(t, &schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{GenerateName: "high-"}, Value: 1000})
@@ -298,20 +302,21 @@ func TestGroupPreempts(t *testing.T) {
 	require.Contains(t, [][]int{{0, 1, 2, 3}, {4, 5, 6, 7}}, got)
 }
 
-// TestGroupsCompete has two groups that want overlapping blocks: all pods of one group are bound, and no pod of the other.
+// TestGroupsCompete creates two groups that need overlapping blocks. All pods of one group must be bound, and no pod of the
+// other.
 func TestGroupsCompete(t *testing.T) {
 	l := newNodes(t, "compete", 9, at(3))
 	const block = "nodes.box(n, [int(n.labels.x), int(n.labels.y)], [2, 2])"
 	a, b := l.group(t, "one", block, "", 4, 4, whole), l.group(t, "another", block, "", 4, 4, whole)
 	winner, loser := l.requireOneWins(t, a, b)
-	// The other group runs when the first one has ended.
+	// When the pods of the first group have ended, the other group must run.
 	for _, name := range winner {
 		l.DeletePod(t, name)
 	}
 	l.on(t, loser...)
 }
 
-// requireOneWins waits until one of two groups runs and the other is refused. No pod of the refused group may run.
+// requireOneWins waits until one of two groups runs and the other is rejected. No pod of the rejected group may be bound.
 func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []string) {
 	t.Helper()
 	env.Until(t, "one of them runs, and the other is refused", func(context.Context) (bool, error) {
@@ -336,8 +341,8 @@ func (l *nodes) requireOneWins(t *testing.T, a, b []string) (winner, loser []str
 	return winner, loser
 }
 
-// TestHostDies recreates the pod of a dead host. The block can't be completed while the host is away, and is completed when the
-// host is back.
+// TestHostDies makes a host fail and creates its pod again. The pod must wait while the host is away, because only this host
+// completes the block. It must run when the host is back.
 func TestHostDies(t *testing.T) {
 	l := newNodes(t, "dies", 16, at(4))
 	members := l.group(t, "dies", box, "", 4, 4, whole)
@@ -359,7 +364,7 @@ func (l *nodes) cordon(t *testing.T, node string, cordoned bool) {
 	require.NoError(t, err)
 }
 
-// TestRestart checks that a restarted scheduler completes a block with three running pods.
+// TestRestart checks that a restarted scheduler places the fourth pod of a block whose other three pods are running.
 func TestRestart(t *testing.T) {
 	l := newNodes(t, "restart", 16, at(4))
 	members := l.group(t, "restart", box, "", 4, 4, whole)
@@ -372,7 +377,8 @@ func TestRestart(t *testing.T) {
 	require.Equal(t, before, l.on(t, append(members[1:], again)...))
 }
 
-// TestSchedulerOfKubernetesPlacesNothing checks that the stock scheduler finds no node, because no node has the topology label.
+// TestSchedulerOfKubernetesPlacesNothing checks that the unchanged kube-scheduler does not place a group with a node set
+// constraint. It finds no node, because it takes the reference for a topology label, and no node has this label.
 func TestSchedulerOfKubernetesPlacesNothing(t *testing.T) {
 	l := newNodes(t, "stock", 4, at(2))
 	l.StartStock(t, controlplane.SchedulerOptions{FeatureGates: gates, Config: []byte(
@@ -388,7 +394,8 @@ func TestSchedulerOfKubernetesPlacesNothing(t *testing.T) {
 	}
 }
 
-// TestOneRackOfThousands compares with upstream's generator: 18 pods in a rack of 5,000 nodes, five times each.
+// TestOneRackOfThousands measures groups of 18 pods on 5,000 nodes, each in one rack, and compares with a group that
+// Kubernetes' own topology placement places. Each runs five times.
 func TestOneRackOfThousands(t *testing.T) {
 	cases.OnlyNightly(t, "it makes 5,000 nodes and measures")
 	l := newNodes(t, "thousands", 5004, rack(18))
@@ -400,7 +407,7 @@ func TestOneRackOfThousands(t *testing.T) {
 		members := l.group(t, name, "nodes.map(n, n.labels.rack).distinct().size() == 1", "", 18, 18, func(pod *corev1.Pod) {
 			whole(pod)
 			if !ours {
-				// The group is placed by Kubernetes.
+				// This group refers to a topology label, so that Kubernetes' own code places it.
 				pod.Spec.SchedulingGroup.PodGroupName = ptr.To(name + "-of-kubernetes")
 			}
 		})

@@ -21,9 +21,9 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestPodsOfAGroupShareAClaim binds the pods of a group at the same time, and each binding writes the shared claim. With
-// upstream's plugin, all pods but one fail once because the claim was allocated meanwhile, and then up to four times with
-// conflicts (kubernetes/kubernetes#140053).
+// TestPodsOfAGroupShareAClaim binds the pods of a group concurrently. Each binding writes the claim that they share. With
+// upstream's plugin, all pods but one fail once because the claim was allocated in the meantime. Then they fail up to four
+// times because of conflicts (kubernetes/kubernetes#140053).
 func TestPodsOfAGroupShareAClaim(t *testing.T) {
 	pods := cases.Of(20, 100)
 	l := newLab(t, "shared-claim", 1)
@@ -60,8 +60,8 @@ func TestPodsOfAGroupShareAClaim(t *testing.T) {
 	}
 }
 
-// failedBindings counts the failed bindings of each pod. The scheduler sends events in order, so all failures of a pod are
-// visible once its event Scheduled is.
+// failedBindings returns how often the binding of each pod has failed. Because the scheduler sends events in order, all
+// failures of a pod are known once its event Scheduled exists.
 func (l *lab) failedBindings(t *testing.T, pods int) map[string]int {
 	t.Helper()
 	var failed map[string]int
@@ -88,7 +88,7 @@ func (l *lab) failedBindings(t *testing.T, pods int) map[string]int {
 	return failed
 }
 
-// isOfBinding reports whether scheduling failed after the pod got its node.
+// isOfBinding reports whether an event's note is about a failure after the scheduler had chosen a node.
 func isOfBinding(note string) bool {
 	return strings.Contains(note, "PreBind") || strings.Contains(note, "in the meantime") || strings.Contains(note, "has been modified")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestGroupsWithoutClaimsAreTold has a group whose pods wait for missing claims. Each pod gets a condition with this reason, and
-// runs when the claims exist.
+// TestGroupsWithoutClaimsAreTold creates a group whose pods refer to missing claims. The condition of each pod must name this
+// reason, and the pods must run when the claims exist.
 func TestGroupsWithoutClaimsAreTold(t *testing.T) {
 	l := newLab(t, "missing", 2)
 	const pods = 4

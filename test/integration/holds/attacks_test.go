@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// record returns the condition that records the devices held for a pod.
+// record returns the pod's condition that records the devices that the scheduler holds for the pod.
 func (s *scene) record(name string) corev1.PodCondition {
 	s.Helper()
 	if condition := hold.ConditionOf(s.Pod(s, name)); condition != nil {
@@ -27,7 +27,8 @@ func (s *scene) record(name string) corev1.PodCondition {
 	return corev1.PodCondition{}
 }
 
-// second starts another scheduler with its own profile. s.scheduler and s.crossing still refer to the first scheduler.
+// second starts a second scheduler with its own profile, and returns the profile and the proxy to the API server. s.scheduler
+// and s.crossing still are for the first scheduler.
 func (s *scene) second() (profile string, c *crossing.Crossing) {
 	s.Helper()
 	first, firstCrossing := s.scheduler, s.crossing
@@ -38,7 +39,7 @@ func (s *scene) second() (profile string, c *crossing.Crossing) {
 	return profile, c
 }
 
-// taint sets the taints of the first node to the given JSON: the taint for memory pressure, or null.
+// taint sets the taints of the first node. The argument is JSON: a taint for memory pressure, or null.
 func (s *scene) taint(taints string) {
 	s.Helper()
 	patch := []byte(`{"spec":{"taints":` + taints + `}}`)
@@ -46,8 +47,8 @@ func (s *scene) taint(taints string) {
 	require.NoError(s, err)
 }
 
-// TestBriefTaintDoesNotEndAHold makes the node of a hold refuse the pod for a moment, while the victim is ending. Meanwhile no
-// other pod is evicted, and no other pod gets the devices.
+// TestBriefTaintDoesNotEndAHold sets a taint on the node where devices are held, and removes it soon, while the victim is
+// ending. The hold must not end: no other pod may be evicted, and no other pod may get the devices.
 func TestBriefTaintDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "brief", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p20")
@@ -69,8 +70,8 @@ func TestBriefTaintDoesNotEndAHold(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestResumedHoldHasOtherDevices makes an eviction fail and resume for other devices, because the driver taints one of the first.
-// The second scheduler must honour the new devices.
+// TestResumedHoldHasOtherDevices makes an eviction fail. When the scheduler resumes it, the driver has tainted one of the
+// devices, so the scheduler holds other devices. A second scheduler must not allocate these devices.
 func TestResumedHoldHasOtherDevices(t *testing.T) {
 	s := newScene(t, "resumed", 1, bareNodes)
 	published := s.publish(s.Nodes[0], 6, 1)
@@ -103,8 +104,8 @@ func TestResumedHoldHasOtherDevices(t *testing.T) {
 	s.requireUnbound("thief")
 }
 
-// TestRecordOfABoundPod kills the scheduler after the preemptor is bound and before its condition is updated. The next scheduler
-// must update the condition.
+// TestRecordOfABoundPod kills the scheduler after it has bound the preemptor and before it updates the preemptor's condition.
+// The next scheduler must update the condition.
 func TestRecordOfABoundPod(t *testing.T) {
 	s := newScene(t, "stale", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")

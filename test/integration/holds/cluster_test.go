@@ -26,11 +26,11 @@ import (
 
 func TestMain(m *testing.M) { env.Main(m) }
 
-// priorities maps PriorityClasses to their values. Pods of class n50 evict no other pods.
+// priorities maps the names of PriorityClasses to their values. The class n50 has preemptionPolicy Never.
 var priorities = map[string]int32{"p10": 10, "p20": 20, "p30": 30, "p50": 50, "p60": 60, "p90": 90, "n50": 50}
 
-// cluster has static nodes. Its pod garbage collector is off: a deleted pod with a finalizer stays until the test removes the
-// finalizer.
+// cluster has nodes without kwok, so the test ends the pods. Its pod garbage collector is off, so that a deleted pod with a
+// finalizer stays until the test removes the finalizer.
 var cluster = env.Share(func(t testing.TB) *env.Env {
 	e := env.Start(t, controlplane.Options{
 		SkipKwok: true, FeatureGates: minor.ClusterGates(), Users: []controlplane.User{env.Scheduler},
@@ -50,8 +50,8 @@ var cluster = env.Share(func(t testing.TB) *env.Env {
 // An option changes the configuration of a scheduler.
 type option func(*schedulerconfig.KubeSchedulerConfiguration)
 
-// schedulerConfig returns the configuration in manifests with a backoff of one second, regardless of earlier refusals, because
-// the tests wait for retries.
+// schedulerConfig returns the configuration in manifests with a constant backoff of one second for pods, because the tests wait
+// for retries.
 func schedulerConfig(t testing.TB, options ...option) []byte {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, "scheduler", "config.yaml"))
@@ -69,12 +69,12 @@ func schedulerConfig(t testing.TB, options ...option) []byte {
 	return content
 }
 
-// ours returns the profile for pods with CEL constraints.
+// ours returns the profile with our plugin.
 func ours(config *schedulerconfig.KubeSchedulerConfiguration) *schedulerconfig.KubeSchedulerProfile {
 	return &config.Profiles[len(config.Profiles)-1]
 }
 
-// withArgs changes the arguments of the plugin in the profile for pods with CEL constraints.
+// withArgs returns an option that changes the plugin's arguments in our profile.
 func withArgs(t testing.TB, change func(*configv1alpha1.DynamicResourcesCELArgs)) option {
 	t.Helper()
 	return func(config *schedulerconfig.KubeSchedulerConfiguration) {
@@ -88,7 +88,7 @@ func withArgs(t testing.TB, change func(*configv1alpha1.DynamicResourcesCELArgs)
 	}
 }
 
-// onlyProfile removes all profiles but ours, and renames it.
+// onlyProfile returns an option that removes all profiles except ours, and renames ours.
 func onlyProfile(name string) option {
 	return func(config *schedulerconfig.KubeSchedulerConfiguration) {
 		profile := *ours(config)

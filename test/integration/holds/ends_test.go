@@ -18,8 +18,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestBackOffDoesNotEndAHold makes the claim of a preemptor back off while a victim ends: the search on the second node exceeds
-// the budget.
+// TestBackOffDoesNotEndAHold makes the claim of a preemptor back off while a victim is ending, because the search on the second
+// node exceeds the budget. The hold must not end.
 func TestBackOffDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "backs-off", 2, bareNodes, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.Budget.Cost = ptr.To[int64](1000)
@@ -50,10 +50,10 @@ func TestBackOffDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// bareNodes is a form without devices; the test publishes them.
+// bareNodes is a form of nodes without devices. The test publishes devices later.
 var bareNodes = form{name: "bare", slices: func() []resourceapi.ResourceSliceSpec { return nil }}
 
-// publish publishes n devices of a node with the given value of the attribute good.
+// publish publishes n devices on a node. Their attribute good has the given value.
 func (s *scene) publish(node string, n int, good int64) *resourceapi.ResourceSlice {
 	s.Helper()
 	devices := row(0, n)
@@ -65,25 +65,27 @@ func (s *scene) publish(node string, n int, good int64) *resourceapi.ResourceSli
 	return slice
 }
 
-// isGood returns an expression for good devices. The search can't analyse it, so it evaluates the expression on each set.
+// isGood returns an expression that is true if all devices have good = 1. The search can't analyse the expression, so it
+// evaluates it for each set.
 func (s *scene) isGood() string {
 	return fmt.Sprintf("devices.slice(0, 1).map(d, d.attributes[%[1]q].good + 0 * d.attributes[%[1]q].index).sum() == 1", s.driver)
 }
 
-// from makes a claim want devices whose index is at least first.
+// from restricts a claim to devices with an index of at least first.
 func from(driver string, first int) env.Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{env.Selector(fmt.Sprintf("device.attributes[%q].index >= %d", driver, first))}
 	}
 }
 
-// TestNominationsDoNotEndAHold makes a pod of a higher priority evict others on the node where devices are held for a pod.
-// kube-scheduler then clears the nomination of the lower pod.
+// TestNominationsDoNotEndAHold creates a pod of a higher priority that evicts pods on the node where devices are held for
+// another pod. kube-scheduler then clears the other pod's nomination. The hold of the other pod must not end.
 func TestNominationsDoNotEndAHold(t *testing.T) {
 	t.Parallel()
 	for name, evict := range map[string]func(*scene) []string{
 		"for other devices": func(s *scene) []string {
-			// The row that is held for the lower pod would also fit, and the victims there are already being deleted.
+			// The pod of the higher priority would also fit on the devices that are held for the other pod. Their victims are
+			// already being deleted.
 			s.run("high", append(inARow(s.driver, units), from(s.driver, 5)), of("p60"))
 			return []string{"c-5", "c-6", "c-7", "c-8"}
 		},
@@ -128,7 +130,7 @@ func TestNominationsDoNotEndAHold(t *testing.T) {
 	}
 }
 
-// TestDeletionEndsAHold has a preemptor with a finalizer, so its object stays when it is deleted.
+// TestDeletionEndsAHold deletes a preemptor. A finalizer keeps its object, but the hold must end.
 func TestDeletionEndsAHold(t *testing.T) {
 	s := newScene(t, "finalized", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -143,14 +145,14 @@ func TestDeletionEndsAHold(t *testing.T) {
 	s.requireEvicted("victim")
 }
 
-// requireUntilBound requires that a pod is bound within five more tries.
+// requireUntilBound requires that a pod is bound within five more scheduling attempts.
 func (s *scene) requireUntilBound(name string) {
 	s.Helper()
 	s.tryAgain(5, name)
 	require.True(s, s.isBound(name), "pod %s waits for devices that should not be held any more", name)
 }
 
-// TestDeletedClaimEndsAHold deletes the claim of a preemptor, which can't be bound any more.
+// TestDeletedClaimEndsAHold deletes the claim of a preemptor. The preemptor can't be bound any more, so the hold must end.
 func TestDeletedClaimEndsAHold(t *testing.T) {
 	s := newScene(t, "unclaimed", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -164,7 +166,8 @@ func TestDeletedClaimEndsAHold(t *testing.T) {
 	s.requireEvicted("victim")
 }
 
-// TestMessagesNameNodesThatThePodCouldUse has a pod for the second node that is refused while devices of the first node are held.
+// TestMessagesNameNodesThatThePodCouldUse holds devices of the first node, and creates a pod that may only use the second node.
+// The message about the pod must not name the first node.
 func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
 	s := newScene(t, "named", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p90")
@@ -183,7 +186,7 @@ func TestMessagesNameNodesThatThePodCouldUse(t *testing.T) {
 	}
 }
 
-// TestHoldsOfAnotherProcess has two schedulers with their own profiles in one cluster.
+// TestHoldsOfAnotherProcess runs two schedulers with their own profiles. Each must respect the devices that the other holds.
 func TestHoldsOfAnotherProcess(t *testing.T) {
 	s := newScene(t, "first", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -195,7 +198,7 @@ func TestHoldsOfAnotherProcess(t *testing.T) {
 	s.run("thief", s.form.unit(s.driver, 1), of("n50"), by(second))
 	s.pod("joiner", []string{"victim"}, of("p10"), by(second))
 	s.requireKept("thief", "joiner")
-	// When the job is bound, the second process may see the pod before the devices of its claim.
+	// The second scheduler may see that the preemptor is bound before it sees that the claim is allocated.
 	s.end("thief", "joiner")
 	s.end("victim")
 	s.RequireRunning(t, "job")

@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// fill creates pods of a PriorityClass that use all units of a node, and returns their names.
+// fill creates pods of a PriorityClass that use all units of a node. It returns the names of the pods.
 func (s *scene) fill(node, prefix, class string) []string {
 	s.Helper()
 	var names []string
@@ -37,8 +37,9 @@ func (s *scene) fill(node, prefix, class string) []string {
 	return names
 }
 
-// TestNoOthersAreEvictedWhileClaimsAreFreed pauses the controller that deallocates the claims of deleted pods. The pods on the
-// second node would do as well, but have a higher priority than the victims.
+// TestNoOthersAreEvictedWhileClaimsAreFreed pauses the controller that deallocates the claims of deleted pods. The preemptor
+// can't be bound meanwhile, but the scheduler must not evict the pods on the second node, which have a higher priority than the
+// victims.
 func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -65,7 +66,8 @@ func TestNoOthersAreEvictedWhileClaimsAreFreed(t *testing.T) {
 	}
 }
 
-// TestClaimsThatAreFreedOneByOne ends the victims one after the other, with tries of the preemptor in between.
+// TestClaimsThatAreFreedOneByOne ends the victims one after the other. In between, the scheduler tries the preemptor. It must
+// not evict other pods.
 func TestClaimsThatAreFreedOneByOne(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -94,10 +96,10 @@ func TestClaimsThatAreFreedOneByOne(t *testing.T) {
 	}
 }
 
-// paused is locked while the controllers are paused.
+// paused is locked while the controllers are paused, so that only one test pauses them at a time.
 var paused sync.Mutex
 
-// whileClaimsStay pauses the controllers during f.
+// whileClaimsStay calls f while the controllers are paused, so that claims of deleted pods stay allocated.
 func (s *scene) whileClaimsStay(f func()) {
 	s.Helper()
 	paused.Lock()
@@ -108,8 +110,8 @@ func (s *scene) whileClaimsStay(f func()) {
 	f()
 }
 
-// TestPreemptorIsDeletedWhileVictimsAreChosen has an extender that answers only after the preemptor is deleted and the scheduler
-// has seen the deletion.
+// TestPreemptorIsDeletedWhileVictimsAreChosen deletes the preemptor while the scheduler waits for an extender that reviews the
+// victims. The extender answers after the scheduler has seen the deletion. No pod must be evicted.
 func TestPreemptorIsDeletedWhileVictimsAreChosen(t *testing.T) {
 	e := newExtender(t)
 	s := newScene(t, "chosen", 1, wholeDevices, e.install)
@@ -122,10 +124,10 @@ func TestPreemptorIsDeletedWhileVictimsAreChosen(t *testing.T) {
 	s.requireNobodyEvicted(victims)
 }
 
-// requireNobodyEvicted requires that no pod was evicted for a deleted preemptor, and that no devices are held for it.
+// requireNobodyEvicted requires that none of the victims was evicted, and that no devices are held.
 func (s *scene) requireNobodyEvicted(victims []string) {
 	s.Helper()
-	// When a later pod is bound, the cycle that chose the victims has ended.
+	// Wait until a later pod is bound: the scheduling cycle that chose the victims has ended by then.
 	s.pod("later", nil, of("p10"))
 	s.RequireRunning(s, "later")
 	s.run("next", s.form.unit(s.driver, 0), of("p10"))
@@ -137,10 +139,10 @@ func (s *scene) requireNobodyEvicted(victims []string) {
 	s.requireNothingHeld()
 }
 
-// An extender is a scheduler extender that accepts all victims.
+// An extender is a scheduler extender for preemption. It accepts all proposed victims.
 type extender struct {
 	server *httptest.Server
-	// asked receives a value for each request of the scheduler. The extender answers when answer is closed.
+	// asked receives a value for each request of the scheduler. The extender responds after answer is closed.
 	asked  chan struct{}
 	answer chan struct{}
 }
@@ -170,14 +172,15 @@ func (e *extender) preempt(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: args.NodeNameToMetaVictims})
 }
 
-// install makes a scheduler ask the extender about victims.
+// install adds the extender to the configuration of a scheduler.
 func (e *extender) install(config *schedulerconfig.KubeSchedulerConfiguration) {
 	extender := schedulerconfig.Extender{URLPrefix: e.server.URL, PreemptVerb: "preempt", NodeCacheCapable: true}
 	extender.HTTPTimeout.Duration = env.Patience
 	config.Extenders = append(config.Extenders, extender)
 }
 
-// TestPreemptorIsDeletedBeforeTheFirstEviction stops the scheduler's first eviction request.
+// TestPreemptorIsDeletedBeforeTheFirstEviction blocks the scheduler's first eviction request, and deletes the preemptor. No pod
+// must be evicted.
 func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s := newScene(t, "unwanted", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -191,8 +194,8 @@ func TestPreemptorIsDeletedBeforeTheFirstEviction(t *testing.T) {
 	s.requireNobodyEvicted(victims)
 }
 
-// TestPreemptorIsDeletedBetweenEvictions has four victims. It stops one of the first three deletions, and then deletes the
-// preemptor. The last victim stays.
+// TestPreemptorIsDeletedBetweenEvictions needs four evictions. It blocks one of the first three, and then deletes the
+// preemptor. The last victim must not be evicted.
 func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s := newScene(t, "between", 1, wholeDevices)
 	s.fill(s.Nodes[0], "victim", "p10")
@@ -207,8 +210,8 @@ func TestPreemptorIsDeletedBetweenEvictions(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestKilledBetweenEvictions kills the scheduler after it has evicted three of four pods. The next scheduler evicts the fourth,
-// and no other pod.
+// TestKilledBetweenEvictions kills the scheduler after it has evicted three of four victims. The next scheduler must evict the
+// fourth victim, and no other pod.
 func TestKilledBetweenEvictions(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -243,8 +246,8 @@ func TestKilledBetweenEvictions(t *testing.T) {
 	}
 }
 
-// TestRefusedEvictionIsTriedAgain makes the API server refuse the last of four evictions. The equally suitable pods of the second
-// node stay.
+// TestRefusedEvictionIsTriedAgain makes the API server reject the last of four evictions. The scheduler must retry it, and must
+// not evict the equally suitable pods on the second node.
 func TestRefusedEvictionIsTriedAgain(t *testing.T) {
 	s := newScene(t, "refused", 2, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -272,7 +275,8 @@ func TestRefusedEvictionIsTriedAgain(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestKilledWhileVictimsEnd creates pods of another profile before a scheduler runs again.
+// TestKilledWhileVictimsEnd kills the scheduler while victims end, and creates pods of another profile before the next
+// scheduler starts. They must not get the held devices.
 func TestKilledWhileVictimsEnd(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -282,7 +286,7 @@ func TestKilledWhileVictimsEnd(t *testing.T) {
 			s.run("job", f.all(s.driver), of("p50"))
 			s.ending("victim")
 			s.kill()
-			// Pods of one priority are tried in the order of their names.
+			// The scheduler tries pods of one priority in the order of their names, so the name begins with "a-".
 			s.run("a-thief", f.unit(s.driver, 1), of("n50"), by(s.stock))
 			s.pod("b-joiner", []string{"victim"}, of("n50"), by(s.stock))
 			s.run("thief", f.unit(s.driver, 2), of("p10"))
@@ -298,8 +302,8 @@ func TestKilledWhileVictimsEnd(t *testing.T) {
 	}
 }
 
-// TestEvictionsAreBounded has victims that never end, on more nodes than the preemptor has tries. The devices of each node are
-// held for two seconds.
+// TestEvictionsAreBounded has victims that never end. After two seconds, the scheduler gives up the hold on a node, and may
+// evict the pods of another node for the same preemptor. It may do so at most hold.MaxTries times.
 func TestEvictionsAreBounded(t *testing.T) {
 	cases.OnlyNightly(t, "waits for a minute while nothing is to happen")
 	s := newScene(t, "bounded", hold.MaxTries+2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {

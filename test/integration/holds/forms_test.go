@@ -17,18 +17,18 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// units is the number of units of a node that claims share.
+// units is the number of units into which a form divides the devices of a node. A claim gets one or more units.
 const units = 4
 
-// A form is a way to divide the devices of a node among claims.
+// A form is a way to divide the devices of a node among claims: whole devices, partitions, or shares.
 type form struct {
 	name  string
 	gates []featuregate.Feature
-	// slices returns the slices of a node, without driver, node and pool.
+	// slices returns the specs of a node's ResourceSlices, without driver, node and pool.
 	slices func() []resourceapi.ResourceSliceSpec
-	// unit requests one unit: the i-th unit if the form numbers its units.
+	// unit returns the parts of a claim for one unit. If units of the form are distinguishable, it is the i-th unit.
 	unit func(driver string, i int) []env.Part
-	// all requests all units of a node.
+	// all returns the parts of a claim for all units of a node.
 	all func(driver string) []env.Part
 }
 
@@ -46,7 +46,7 @@ var wholeDevices = form{
 	all: func(driver string) []env.Part { return inARow(driver, units) },
 }
 
-// row returns n devices with consecutive indices.
+// row returns n devices with consecutive indices, starting with first.
 func row(first, n int) []resourceapi.Device {
 	var devices []resourceapi.Device
 	for i := first; i < first+n; i++ {
@@ -57,12 +57,12 @@ func row(first, n int) []resourceapi.Device {
 	return devices
 }
 
-// inARow requests n devices with consecutive indices.
+// inARow returns the parts of a claim for n devices with consecutive indices.
 func inARow(driver string, n int) []env.Part {
 	return []env.Part{env.Request("units", driver, int64(n)), env.Constrained("row", env.Contiguous(driver, n))}
 }
 
-// one requests a device that matches a selector.
+// one returns the parts of a claim for one device that matches the selector.
 func one(driver, selector string) env.Part {
 	return env.Exactly("unit", resourceapi.ExactDeviceRequest{
 		DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -70,7 +70,7 @@ func one(driver, selector string) env.Part {
 	})
 }
 
-// partitions is a chip that is allocated in quarters or as a whole.
+// partitions is a chip that claims use in quarters or as a whole.
 var partitions = form{
 	name: "partitions", gates: []featuregate.Feature{kubefeatures.DRAPartitionableDevices},
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -101,7 +101,7 @@ func slots(n int64) map[string]resourceapi.Counter {
 	return map[string]resourceapi.Counter{"slots": {Value: *resource.NewQuantity(n, resource.DecimalSI)}}
 }
 
-// shares is a device whose capacity claims consume.
+// shares is a device that several claims share. Each claim consumes a part of its capacity.
 var shares = form{
 	name: "shares", gates: []featuregate.Feature{kubefeatures.DRAConsumableCapacity},
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -114,7 +114,7 @@ var shares = form{
 	all:  func(driver string) []env.Part { return []env.Part{share(driver, units)} },
 }
 
-// share requests n slots of a device.
+// share returns the parts of a claim for n slots of a device.
 func share(driver string, n int64) env.Part {
 	return env.Exactly("unit", resourceapi.ExactDeviceRequest{
 		DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
@@ -137,29 +137,29 @@ func resourceSlicesOf(driver, node string, specs ...resourceapi.ResourceSliceSpe
 	return all
 }
 
-// A request changes a pod.
+// A request changes a pod before it is created.
 type request func(*corev1.Pod)
 
-// of puts the pod in a PriorityClass.
+// of sets the PriorityClass of a pod.
 func of(class string) request { return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = class } }
 
-// by schedules the pod with a profile.
+// by sets the scheduler profile of a pod.
 func by(profile string) request { return func(pod *corev1.Pod) { pod.Spec.SchedulerName = profile } }
 
-// on restricts the pod to a node.
+// on restricts a pod to a node.
 func on(node string) request {
 	return func(pod *corev1.Pod) { pod.Spec.NodeSelector = map[string]string{corev1.LabelHostname: node} }
 }
 
-// graceOf sets another grace period in seconds.
+// graceOf sets the pod's termination grace period in seconds.
 func graceOf(seconds int64) request {
 	return func(pod *corev1.Pod) { pod.Spec.TerminationGracePeriodSeconds = &seconds }
 }
 
-// nameNode binds the pod to a node without any scheduler.
+// nameNode sets spec.nodeName, so that the pod is bound without a scheduler.
 func nameNode(node string) request { return func(pod *corev1.Pod) { pod.Spec.NodeName = node } }
 
-// cores makes the pod request CPUs.
+// cores makes a pod request n CPUs.
 func cores(n int64) request {
 	return func(pod *corev1.Pod) {
 		cpu := corev1.ResourceList{corev1.ResourceCPU: *resource.NewQuantity(n, resource.DecimalSI)}
@@ -167,5 +167,5 @@ func cores(n int64) request {
 	}
 }
 
-// finalized keeps the pod's object after its deletion.
+// finalized adds a finalizer, so that the pod's object stays after its deletion.
 func finalized(pod *corev1.Pod) { pod.Finalizers = []string{"celset.dev/test"} }

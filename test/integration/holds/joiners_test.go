@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestClaimsOfVictimsAreNotJoined has pods that name the claim of an evicted pod. They would keep the claim allocated, so the
-// preemptor would never get its devices.
+// TestClaimsOfVictimsAreNotJoined creates pods that use the claim of an evicted pod. If they were bound, the claim would stay
+// allocated, and the preemptor would never get its devices. So they must wait.
 func TestClaimsOfVictimsAreNotJoined(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -47,8 +47,8 @@ func TestClaimsOfVictimsAreNotJoined(t *testing.T) {
 	}
 }
 
-// TestReplicaSetOnOneClaimIsEvictedOnce has a ReplicaSet whose pods all use one claim. When its pod is evicted, the ReplicaSet
-// creates another at once.
+// TestReplicaSetOnOneClaimIsEvictedOnce evicts a pod of a ReplicaSet whose pods all use one claim. The ReplicaSet creates
+// another pod at once. This pod must not be bound and evicted again.
 func TestReplicaSetOnOneClaimIsEvictedOnce(t *testing.T) {
 	s := newScene(t, "replicas", 1, wholeDevices)
 	s.CreateClaim(t, "shared", s.form.unit(s.driver, 0)...)
@@ -88,7 +88,7 @@ func (s *scene) replicaSet(name, claim, class string) string {
 	return s.replica(name, "")
 }
 
-// replica waits for a pod of the ReplicaSet with another name.
+// replica waits for a pod of the ReplicaSet other than the pod named other, and returns its name.
 func (s *scene) replica(set, other string) (name string) {
 	s.Helper()
 	env.Eventually(s, "ReplicaSet "+set+" creates a pod", func(ctx context.Context) (string, error) {
@@ -104,8 +104,8 @@ func (s *scene) replica(set, other string) (name string) {
 	return name
 }
 
-// TestPodsWithANodeNameJoin has pods that use the victim's claim and bypass the scheduler. They are evicted for the same hold.
-// The preemptor has one try.
+// TestPodsWithANodeNameJoin creates pods that use the victim's claim and set spec.nodeName, so that no scheduler can stop them.
+// The scheduler must evict them for the same hold. The preemptor is allowed only one preemption.
 func TestPodsWithANodeNameJoin(t *testing.T) {
 	s := newScene(t, "past", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -133,8 +133,9 @@ func TestPodsWithANodeNameJoin(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestAssumedPodKeepsAClaim has a pod that shares a claim with a pod of another node, before the API server has recorded the
-// sharing. Evicting the other pod would free nothing.
+// TestAssumedPodKeepsAClaim binds a pod that shares a claim with a pod on another node. Before the API server has recorded the
+// sharing, a preemptor needs the claim's devices. The scheduler must not evict the other pod, because the claim would stay
+// allocated.
 func TestAssumedPodKeepsAClaim(t *testing.T) {
 	s := newScene(t, "assumed", 2, bareNodes)
 	slice := resourceSlicesOf(s.driver, s.Nodes[0], resourceapi.ResourceSliceSpec{Devices: row(0, 1)})[0]
@@ -155,8 +156,8 @@ func TestAssumedPodKeepsAClaim(t *testing.T) {
 	s.requireEvicted()
 }
 
-// TestHigherPriorityJoins has a pod of a higher priority than the preemptor's join the claim of the victim. The hold ends, and
-// other pods get the devices that the preemptor can't use any more.
+// TestHigherPriorityJoins creates a pod that uses the victim's claim and has a higher priority than the preemptor. The pod may
+// use the claim, so the hold must end. Other pods must get the devices that the preemptor can't use any more.
 func TestHigherPriorityJoins(t *testing.T) {
 	s := newScene(t, "higher", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")
@@ -175,7 +176,8 @@ func TestHigherPriorityJoins(t *testing.T) {
 	require.Equal(t, []string{"d0"}, s.DevicesOf(t, "top"))
 }
 
-// TestOneClaimIsEvictedForOnce has three pods that use one claim. They need only one set of devices.
+// TestOneClaimIsEvictedForOnce creates three preemptors that use one claim. The scheduler must evict pods for only one set of
+// devices.
 func TestOneClaimIsEvictedForOnce(t *testing.T) {
 	t.Parallel()
 	for name, classes := range map[string][]string{

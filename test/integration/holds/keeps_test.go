@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestFailedBindingKeepsAHold makes the API server refuse a write that binds the preemptor. No other pod gets the devices before
-// the preemptor is bound.
+// TestFailedBindingKeepsAHold makes the API server reject a write of the preemptor's binding. No other pod may get the devices
+// before the preemptor is bound.
 func TestFailedBindingKeepsAHold(t *testing.T) {
 	t.Parallel()
 	for name, refuses := range map[string]func(crossing.Write) bool{"reservation": crossing.IsReservation, "binding": crossing.IsBinding} {
@@ -48,7 +48,8 @@ func TestFailedBindingKeepsAHold(t *testing.T) {
 	}
 }
 
-// TestChangedClassDoesNotEndAHold makes the scheduler prepare the claims of the preemptor repeatedly while a victim ends.
+// TestChangedClassDoesNotEndAHold changes a class repeatedly while a victim is ending, so that the scheduler has to compile the
+// preemptor's claims again. The hold must not end.
 func TestChangedClassDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "prepared", 2, wholeDevices)
 	s.fill(s.Nodes[1], "other", "p20")
@@ -76,8 +77,8 @@ func TestChangedClassDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestShareDoesNotEndAHold makes a namespace use up its share of the scheduler's time while a victim ends and pods of another
-// namespace wait.
+// TestShareDoesNotEndAHold makes the preemptor's namespace use up its share of the scheduler's time while a victim is ending
+// and pods of another namespace wait. The hold must not end.
 func TestShareDoesNotEndAHold(t *testing.T) {
 	s := newScene(t, "share", 2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.Share = &configv1alpha1.Share{Percent: ptr.To[int32](1), Burst: &metav1.Duration{Duration: time.Millisecond}}
@@ -112,8 +113,8 @@ func TestShareDoesNotEndAHold(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestSlowVictimsAreTheLastChoice has a pod that may take a year to end. If no other victim suffices, the devices are still not
-// held for a year.
+// TestSlowVictimsAreTheLastChoice creates a possible victim with a grace period of a year. The scheduler must choose another
+// victim if there is one. Otherwise it may evict this pod, but must not hold the devices for a year.
 func TestSlowVictimsAreTheLastChoice(t *testing.T) {
 	s := newScene(t, "slowly", 2, wholeDevices, withArgs(t, func(args *configv1alpha1.DynamicResourcesCELArgs) {
 		args.DevicePreemption = &configv1alpha1.DevicePreemption{HoldTimeout: &metav1.Duration{Duration: time.Second}}
@@ -139,8 +140,8 @@ func TestSlowVictimsAreTheLastChoice(t *testing.T) {
 	s.RequireRunning(t, "small")
 }
 
-// TestOverdueVictims has pods that should have ended but have a finalizer. Other pods are evicted instead, if there are any.
-// Otherwise the preemptor waits, and no pod is evicted.
+// TestOverdueVictims has deleted pods that a finalizer keeps after the end of their grace period. The scheduler must evict
+// other pods instead. If there are no others, it must evict none, and the preemptor waits.
 func TestOverdueVictims(t *testing.T) {
 	cases.OnlyNightly(t, "waits half a minute until a pod is overdue")
 	s := newScene(t, "overdue", 2, wholeDevices)
@@ -152,11 +153,11 @@ func TestOverdueVictims(t *testing.T) {
 	s.occupy("quick", s.Nodes[1], 1, "p20")
 	s.end("stuck-0", "stuck-1")
 	time.Sleep(time.Until(s.Pod(t, "stuck-1").DeletionTimestamp.Add(31 * time.Second)))
-	// For the first node there is no other victim.
+	// The first node has no other victim.
 	s.run("waits", s.form.all(s.driver), of("p50"), on(s.Nodes[0]))
 	s.tryAgain(1, "waits")
 	s.requireEvicted()
-	// The job fits on the second device of the second node, or on the first device, whose pod does not end.
+	// On the second node, the pod fits on the second device. The pod on the first device does not end.
 	s.run("job", s.form.unit(s.driver, 1), of("p50"), on(s.Nodes[1]))
 	s.ending("quick")
 	s.end("quick")

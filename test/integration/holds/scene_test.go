@@ -33,30 +33,31 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// grace is the grace period of pods in seconds, less than the time of a hold. Its end has no effect: the test itself ends deleted
-// pods.
+// grace is the grace period of pods in seconds. It must be less than the time limit of a hold. The grace period itself has no
+// effect, because the test ends deleted pods.
 const grace = 240
 
-// A scene is a lab with its own scheduler.
+// A scene is a lab with its own scheduler and its own profiles.
 type scene struct {
 	*env.Lab
 	*testing.T
 	form   form
 	driver string
-	// ours and stock are the names of the scheduler's profiles, unique to this scene.
+	// ours is the name of the scheduler's profile with our plugin, stock of the profile with upstream's. They are unique to
+	// this scene.
 	ours, stock string
 
 	scheduler *controlplane.Process
 	crossing  *crossing.Crossing
 	starts    int
 
-	// mutex guards what the watch has seen.
+	// mutex guards the fields that the watch writes.
 	mutex sync.Mutex
-	// evictions maps the UIDs of pods that schedulers have evicted to their names.
+	// evictions maps the UID of each pod that a scheduler has evicted to the pod's name.
 	evictions map[types.UID]string
 }
 
-// newScene creates nodes with devices of a form, and starts a scheduler.
+// newScene creates nodes with the devices of a form, and starts a scheduler.
 func newScene(t *testing.T, name string, nodes int, f form, options ...option) *scene {
 	t.Helper()
 	minor.Needs(t, f.gates...)
@@ -76,7 +77,7 @@ func newScene(t *testing.T, name string, nodes int, f form, options ...option) *
 	return s
 }
 
-// start starts a scheduler, which reaches the API server through a crossing.
+// start starts a scheduler. Its requests to the API server go through a proxy, s.crossing, that can stop or reject them.
 func (s *scene) start(options ...option) {
 	s.Helper()
 	config, err := s.RESTConfigFor(env.Scheduler.Name)
@@ -85,7 +86,7 @@ func (s *scene) start(options ...option) {
 	require.NoError(s, err)
 	s.starts++
 	process := s.StartScheduler(s, controlplane.SchedulerOptions{
-		// The binary was built with the cluster. Running go build for each scene takes longer than most scenes.
+		// Use the binary that was built with the cluster. Running go build for each scene would take longer than most scenes.
 		Binary: s.Binary(controlplane.CelsetScheduler),
 		Name:   fmt.Sprintf("%s-%d", s.Namespace, s.starts), Config: schedulerConfig(s, append([]option{s.named}, options...)...),
 		Kubeconfig: env.Kubeconfig(s, c.URL()), Args: []string{"--v=3"},
@@ -98,18 +99,18 @@ func (s *scene) start(options ...option) {
 	s.scheduler, s.crossing = process, c
 }
 
-// named renames the profiles for the scene.
+// named gives the profiles names that are unique to this scene.
 func (s *scene) named(config *schedulerconfig.KubeSchedulerConfiguration) {
 	config.Profiles[0].SchedulerName, ours(config).SchedulerName = &s.stock, &s.ours
 }
 
-// kill ends the scheduler at once. Stopped writes are lost.
+// kill kills the scheduler. Writes that the proxy has stopped never reach the API server.
 func (s *scene) kill() {
 	s.scheduler.Kill()
 	s.crossing.Close()
 }
 
-// watch records evictions until the test ends.
+// watch records the evictions of pods until the test ends.
 func (s *scene) watch() {
 	s.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -131,7 +132,7 @@ func (s *scene) watch() {
 	})
 }
 
-// note records a pod that is being deleted because a scheduler preempted it.
+// note records the pod if it is being deleted because a scheduler preempted it.
 func (s *scene) note(pod *corev1.Pod) {
 	isTarget := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.DisruptionTarget && c.Status == corev1.ConditionTrue && c.Reason == corev1.PodReasonPreemptionByScheduler
@@ -144,10 +145,10 @@ func (s *scene) note(pod *corev1.Pod) {
 	s.evictions[pod.UID] = pod.Name
 }
 
-// evicted returns the names of the pods that schedulers have evicted so far, sorted.
+// evicted returns the sorted names of the pods that schedulers have evicted so far.
 func (s *scene) evicted() []string {
 	s.Helper()
-	// The watch may be late.
+	// The watch may not have seen the latest evictions, so list the pods.
 	for _, pod := range s.allPods(s.Context()) {
 		s.note(&pod)
 	}
@@ -170,7 +171,7 @@ func (s *scene) allPods(ctx context.Context) []corev1.Pod {
 	return pods.Items
 }
 
-// clear removes all pods, so that later schedulers don't try them.
+// clear deletes all pods, so that no later scheduler tries them.
 func (s *scene) clear() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -184,7 +185,7 @@ func (s *scene) clear() {
 	}
 }
 
-// pod creates a pod that uses claims.
+// pod creates a pod that uses the named claims.
 func (s *scene) pod(name string, claims []string, requests ...request) {
 	s.Helper()
 	pod := env.Pod(name, s.ours, claims...)
@@ -203,14 +204,14 @@ func (s *scene) run(name string, parts []env.Part, requests ...request) {
 	s.pod(name, []string{name}, requests...)
 }
 
-// occupy creates a pod that uses the i-th unit of a node.
+// occupy creates a pod of a PriorityClass that uses the i-th unit of a node.
 func (s *scene) occupy(name, node string, i int, class string) {
 	s.Helper()
 	s.run(name, s.form.unit(s.driver, i), of(class), on(node))
 	s.RequireRunning(s, name)
 }
 
-// ending waits until pods are being deleted.
+// ending waits until the pods are being deleted.
 func (s *scene) ending(names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -218,7 +219,7 @@ func (s *scene) ending(names ...string) {
 	}
 }
 
-// end ends pods, as a kubelet does when containers have stopped.
+// end ends the pods, as a kubelet does when their containers have stopped.
 func (s *scene) end(names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -226,13 +227,13 @@ func (s *scene) end(names ...string) {
 	}
 }
 
-// isBound reports whether a pod has a node.
+// isBound reports whether a pod is bound to a node.
 func (s *scene) isBound(name string) bool {
 	s.Helper()
 	return s.Pod(s, name).Spec.NodeName != ""
 }
 
-// refusedOrBound waits until the scheduler has tried pods.
+// refusedOrBound waits until the scheduler has tried each of the pods at least once.
 func (s *scene) refusedOrBound(names ...string) {
 	s.Helper()
 	for _, name := range names {
@@ -242,7 +243,7 @@ func (s *scene) refusedOrBound(names ...string) {
 	}
 }
 
-// requireKept waits until the scheduler has tried pods twice more, and requires that they got nothing.
+// requireKept waits until the scheduler has tried the pods two more times, and requires that it has bound none of them.
 func (s *scene) requireKept(names ...string) {
 	s.Helper()
 	s.refusedOrBound(names...)
@@ -258,14 +259,14 @@ func (s *scene) requireUnbound(names ...string) {
 	}
 }
 
-// requireEvicted requires that schedulers have evicted these pods and no others.
+// requireEvicted requires that schedulers have evicted exactly these pods.
 func (s *scene) requireEvicted(names ...string) {
 	s.Helper()
 	slices.Sort(names)
 	require.Equal(s, append([]string{}, names...), s.evicted(), "evicted pods")
 }
 
-// requireNothingHeld waits until no devices are held, and requires that no pod's condition claims held devices.
+// requireNothingHeld waits until the scheduler holds no devices, and requires that no pod's condition records held devices.
 func (s *scene) requireNothingHeld() {
 	s.Helper()
 	env.Eventually(s, "nothing is held", func(ctx context.Context) (string, error) {
@@ -283,13 +284,13 @@ func (s *scene) requireNothingHeld() {
 	})
 }
 
-// requireNoneInVain requires that each eviction was for a pod that was then bound.
+// requireNoneInVain requires that each preemptor was bound after pods were evicted for it.
 func (s *scene) requireNoneInVain() {
 	s.Helper()
 	require.Zero(s, s.metric("celset_scheduler_device_preemption_victims_without_bind_total"), "pods that were evicted in vain")
 }
 
-// metric returns the sum of a metric of the scheduler for samples with the given label values, or 0.
+// metric returns the value of a metric of the scheduler, summed over all samples with the given label values.
 func (s *scene) metric(name string, labels ...string) float64 {
 	s.Helper()
 	content, err := s.scheduler.Get(s.Context(), "/metrics")
@@ -310,7 +311,7 @@ func (s *scene) metric(name string, labels ...string) float64 {
 	return sum
 }
 
-// logged counts the lines of the scheduler's log with all of the texts.
+// logged returns the number of lines in the scheduler's log that contain all of the texts.
 func (s *scene) logged(texts ...string) (n int) {
 	s.Helper()
 	content, err := os.ReadFile(s.scheduler.LogFile())
@@ -323,7 +324,7 @@ func (s *scene) logged(texts ...string) (n int) {
 	return n
 }
 
-// awaitLog waits until the scheduler has logged a message about a pod.
+// awaitLog waits until the scheduler's log has a line with the message and the pod.
 func (s *scene) awaitLog(message, pod string) {
 	s.Helper()
 	env.Eventually(s, fmt.Sprintf("the scheduler logs %q for pod %s", message, pod), func(context.Context) (string, error) {
@@ -334,19 +335,19 @@ func (s *scene) awaitLog(message, pod string) {
 	})
 }
 
-// tries returns how often the scheduler has started to try a pod.
+// tries returns how many scheduling attempts of a pod have begun.
 func (s *scene) tries(name string) int {
 	s.Helper()
 	return s.logged(`"Attempting to schedule pod"`, fmt.Sprintf("pod=%q", s.Namespace+"/"+name))
 }
 
-// tryAgain makes the scheduler complete n more tries of the pods, unless they are bound. It triggers a try by publishing devices
-// that the pods do not want.
+// tryAgain waits until the scheduler has completed n more attempts for each of the pods that is not bound. It triggers attempts
+// by publishing devices that the pods don't need.
 func (s *scene) tryAgain(n int, names ...string) {
 	s.Helper()
 	pokes := time.NewTicker(300 * time.Millisecond)
 	defer pokes.Stop()
-	// When a try begins, the previous try and its evictions have ended.
+	// An attempt and its evictions have ended when the next attempt begins.
 	before := map[string]int{}
 	for _, name := range names {
 		before[name] = s.tries(name)
@@ -368,7 +369,7 @@ func (s *scene) tryAgain(n int, names ...string) {
 	})
 }
 
-// poke publishes other devices, so that pods that wait for devices are tried again.
+// poke publishes a device that no pod needs. The scheduler then tries the pods that wait for devices again.
 func (s *scene) poke(ctx context.Context) error {
 	slices := s.Client().ResourceV1().ResourceSlices()
 	name := s.Namespace + "-other"

@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestEqualHoldsOfTwoSchedulers makes two schedulers hold the same devices for pods of one priority, before either sees the
-// other's hold. Both must agree on which hold stays.
+// TestEqualHoldsOfTwoSchedulers makes two schedulers hold the same devices for pods of the same priority, before either has
+// seen the other's hold. Both schedulers must keep the same hold and end the other.
 func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	t.Parallel()
 	for _, f := range forms() {
@@ -46,7 +46,7 @@ func TestEqualHoldsOfTwoSchedulers(t *testing.T) {
 	}
 }
 
-// oneHolds waits until the conditions of two pods report that devices are held for one of them and not for the other.
+// oneHolds waits until, by the conditions of two pods, devices are held for exactly one of them. It returns this pod first.
 func (s *scene) oneHolds(a, b string) (holds, doesNot string) {
 	s.Helper()
 	env.Eventually(s, "devices are held for one of two pods", func(context.Context) (string, error) {
@@ -64,8 +64,8 @@ func (s *scene) oneHolds(a, b string) (holds, doesNot string) {
 	return holds, doesNot
 }
 
-// TestHigherHoldOfAnotherScheduler has a pod of a higher priority in another scheduler, which wants the held devices. The first
-// scheduler must end its hold, even while its last eviction is in flight.
+// TestHigherHoldOfAnotherScheduler makes a second scheduler hold the same devices for a pod of a higher priority. The first
+// scheduler must end its hold, even while its last eviction request is being processed.
 func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s := newScene(t, "above", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")
@@ -86,8 +86,8 @@ func TestHigherHoldOfAnotherScheduler(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestAnotherSchedulerTakesDevices has a pod of a higher priority and another scheduler that takes a held device while the device
-// is free. The hold ends as soon as the device is allocated.
+// TestAnotherSchedulerTakesDevices makes a second scheduler allocate a held device, when it is free, to a pod of a higher
+// priority. The first scheduler must end its hold when it sees the allocation.
 func TestAnotherSchedulerTakesDevices(t *testing.T) {
 	s := newScene(t, "taken", 1, wholeDevices)
 	s.occupy("victim", s.Nodes[0], 0, "p10")

@@ -12,8 +12,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestSuccessorOfAVictimIsNotEvicted deletes the victim while an eviction request is in flight, and creates another pod of its
-// name. The request must not affect the other pod.
+// TestSuccessorOfAVictimIsNotEvicted deletes the victim while the proxy delays the eviction request, and creates another pod of
+// the same name. The delayed request must not evict the new pod.
 func TestSuccessorOfAVictimIsNotEvicted(t *testing.T) {
 	t.Parallel()
 	for name, stops := range map[string]func(crossing.Write) bool{"deletion": crossing.IsDeletion, "condition": crossing.IsDisruption} {

@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/test/internal/minor"
 )
 
-// attached is the condition of a device that is attached to its node.
+// attached is the binding condition of a device: the device is attached to the node of the pod.
 const attached = "example.com/attached"
 
-// attachedDevices are whole devices that are attached to the node before a pod is bound (KEP-5007).
+// attachedDevices is a form of whole devices that must be attached to the node before a pod is bound (KEP-5007).
 var attachedDevices = form{
 	name: "attached devices", gates: []featuregate.Feature{kubefeatures.DRADeviceBindingConditions},
 	slices: func() []resourceapi.ResourceSliceSpec {
@@ -40,7 +40,7 @@ var attachedDevices = form{
 	all:  wholeDevices.all,
 }
 
-// awaitDevices waits until a claim has devices and a user.
+// awaitDevices waits until a claim has devices and is reserved for a pod.
 func (s *scene) awaitDevices(name string) *resourceapi.ResourceClaim {
 	s.Helper()
 	var claim *resourceapi.ResourceClaim
@@ -51,7 +51,7 @@ func (s *scene) awaitDevices(name string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// attach reports that the devices of a claim are attached, as a driver does.
+// attach sets the condition attached for the devices of a claim, as a driver would.
 func (s *scene) attach(claim *resourceapi.ResourceClaim) {
 	s.Helper()
 	claim = claim.DeepCopy()
@@ -64,8 +64,8 @@ func (s *scene) attach(claim *resourceapi.ResourceClaim) {
 	require.NoError(s, err)
 }
 
-// TestVictimWhoseDevicesAreAttached has a victim that is not bound yet. Preemption returns the victim to the queue instead of
-// deleting it. The victim's claim releases the devices although the victim still exists.
+// TestVictimWhoseDevicesAreAttached preempts a pod that has devices but is not bound yet. The scheduler does not delete such a
+// victim, but puts it back into the queue. The victim's claim must be deallocated, although the victim still exists.
 func TestVictimWhoseDevicesAreAttached(t *testing.T) {
 	s := newScene(t, "attached", 1, attachedDevices)
 	s.run("victim", s.form.unit(s.driver, 0), of("p10"))
@@ -79,7 +79,8 @@ func TestVictimWhoseDevicesAreAttached(t *testing.T) {
 	s.requireNothingHeld()
 }
 
-// TestFailedBindingOfExtendedResources makes the API server refuse the binding of a pod after its claim was created.
+// TestFailedBindingOfExtendedResources makes the API server reject the binding of a pod after the scheduler has created the
+// pod's claim for extended resources.
 func TestFailedBindingOfExtendedResources(t *testing.T) {
 	minor.Needs(t, kubefeatures.DRAExtendedResource)
 	s := newScene(t, "extended", 1, wholeDevices)
@@ -114,8 +115,9 @@ func TestFailedBindingOfExtendedResources(t *testing.T) {
 	s.requireNoneInVain()
 }
 
-// TestClaimThatIsBeingAllocatedIsNoLoss has another pod allocate one of a preemptor's two claims. Meanwhile upstream refuses the
-// preemptor on all nodes. Devices held for the other claim stay held.
+// TestClaimThatIsBeingAllocatedIsNoLoss creates a preemptor with two claims. Another pod gets one of the claims allocated.
+// While this allocation is pending, upstream's code rejects the preemptor on all nodes. The devices held for the other claim
+// must stay held.
 func TestClaimThatIsBeingAllocatedIsNoLoss(t *testing.T) {
 	s := newScene(t, "served", 1, wholeDevices)
 	victims := s.fill(s.Nodes[0], "victim", "p10")

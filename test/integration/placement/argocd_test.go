@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// applicationSet has the fields of an ApplicationSet that its cluster decision resource generator reads.
+// applicationSet has the fields of an ApplicationSet that its clusterDecisionResource generator reads.
 type applicationSet struct {
 	metav1.ObjectMeta `json:"metadata"`
 	Spec              struct {
@@ -40,7 +40,8 @@ type applicationSet struct {
 	} `json:"spec"`
 }
 
-// argocd holds the manifests of docs/ocm.md about Argo CD. The ApplicationSet is separate, because no API server accepts it.
+// argocd holds the manifests about Argo CD in docs/ocm.md. The ApplicationSet is separate, because the test's API server does
+// not have its kind.
 type argocd struct {
 	objects []string
 	set     applicationSet
@@ -64,9 +65,9 @@ func readArgoCD(t testing.TB) argocd {
 	return result
 }
 
-// generate imitates Argo CD's documented generator on a hub with known clusters, with the rights of its controller. It returns
-// the parameters for each decision. It is as strict as the versions of Argo CD that treat each value as text, and fails where
-// they panic.
+// generate imitates the clusterDecisionResource generator of Argo CD on a hub, with the rights of Argo CD's controller. known
+// are the clusters in Argo CD. It returns the parameters for each decision. Some versions of Argo CD panic if a value is no
+// text; generate fails then.
 func (s scene) generate(t testing.TB, set applicationSet, known ...string) (parameters []map[string]string, err error) {
 	t.Helper()
 	generator := set.Spec.Generators[0].ClusterDecisionResource
@@ -129,7 +130,7 @@ func (s scene) generated(t testing.TB, set applicationSet, known ...string) []st
 	return names
 }
 
-// applyText applies objects and deletes them after the test.
+// applyText applies the objects in a manifest, and deletes them after the test.
 func (s scene) applyText(t testing.TB, text string) {
 	t.Helper()
 	applied, err := controlplane.Apply(t.Context(), s.RESTConfig(), []byte(text), controlplane.ApplyOptions{})
@@ -139,7 +140,8 @@ func (s scene) applyText(t testing.TB, text string) {
 	}
 }
 
-// The manifests in docs/ocm.md lead to an Application for each selected cluster. Applications follow changes of the selection.
+// TestArgoCDReadsDecisions checks that the manifests in docs/ocm.md lead to an Application for each selected cluster, also
+// after the selection changes.
 func TestArgoCDReadsDecisions(t *testing.T) {
 	page := readArgoCD(t)
 	s := newFleet(t, "argocd")
@@ -163,7 +165,8 @@ func TestArgoCDReadsDecisions(t *testing.T) {
 	})
 	env.Becomes(t, []string{}, func() []string { return s.generated(t, page.set, known...) })
 
-	// Scores are numbers. Versions of Argo CD named on the page stop at numbers.
+	// Scores are numbers. The versions of Argo CD that the page names fail because of them. TestArgoCDReadsAllSlices checks
+	// that the generator reads all PlacementDecisions of a Placement as one list of clusters.
 	change(t, s, s.live(t, "web"), func(p *clusterv1beta1.Placement) {
 		p.Spec.Predicates, p.Spec.PrioritizerPolicy = nil, clusterv1beta1.PrioritizerPolicy{Mode: clusterv1beta1.PrioritizerPolicyModeExact, Configurations: []clusterv1beta1.PrioritizerConfig{
 			{Weight: 1, ScoreCoordinate: &clusterv1beta1.ScoreCoordinate{Type: clusterv1beta1.ScoreCoordinateTypeBuiltIn, BuiltIn: "Balance"}},

@@ -17,9 +17,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// Statements of docs/ocm.md#differences-from-ocm about mistakes and warnings that need an API server.
+// These tests check the statements of docs/ocm.md#differences-from-ocm about mistakes and warnings that need an API server.
 
-// An expired score causes one warning: the decision is made, without retries.
+// TestExpiredScoreWarnsWithoutRetries checks that an expired score causes a single warning event. The Placement is decided, and
+// the controller does not retry.
 func TestExpiredScoreWarnsWithoutRetries(t *testing.T) {
 	const name = "scored"
 	s := newFleet(t, "")

@@ -29,8 +29,8 @@ const openShiftVersion = "version.openshift.io"
 // unavailable is the taint of an unavailable cluster.
 var unavailable = []clusterv1.Taint{{Key: clusterv1.ManagedClusterTaintUnavailable, Effect: clusterv1.TaintEffectNoSelect, TimeAdded: metav1.Unix(1, 0)}}
 
-// newScenario creates the clusters of the proposal and some that no Placement wants. The proposal's second cluster is
-// unavailable.
+// newScenario creates the clusters of the proposal, and clusters that no Placement of the proposal selects. The second cluster
+// of the proposal is unavailable.
 func newScenario(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := newScene(t, namespace)
@@ -45,7 +45,7 @@ func newScenario(t testing.TB, namespace string) scene {
 	return s
 }
 
-// examplePlacementDecision compares a file with the PlacementDecision for another file.
+// examplePlacementDecision checks that the PlacementDecision in a file is the decision for the Placement in another file.
 func examplePlacementDecision(t *testing.T, file string) {
 	s := newScenario(t, "ns1")
 	want := &clusterv1beta1.PlacementDecision{}
@@ -61,7 +61,8 @@ func examplePlacementDecision(t *testing.T, file string) {
 	require.Empty(t, cmp.Diff(want.Status, got.Status))
 }
 
-// exampleServiceAccount tests scenario 2: the binding exists exactly as long as the account has the right.
+// exampleServiceAccount tests scenario 2: the ManagedClusterSetBinding exists as long as the ServiceAccount has the right to
+// bind the set.
 func exampleServiceAccount(t *testing.T, file string) {
 	s := newScenario(t, "ns2")
 	s.join(t, "other-version", traits{set: "clusterset1", labels: map[string]string{"vendor": "OpenShift"}, claims: map[string]string{openShiftVersion: "4.6.1"}})
@@ -84,8 +85,9 @@ func exampleServiceAccount(t *testing.T, file string) {
 	s.requireCondition(t, "placement1", clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
 }
 
-// TestScenario2ServiceAccountsBindWhatTheyMay checks that each account binds sets only in its own namespace. An account for all
-// sets also binds later ones. Bindings end with the account.
+// TestScenario2ServiceAccountsBindWhatTheyMay checks that a ServiceAccount's right to bind sets leads to bindings only in its
+// own namespace. A right to all sets also covers sets that are created later. When the account is deleted, its bindings are
+// deleted.
 func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	some, all := newScene(t, ""), newScene(t, "")
 	for _, set := range []string{"eu", "us"} {
@@ -110,7 +112,7 @@ func TestScenario2ServiceAccountsBindWhatTheyMay(t *testing.T) {
 	some.requireSelected(t, "placement1", "eu-1")
 }
 
-// grant lets the account of the namespace bind sets, or all sets if none is named.
+// grant gives the namespace's ServiceAccount the right to bind the sets, or all sets if none is named.
 func (s scene) grant(t testing.TB, role string, sets ...string) {
 	t.Helper()
 	s.create(t, bindRole(role, sets...))
@@ -127,13 +129,13 @@ func refTo(role string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}
 }
 
-// subjects returns the account of the namespace.
+// subjects returns the namespace's ServiceAccount as the subject of a role binding.
 func (s scene) subjects() []rbacv1.Subject {
 	return []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: binding.ServiceAccount}}
 }
 
-// TestScenario2ServiceAccountDoesNotBindByRoleBinding checks that a RoleBinding binds no set, because it grants no right to
-// cluster-scoped objects.
+// TestScenario2ServiceAccountDoesNotBindByRoleBinding checks that a RoleBinding leads to no ManagedClusterSetBinding, because
+// it grants no rights to cluster-scoped objects.
 func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 	s := newScenario(t, "")
 	object := s.place(t, "placement1", `{}`)
@@ -143,7 +145,8 @@ func TestScenario2ServiceAccountDoesNotBindByRoleBinding(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "bind"}, RoleRef: refTo("bind-clusterset1"), Subjects: s.subjects(),
 	})
 	s.requireCondition(t, object.Name, clusterv1beta1.PlacementConditionSatisfied, "False "+wellknown.ReasonNoBindings)
-	// The ClusterRoleBinding of another account is created later. Once it has taken effect, no binding for this account is pending.
+	// Wait for the effect of a ClusterRoleBinding that another account gets later. Then the controller has also handled the
+	// RoleBinding.
 	other := newScene(t, "")
 	other.account(t)
 	other.grant(t, "bind-other", "clusterset1")

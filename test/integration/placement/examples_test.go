@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// placementExamples maps files in manifests/examples/placement to their tests. The tests of the other files are scripts in
+// placementExamples maps files in manifests/examples/placement to their tests. All other files there are tested by scripts in
 // testdata/examples.
 var placementExamples = map[string]func(t *testing.T, file string){
 	"cel-clusterprofile.yaml": exampleClusterProfile,
@@ -47,7 +47,7 @@ var federationExamples = map[string]func(t *testing.T, file string){
 func TestPlacementExamples(t *testing.T)  { runExamples(t, "placement", placementExamples) }
 func TestFederationExamples(t *testing.T) { runExamples(t, "federation", federationExamples) }
 
-// runExamples tests every file of a folder. A file without a test is a failure.
+// runExamples runs the test of every file in a folder. It fails if a file has no test.
 func runExamples(t *testing.T, folder string, tests map[string]func(t *testing.T, file string)) {
 	files, err := filepath.Glob(env.Manifest(t, "examples", folder, "*"))
 	require.NoError(t, err)
@@ -64,7 +64,7 @@ func runExamples(t *testing.T, folder string, tests map[string]func(t *testing.T
 	}
 }
 
-// documents decodes a manifest.
+// documents decodes the objects in a manifest.
 func (s scene) documents(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	content, err := os.ReadFile(env.Manifest(t, file))
@@ -83,8 +83,8 @@ func (s scene) documents(t testing.TB, file string) []*unstructured.Unstructured
 	}
 }
 
-// apply does "kubectl apply --server-side" with a manifest, and repeats it with "--subresource=status" for objects with a status.
-// Everything but namespaces is deleted after the test.
+// apply does the same as "kubectl apply --server-side" with a manifest, and also writes the status of objects that have one.
+// After the test, all objects except namespaces are deleted.
 func (s scene) apply(t testing.TB, file string) []*unstructured.Unstructured {
 	t.Helper()
 	for _, object := range s.documents(t, file) {
@@ -108,14 +108,14 @@ func (s scene) apply(t testing.TB, file string) []*unstructured.Unstructured {
 	return applied
 }
 
-// read returns the current, typed version of an example's object.
+// read reads the current version of an object that an example has created.
 func read[T client.Object](t testing.TB, s scene, namespace, name string, into T) T {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, into))
 	return into
 }
 
-// The examples of the proposal "Select clusters with CEL expressions".
+// The tests below run the examples of the proposal "Select clusters with CEL expressions".
 
 func exampleClusterProfile(t *testing.T, file string) {
 	const name = "cel-clusterprofile"
@@ -138,10 +138,10 @@ func exampleClusterProfile(t *testing.T, file string) {
 	require.True(t, verdict.Matches)
 }
 
-// installClusterProfiles creates the definition from the module of the kind.
+// installClusterProfiles creates the CustomResourceDefinition in the module of ClusterProfiles.
 func (s scene) installClusterProfiles(t testing.TB) {
 	t.Helper()
-	// Ask for a package of the module: the go command downloads a missing module for a package, but not for a module path.
+	// Ask for a package, because the go command downloads a missing module only for a package, not for a module path.
 	output, err := exec.CommandContext(t.Context(), "go", "list", "-find", "-f", "{{.Module.Dir}}", "sigs.k8s.io/cluster-inventory-api/apis/v1alpha1").Output()
 	require.NoError(t, err)
 	definition, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(output)), "config", "crd", "bases", "multicluster.x-k8s.io_clusterprofiles.yaml"))
@@ -155,10 +155,9 @@ func (s scene) installClusterProfiles(t testing.TB) {
 	})
 }
 
-// The examples of the proposal "ClusterSelector Federated Resource Placement". Annotations and labels of the clusters are as in
-// the API server.
+// The tests below run the examples of the proposal "ClusterSelector Federated Resource Placement".
 
-// federated creates clusters with labels.
+// federated creates the clusters of the proposal with their labels.
 func federated(t *testing.T) scene {
 	t.Helper()
 	s := newScene(t, "")
@@ -218,13 +217,13 @@ func exampleProduction(t *testing.T, file string) {
 	requireDistributed(t, file, []string{"bare", "eu-prod", "us-prod"}, []string{"test15", "us-dev"})
 }
 
-// The examples of the proposal "Placement extensible scheduling".
+// The tests below run the examples of the proposal "Placement extensible scheduling".
 
 const (
 	cpuRatio = "cpuratio"
 )
 
-// best returns the spec of a Placement for the n clusters with the best scores.
+// best returns the spec of a Placement that selects the n clusters with the best scores.
 func best(n int, resource, name string, weight int) string {
 	return fmt.Sprintf(`
 numberOfClusters: %d
@@ -235,19 +234,19 @@ prioritizerPolicy:
 `, n, resource, name, weight)
 }
 
-// fail adds the taint of an unavailable cluster.
+// fail makes a cluster unavailable by its taint.
 func (s scene) fail(t testing.TB, name string) {
 	t.Helper()
 	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = unavailable })
 }
 
-// mend removes the taint.
+// mend removes the taint that fail adds.
 func (s scene) mend(t testing.TB, name string) {
 	t.Helper()
 	change(t, s, read(t, s, "", name, &clusterv1.ManagedCluster{}), func(c *clusterv1.ManagedCluster) { c.Spec.Taints = nil })
 }
 
-// scores returns the scores in the decisions of a Placement.
+// scores returns the clusters in the decisions of a Placement with their scores, as text.
 func (s scene) scores(t testing.TB, name string) string {
 	t.Helper()
 	var text string

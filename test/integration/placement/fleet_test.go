@@ -32,13 +32,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A scene is a namespace for the Placements of a test.
+// A scene is a hub with a namespace for the Placements of one test.
 type scene struct {
 	*hub
 	namespace string
 }
 
-// newScene opens a namespace, or a generated one if namespace is empty. No set is bound to it.
+// newScene creates a namespace for a test. If the name is empty, the name is generated. No ManagedClusterSet is bound to the
+// namespace.
 func newScene(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := scene{shared, namespace}
@@ -52,7 +53,7 @@ func newScene(t testing.TB, namespace string) scene {
 	return s
 }
 
-// newFleet opens a namespace to which a set with all clusters is bound.
+// newFleet is like newScene, and binds a ManagedClusterSet of all clusters to the namespace.
 func newFleet(t testing.TB, namespace string) scene {
 	t.Helper()
 	s := newScene(t, namespace)
@@ -63,7 +64,7 @@ func newFleet(t testing.TB, namespace string) scene {
 	return s
 }
 
-// open creates a namespace unless it exists.
+// open creates the namespace if it does not exist.
 func (s scene) open(t testing.TB, namespace string) {
 	t.Helper()
 	err := s.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
@@ -79,7 +80,8 @@ func (s scene) create(t testing.TB, object client.Object) {
 	s.cleanUp(t, object)
 }
 
-// cleanUp deletes an object after the test. Deleting a Placement also deletes its decisions, which would affect other tests.
+// cleanUp deletes an object after the test. For a Placement it also deletes the PlacementDecisions, which would affect other
+// tests.
 func (s scene) cleanUp(t testing.TB, object client.Object) {
 	t.Cleanup(func() {
 		ctx := context.Background()
@@ -92,14 +94,14 @@ func (s scene) cleanUp(t testing.TB, object client.Object) {
 	})
 }
 
-// change patches an object.
+// change applies mutate to an object and patches it.
 func change[T client.Object](t testing.TB, s scene, object T, mutate func(T)) {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
 	require.NoError(t, env.Change(t.Context(), s, object, mutate))
 }
 
-// changeStatus patches the status of an object.
+// changeStatus applies mutate to an object and patches its status.
 func changeStatus[T client.Object](t testing.TB, s scene, object T, mutate func(T)) {
 	t.Helper()
 	require.NoError(t, s.Get(t.Context(), client.ObjectKeyFromObject(object), object))
@@ -115,7 +117,7 @@ func (s scene) set(t testing.TB, name string, selector clusterv1beta2.ManagedClu
 	})
 }
 
-// exclusive selects the clusters that have the set in their label.
+// exclusive is a selector for clusters whose label names the set. A cluster can be in only one such set.
 var exclusive = clusterv1beta2.ManagedClusterSelector{SelectorType: clusterv1beta2.ExclusiveClusterSetLabel}
 
 func (s scene) bind(t testing.TB, set string) *clusterv1beta2.ManagedClusterSetBinding {
@@ -139,7 +141,7 @@ type traits struct {
 	allocate  clusterv1.ResourceList
 }
 
-// join creates a cluster like a generated one, with its own name and traits.
+// join creates a cluster with the name and the traits. All other fields are as in a generated cluster.
 func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedCluster {
 	t.Helper()
 	object := generated(0)
@@ -161,7 +163,7 @@ func (s scene) join(t testing.TB, name string, has traits) *clusterv1.ManagedClu
 	return object
 }
 
-// claimsOf returns claims sorted by name.
+// claimsOf returns ClusterClaims with these values, sorted by name.
 func claimsOf(values map[string]string) []clusterv1.ManagedClusterClaim {
 	var result []clusterv1.ManagedClusterClaim
 	for _, name := range slices.Sorted(maps.Keys(values)) {
@@ -170,14 +172,14 @@ func claimsOf(values map[string]string) []clusterv1.ManagedClusterClaim {
 	return result
 }
 
-// generated returns a generated cluster without server-side metadata.
+// generated returns the i-th cluster of the generated fleet, without fields that the API server sets.
 func generated(i int) *clusterv1.ManagedCluster {
 	object := fleet.Cluster(i, time.Now())
 	object.UID, object.ResourceVersion, object.Generation, object.Finalizers, object.ManagedFields = "", "", 0, nil, nil
 	return object
 }
 
-// admit creates a cluster and its status.
+// admit creates a cluster and writes its status.
 func (s scene) admit(t testing.TB, object *clusterv1.ManagedCluster) {
 	t.Helper()
 	status := object.Status
@@ -186,7 +188,7 @@ func (s scene) admit(t testing.TB, object *clusterv1.ManagedCluster) {
 	require.NoError(t, s.Status().Update(t.Context(), object))
 }
 
-// place creates a Placement with the spec in a YAML text.
+// place creates a Placement. spec is YAML.
 func (s scene) place(t testing.TB, name, spec string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -204,7 +206,7 @@ func specOf(t testing.TB, text string) clusterv1beta1.PlacementSpec {
 	return result
 }
 
-// score sets a score of a cluster with the given client.
+// score writes one value of an AddOnPlacementScore of a cluster. It uses the client by.
 func (s scene) score(t testing.TB, by client.Client, cluster, resource, name string, value int32) *clusterv1alpha1.AddOnPlacementScore {
 	t.Helper()
 	object := &clusterv1alpha1.AddOnPlacementScore{ObjectMeta: metav1.ObjectMeta{Namespace: cluster, Name: resource}}
@@ -221,7 +223,7 @@ func (s scene) score(t testing.TB, by client.Client, cluster, resource, name str
 	return object
 }
 
-// decisions returns the decisions of a Placement in the order of its PlacementDecisions.
+// decisions returns the cluster decisions of a Placement, in the order of its PlacementDecisions.
 func (s scene) decisions(t testing.TB, name string) []clusterv1beta1.ClusterDecision {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -246,7 +248,7 @@ func (s scene) selected(t testing.TB, name string) []string {
 	return names
 }
 
-// requireSelected waits until a Placement has decided on exactly these clusters and its status agrees.
+// requireSelected waits until a Placement selects exactly these clusters and its status has their number.
 func (s scene) requireSelected(t testing.TB, name string, want ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{}, want...), func() []string { return s.selected(t, name) })
@@ -260,7 +262,8 @@ func (s scene) live(t testing.TB, name string) *clusterv1beta1.Placement {
 	return result
 }
 
-// condition returns a condition for the current generation as a line, or "".
+// condition returns status and reason of a condition as a line, and its message. It returns "" if the condition is not for the
+// current generation.
 func (s scene) condition(t testing.TB, name, kind string) (line, message string) {
 	t.Helper()
 	live := s.live(t, name)
@@ -271,7 +274,7 @@ func (s scene) condition(t testing.TB, name, kind string) (line, message string)
 	return fmt.Sprintf("%s %s", c.Status, c.Reason), c.Message
 }
 
-// requireCondition waits for a condition whose message contains all texts.
+// requireCondition waits until a condition has the wanted status and reason, and its message contains all texts.
 func (s scene) requireCondition(t testing.TB, name, kind, want string, texts ...string) {
 	t.Helper()
 	env.Becomes(t, append([]string{want}, texts...), func() []string {
@@ -288,13 +291,13 @@ func (s scene) requireCondition(t testing.TB, name, kind, want string, texts ...
 	})
 }
 
-// requireSatisfied waits until a Placement has all clusters that it wants.
+// requireSatisfied waits until a Placement has as many clusters as it requests.
 func (s scene) requireSatisfied(t testing.TB, name string) {
 	t.Helper()
 	s.requireCondition(t, name, clusterv1beta1.PlacementConditionSatisfied, "True "+wellknown.ReasonScheduled)
 }
 
-// notes returns the notes of the events about a Placement with a reason.
+// notes returns the notes of a Placement's events with the reason.
 func (s scene) notes(t testing.TB, name, reason string) []string {
 	t.Helper()
 	var list eventsv1.EventList
@@ -310,7 +313,7 @@ func (s scene) notes(t testing.TB, name, reason string) []string {
 	return result
 }
 
-// account creates the ServiceAccount whose rights bind sets to the namespace.
+// account creates the ServiceAccount whose RBAC rights determine the sets that are bound to the namespace.
 func (s scene) account(t testing.TB) *corev1.ServiceAccount {
 	t.Helper()
 	object := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: binding.ServiceAccount}}
@@ -318,7 +321,7 @@ func (s scene) account(t testing.TB) *corev1.ServiceAccount {
 	return object
 }
 
-// parallel calls a function for each of n numbers, several at a time.
+// parallel calls do with the numbers from 0 to n-1, several at a time.
 func parallel(t testing.TB, n int, do func(i int) error) {
 	t.Helper()
 	var group errgroup.Group

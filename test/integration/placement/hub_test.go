@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// hub is an API server with the kinds and the controllers.
+// hub is an API server with the kinds of Open Cluster Management, on which the controllers run.
 type hub struct {
 	*env.Hub
 	observed *observed
@@ -26,7 +26,7 @@ var shared *hub
 
 func TestMain(m *testing.M) { env.Main(m, startHub) }
 
-// startHub runs the controllers of celset-placement --manage-bindings, with its rights.
+// startHub starts a hub, and runs the controllers of "celset-placement --manage-bindings" with the program's rights.
 func startHub(t testing.TB) {
 	shared = &hub{
 		Hub: env.StartHub(t, controlplane.Options{
@@ -41,7 +41,7 @@ func startHub(t testing.TB) {
 		})
 }
 
-// observed counts runs by kind and name, and the clusters that predicates evaluated.
+// observed counts runs of plugins by kind and name, and the clusters that CEL predicates have evaluated.
 type observed struct {
 	mutex     sync.Mutex
 	runs      map[string]int

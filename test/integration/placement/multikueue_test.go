@@ -26,10 +26,12 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A queue is a namespace with Workloads, on a hub with the kinds of Kueue. The test does Kueue's writes in Kueue's way.
+// A queue is a namespace with Workloads, on a hub with the kinds of Kueue. Kueue does not run: the test writes the status of
+// Workloads as Kueue would.
 type queue struct{ scene }
 
-// round is the length of a nomination round, longer than the test. The test simulates time by the start of the quota reservation.
+// round is the interval of nomination rounds, longer than the test. The test simulates later rounds by an earlier time of the
+// quota reservation.
 const round = time.Hour
 
 func newQueue(t *testing.T) queue {
@@ -53,7 +55,7 @@ func (q queue) object(t *testing.T, text string) *unstructured.Unstructured {
 	return object
 }
 
-// apply creates or updates an object of a cluster, and deletes it after the test.
+// apply applies an object, and deletes it after the test.
 func (q queue) apply(t *testing.T, text string) {
 	t.Helper()
 	object := q.object(t, text)
@@ -70,7 +72,7 @@ func (q queue) submit(t *testing.T, name, metadata string) {
 	q.create(t, object)
 }
 
-// reserved returns the status of a Workload with quota reserved for the given time and a check in a state.
+// reserved returns the status of a Workload. Its quota was reserved since ago, and its admission check has the state.
 func reserved(since time.Duration, check, state string) string {
 	return reservedAt(time.Now().Add(-since).UTC().Format(time.RFC3339), check, state)
 }
@@ -82,7 +84,7 @@ func reservedAt(at, check, state string) string {
   admissionChecks: [{name: CHECK, state: STATE, message: "", lastTransitionTime: AT}]}`)
 }
 
-// kueue applies the status of a Workload as Kueue does.
+// kueue writes the status of a Workload by server-side apply, as Kueue does.
 func (q queue) kueue(t *testing.T, name, status string) error {
 	t.Helper()
 	object := q.object(t, `{kind: Workload, status: `+status+`}`)
@@ -91,7 +93,7 @@ func (q queue) kueue(t *testing.T, name, status string) error {
 	return q.Status().Apply(t.Context(), client.ApplyConfigurationFromUnstructured(object), client.FieldOwner("kueue-admission"), client.ForceOwnership)
 }
 
-// merge is like kueue with Kueue's feature gate WorkloadRequestUseMergePatch.
+// merge is like kueue, but uses a merge patch, as Kueue does with its feature gate WorkloadRequestUseMergePatch.
 func (q queue) merge(t *testing.T, name, status string) {
 	t.Helper()
 	patch, err := yaml.YAMLToJSON([]byte("{status: " + status + "}"))
@@ -118,7 +120,7 @@ func (q queue) requireNominated(t *testing.T, name string, want ...string) {
 	env.Becomes(t, want, func() []string { return q.nominated(t, name) })
 }
 
-// requireEvent waits for an event about a Workload with a text.
+// requireEvent waits for an event about a Workload that contains the text.
 func (q queue) requireEvent(t *testing.T, name, text string) {
 	t.Helper()
 	uid := q.workload(t, name).GetUID()
@@ -134,7 +136,8 @@ func placedAs(name string) string {
 	return "labels: {" + clusterv1beta1.PlacementLabel + ": " + name + "}"
 }
 
-// TestMultiKueue checks that a Workload is nominated the clusters of its Placement's decision, the best first.
+// TestMultiKueue checks that the controller nominates the clusters in the decision of a Workload's Placement, the best cluster
+// first.
 func TestMultiKueue(t *testing.T) {
 	q := newQueue(t)
 	clusters := map[string]*clusterv1.ManagedCluster{}
@@ -153,7 +156,8 @@ scoreRateLimit: 1s
 `)
 	q.requireSelected(t, "sets", "north", "east", "west")
 
-	// North is not a worker cluster, and south is not decided. A Workload without quota waits.
+	// The clusters north and south are not nominated: north is no worker cluster, and south is not in the decision. The
+	// controller ignores a Workload without quota.
 	q.submit(t, "job", placedAs("sets"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
 	q.requireNominated(t, "job", "east")
@@ -162,21 +166,23 @@ scoreRateLimit: 1s
 	require.Len(t, before["admissionChecks"], 1)
 	require.NotEmpty(t, before["admission"])
 
-	// This is a later round: east did not admit the Workload.
+	// The quota was reserved more than one round ago, and east has not admitted the Workload. So the next cluster is nominated,
+	// too.
 	q.submit(t, "late", placedAs("sets"))
 	require.NoError(t, q.kueue(t, "late", reserved(round*3/2, "multikueue", "Pending")))
 	q.requireNominated(t, "late", "east", "west")
 
-	// The order changes. Kueue refuses an admitting cluster that is not nominated, so east stays nominated.
+	// The decision has a new order. East stays nominated, because Kueue rejects an admission by a cluster that is not
+	// nominated, and east might be about to admit.
 	q.score(t, q, "west", "celset-sets", "gpu.example.com/block8/8/now", 4)
 	q.requireNominated(t, "job", "west", "east")
 	q.requireNominated(t, "late", "west", "east")
 
-	// Kueue clears the nomination when it assigns a cluster. An assigned Workload is not nominated again.
+	// When Kueue assigns a cluster to a Workload, it clears the nomination. The controller must not nominate again.
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Ready"), "}")+", clusterName: west}"))
 	require.Empty(t, q.nominated(t, "job"))
 
-	// West refuses the Workload: it is evicted, and nominated again.
+	// Kueue evicts the Workload because west has rejected it. After a new quota reservation, the controller must nominate again.
 	require.NoError(t, q.kueue(t, "job", `{conditions: [{type: QuotaReserved, status: "False", reason: Evicted, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}`))
 	require.Empty(t, q.nominated(t, "job"))
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
@@ -184,8 +190,8 @@ scoreRateLimit: 1s
 	require.Equal(t, before["admission"], q.workload(t, "job").Object["status"].(map[string]any)["admission"])
 }
 
-// TestMultiKueueLeavesOthersAlone has Workloads that name no Placement or a missing one, and Workloads that are not for
-// MultiKueue.
+// TestMultiKueueLeavesOthersAlone creates Workloads that are not for MultiKueue, that name no Placement, or whose Placement is
+// missing. The controller must nominate clusters only for Workloads that name no Placement: all worker clusters.
 func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	q := newQueue(t)
 	pending := reserved(0, "multikueue", "Pending")
@@ -212,7 +218,8 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 		require.Empty(t, q.nominated(t, name), name)
 	}
 
-	// The Placement is created and decides no worker cluster. Then its cluster is added to the MultiKueueConfig.
+	// The missing Placement is created, but its decision contains no worker cluster. Then the test adds its cluster to the
+	// MultiKueueConfig.
 	q.join(t, "far", traits{})
 	q.place(t, "missing", `{}`)
 	q.requireEvent(t, "missing", "selects none of the worker clusters [south west east]")
@@ -239,11 +246,11 @@ func TestMultiKueueLeavesOthersAlone(t *testing.T) {
 	require.Empty(t, q.nominated(t, "merged"))
 }
 
-// TestMultiKueueWaitsForTheRestOfADecision writes PlacementDecisions one by one. A cluster that moves between two of them stays
-// nominated.
+// TestMultiKueueWaitsForTheRestOfADecision acts as the controller of a Placement, and writes its PlacementDecisions one after
+// the other. A cluster that moves from one PlacementDecision to another must stay nominated in between.
 func TestMultiKueueWaitsForTheRestOfADecision(t *testing.T) {
 	q := newQueue(t)
-	// Another controller decides the Placement.
+	// The test decides this Placement itself, so celset must ignore it.
 	placement := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{Namespace: q.namespace, Name: "swapped"}}
 	q.create(t, placement)
 	decide := func(name, cluster string) {
@@ -269,7 +276,7 @@ func TestMultiKueueWaitsForTheRestOfADecision(t *testing.T) {
 	require.NoError(t, q.kueue(t, "job", reserved(0, "multikueue", "Pending")))
 	q.requireNominated(t, "job", "east")
 
-	// East is now in no PlacementDecision. When the later Workload is nominated, the controller has seen this change.
+	// Now east is in no PlacementDecision. Once the later Workload is nominated, the controller has seen this state.
 	decide("swapped-decision-1", "west")
 	require.NoError(t, q.kueue(t, "job", strings.TrimSuffix(reserved(round*3/2, "multikueue", "Pending"), "}")+", nominatedClusterNames: [east]}"))
 	q.submit(t, "later", "")

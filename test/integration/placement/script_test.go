@@ -29,7 +29,7 @@ import (
 )
 
 // TestStories runs the scripts in testdata/stories: user stories of the proposals, and statements of
-// docs/placement-differences.md. testdata/README.md explains their commands.
+// docs/placement-differences.md. testdata/README.md explains the commands of scripts.
 func TestStories(t *testing.T) {
 	scripts, err := filepath.Glob("testdata/stories/*.txt")
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestStories(t *testing.T) {
 	}
 }
 
-// runScript runs the scripts one after the other, because clusters are cluster-scoped and shared.
+// runScript runs a script. Scripts don't run in parallel, because they share the cluster-scoped ManagedClusters.
 func runScript(t *testing.T, file string) {
 	var s *script
 	commands := map[string]func(*testscript.TestScript, bool, []string){}
@@ -55,11 +55,11 @@ func runScript(t *testing.T, file string) {
 	})
 }
 
-// A script is a running script.
+// A script is the state of a running script.
 type script struct {
 	testing.TB
 	scene
-	// decided is the resource version of the last read decision.
+	// decided is the resource version of the PlacementDecision that the command "decision" has read last.
 	decided string
 }
 
@@ -73,7 +73,7 @@ func (s *script) cluster(name string) *clusterv1.ManagedCluster {
 	return read(s, s.scene, "", name, &clusterv1.ManagedCluster{})
 }
 
-// pairs reads "key=value" arguments. An argument without a value removes the key.
+// pairs parses arguments "key=value". An argument "key=" removes the key.
 func pairs(args []string) map[string]string {
 	result := map[string]string{}
 	for _, arg := range args {
@@ -83,7 +83,7 @@ func pairs(args []string) map[string]string {
 	return result
 }
 
-// taints reads "key=value:Effect" arguments.
+// taints parses arguments "key=value:Effect".
 func taints(args []string) (result []clusterv1.Taint) {
 	for _, arg := range args {
 		of, effect, _ := strings.Cut(arg, ":")
@@ -93,13 +93,13 @@ func taints(args []string) (result []clusterv1.Taint) {
 	return result
 }
 
-// shorts maps short names to condition types.
+// shorts maps the short names in scripts to condition types.
 var shorts = map[string]string{
 	"satisfied": clusterv1beta1.PlacementConditionSatisfied, "misconfigured": clusterv1beta1.PlacementConditionMisconfigured, "failed": wellknown.ConditionEvaluationFailed,
 }
 
 var scriptCommands = map[string]func(*script, []string){
-	// fleet and scene open a namespace, with and without a bound set of all clusters.
+	// fleet creates a namespace to which a set of all clusters is bound. scene creates a namespace without a binding.
 	"fleet": func(s *script, args []string) { s.scene = newFleet(s, strings.Join(args, "")) },
 	"scene": func(s *script, args []string) { s.scene = newScene(s, strings.Join(args, "")) },
 	"set":   func(s *script, args []string) { s.set(s, args[0], exclusive) },
@@ -155,7 +155,7 @@ var scriptCommands = map[string]func(*script, []string){
 	"mend":  func(s *script, args []string) { s.mend(s, args[0]) },
 	"apply": func(s *script, args []string) { s.apply(s, args[0]) },
 	"place": func(s *script, args []string) { s.place(s, args[0], args[1]) },
-	// change sets fields of a Placement's spec, and replace sets the whole spec.
+	// change sets some fields of a Placement's spec. replace sets the whole spec.
 	"change": func(s *script, args []string) {
 		change(s, s.scene, s.live(s, args[0]), func(p *clusterv1beta1.Placement) { require.NoError(s, yaml.UnmarshalStrict([]byte(args[1]), &p.Spec)) })
 	},
@@ -181,7 +181,7 @@ var scriptCommands = map[string]func(*script, []string){
 	"notes": func(s *script, args []string) {
 		env.Becomes(s, slices.Clone(args[2:]), func() []string { return s.notes(s, args[0], args[1]) })
 	},
-	// decision requires that the decision of a Placement is unchanged since the last call.
+	// decision requires that the PlacementDecision has not changed since the last use of this command.
 	"decision": func(s *script, args []string) {
 		decision := read(s, s.scene, s.namespace, args[0]+"-decision-1", &clusterv1beta1.PlacementDecision{})
 		if s.decided == "" {

@@ -20,11 +20,12 @@ import (
 	"github.com/celset/celset/plugin/metrics"
 )
 
-// TestClustersWithSets has clusters with equally many free devices, but only one has a free set. Each publishes its counts, and a
-// Placement uses them. A cluster that stops publishing is soon not selected any more.
+// TestClustersWithSets creates two clusters with the same number of devices. Each publishes how many sets are free, and a
+// Placement must select the cluster that has one. When a cluster stops publishing, the Placement must soon not select it any
+// more.
 func TestClustersWithSets(t *testing.T) {
 	s := newFleet(t, "")
-	// Published counts are valid for longer than the test takes.
+	// With this clock, the published numbers don't expire during the test.
 	clock := clocktesting.NewFakePassiveClock(time.Now().Add(time.Hour))
 	counted, written := map[string]*metrics.Fragmentation{}, 0
 	publishers := map[string]*setpublisher.Publisher{}
@@ -79,7 +80,7 @@ predicates:
 	publish(0)
 	before := scoreOf("west").ResourceVersion
 
-	// Without changes, the validity is extended only when half of it has passed.
+	// The counts have not changed, so the publisher writes again only when half of the validity has passed.
 	clock.SetTime(clock.Now().Add(time.Minute))
 	count("east", 0)
 	count("west", 2)
@@ -91,14 +92,14 @@ predicates:
 	publish(2)
 	require.WithinDuration(t, clock.Now().Add(3*time.Minute), scoreOf("west").Status.ValidUntil.Time, time.Second)
 
-	// Now another cluster has the sets.
+	// From now on, the other cluster has free sets.
 	count("east", 3)
 	count("west", 1)
 	publish(2)
 	s.requireSelected(t, "sets", "east")
 
-	// A cluster that stops counting does not extend the validity, and is not selected after it expires. If no other cluster had
-	// sets, the previous decision would stay.
+	// East has stopped counting, so it does not extend the validity of its numbers. After they expire, it must not be selected.
+	// Another cluster must have sets, because otherwise the previous decision would stay.
 	counted["east"].At = time.Now().Add(-time.Hour)
 	counted["east"].Report.Shapes[0].Now.Sets = 4
 	count("west", 2)

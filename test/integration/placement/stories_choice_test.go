@@ -22,10 +22,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// User stories 1 to 5 of the proposal "New Placement APIs".
+// The tests below are user stories 1 to 5 of the proposal "New Placement APIs".
 
-// A user who may create Placements in a namespace gets clusters of the sets bound to it. The user can't get others by naming or
-// binding their sets.
+// TestStory02UserPlacesOnAuthorizedSets checks that a user who may create Placements in a namespace gets only clusters of the
+// sets that are bound to it. The user can't get other clusters by naming their sets, and can't bind these sets.
 func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	s := newScene(t, "")
 	for _, set := range []string{"one", "two", "secret"} {
@@ -61,7 +61,7 @@ func TestStory02UserPlacesOnAuthorizedSets(t *testing.T) {
 	s.requireSelected(t, "more-than-mine")
 }
 
-// permit lets a user create and read Placements in the namespace.
+// permit allows a user to create and read Placements in the namespace.
 func (s scene) permit(t testing.TB, user string) {
 	t.Helper()
 	s.create(t, &rbacv1.Role{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: user}, Rules: []rbacv1.PolicyRule{{
@@ -76,8 +76,8 @@ func (s scene) permit(t testing.TB, user string) {
 	env.Becomes(t, true, func() bool { return s.As(t, user).Create(t.Context(), probe, client.DryRunAll) == nil })
 }
 
-// 300 of 2,000 clusters are selected, in three PlacementDecisions. When a selected cluster leaves, one other cluster takes its
-// place.
+// TestStory05HundredsFromThousands selects 300 of 2,000 clusters, in three PlacementDecisions. When a selected cluster is
+// deleted, only one other cluster must take its place.
 func TestStory05HundredsFromThousands(t *testing.T) {
 	const total, wanted = 2000, 300
 	s := newScene(t, "")
@@ -86,7 +86,7 @@ func TestStory05HundredsFromThousands(t *testing.T) {
 	s.host(t, total)
 	s.place(t, "many", "numberOfClusters: 300\n"+
 		`predicates: [{requiredClusterSelector: {celSelector: {celExpressions: ['managedCluster.metadata.labels["version"].matches("^1[.](30|31)[.]")']}}}]`)
-	var want []string // clusters with version 1.29 are not selected
+	var want []string // names of the clusters whose version is not 1.29
 	for i := 0; len(want) < wanted; i++ {
 		if i%3 != 0 {
 			want = append(want, generated(i).Name)
@@ -99,21 +99,22 @@ func TestStory05HundredsFromThousands(t *testing.T) {
 	}}, s.live(t, "many").Status.DecisionGroups)
 
 	require.NoError(t, s.Delete(t.Context(), read(t, s, "", want[7], &clusterv1.ManagedCluster{})))
-	// The new cluster is the last in the first PlacementDecision, where the other one was.
+	// Only the first PlacementDecision changes: the new cluster is its last one.
 	want = slices.Insert(slices.Delete(want, 7, 8), 99, generated(451).Name)
 	s.requireSelected(t, "many", want...)
 }
 
-// host creates generated clusters, without status, and deletes them all at once.
+// host creates the first n generated clusters without their status. After the test it deletes all clusters.
 func (s scene) host(t testing.TB, n int) {
 	t.Helper()
 	parallel(t, n, func(i int) error { return s.Create(t.Context(), generated(i)) })
 	s.cleanUpAll(t, &clusterv1.ManagedCluster{})
 }
 
-// User stories 1 to 4 of the proposal "Placement extensible scheduling".
+// The tests below are user stories 1 to 4 of the proposal "Placement extensible scheduling".
 
-// An agent of each cluster publishes its measurements. It may write scores only in the namespace of its cluster.
+// TestScoreStory1ScoresPushedFromEachCluster lets an agent of each cluster publish its measurements as scores. An agent may
+// write scores only in its cluster's namespace.
 func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
 	s := newFleet(t, "")
 	agents := map[string]client.Client{}
@@ -134,7 +135,7 @@ func TestScoreStory1ScoresPushedFromEachCluster(t *testing.T) {
 	require.True(t, apierrors.IsForbidden(err), "%v", err)
 }
 
-// agent returns a client with the rights of a cluster's agent.
+// agent returns a client with the rights of the cluster's agent.
 func (s scene) agent(t testing.TB, cluster string) client.Client {
 	t.Helper()
 	s.open(t, cluster)
@@ -153,7 +154,8 @@ func (s scene) agent(t testing.TB, cluster string) client.Client {
 	return result
 }
 
-// An agent on the hub scores all clusters by their allocatable memory, from -100 to 100.
+// TestScoreStory2ScoresFromMetricsOnTheHub acts as an agent on the hub that gives all clusters a score from -100 to 100, by
+// their allocatable memory.
 func TestScoreStory2ScoresFromMetricsOnTheHub(t *testing.T) {
 	s := newFleet(t, "")
 	memory := map[string]int64{"small": 16, "medium": 64, "large": 112}

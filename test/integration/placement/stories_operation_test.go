@@ -28,10 +28,10 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// User stories 6 to 10 of the proposal "New Placement APIs".
+// The tests below are user stories 6 to 10 of the proposal "New Placement APIs".
 
-// A controller that consumes a Placement watches its PlacementDecisions by their label. It always sees which clusters were added
-// and removed, over several objects and groups.
+// TestStory07ControllerConsumesPlacement acts as a controller that watches the PlacementDecisions of a Placement by their
+// label. After each change it must see which clusters were added and removed, over several objects and groups.
 func TestStory07ControllerConsumesPlacement(t *testing.T) {
 	s := newFleet(t, "")
 	for i := range 6 {
@@ -56,8 +56,8 @@ decisionStrategy:
 	c.until(t)
 }
 
-// A consumer holds a controller's view of a Placement. seen maps each watched object to the index and name of its group and to
-// its clusters.
+// A consumer holds a controller's view of a Placement's decisions. seen maps each watched PlacementDecision to the index and
+// name of its group and to its clusters.
 type consumer struct {
 	watch.Interface
 	seen map[string][]string
@@ -73,7 +73,7 @@ func (s scene) consume(t testing.TB, name string) *consumer {
 	return &consumer{w, map[string][]string{}}
 }
 
-// until follows the watch until exactly these clusters are selected.
+// until reads events of the watch until exactly these clusters are selected.
 func (c *consumer) until(t testing.TB, want ...string) {
 	t.Helper()
 	for timeout := time.After(env.Patience); !slices.Equal(want, c.clusters()); {
@@ -106,8 +106,8 @@ func (c *consumer) clusters() []string {
 	return sets.List(all)
 }
 
-// The conditions explain a decision: they count the clusters that each filter removed. Each decision has a reason and a score,
-// events contain the scores, and metrics count the plugins' runs.
+// TestStory09HowADecisionIsMade checks how users can find the reasons for a decision: conditions count the clusters that each
+// filter removed, each decision has a reason and a score, events contain the scores, and metrics count the runs of plugins.
 func TestStory09HowADecisionIsMade(t *testing.T) {
 	s := newFleet(t, "")
 	for name, cloud := range map[string]string{"a": "aws", "b": "aws", "c": "gcp", "d": "aws"} {
@@ -128,7 +128,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		{ClusterName: "a", Reason: reason}, {ClusterName: "b", Reason: reason, Score: 140},
 	}, s.decisions(t, "explained"))
 	env.Becomes(t, []string{"a:0 b:140 "}, func() []string { return s.notes(t, "explained", "ScoreUpdate") })
-	// The command line predicts the controller's decision.
+	// The command line must predict the controller's decision.
 	var explained bytes.Buffer
 	require.Equal(t, cli.ExitOK, cli.Run(t.Context(), []string{"explain", "placement/explained", "--kubeconfig=" + s.Kubeconfig(), "--namespace=" + s.namespace},
 		genericiooptions.IOStreams{Out: &explained, ErrOut: &explained}), &explained)
@@ -145,7 +145,7 @@ func TestStory09HowADecisionIsMade(t *testing.T) {
 		"(4 clusters available, Predicate removed 4, TaintToleration removed 0)")
 }
 
-// counted returns the value of a metric of the controller.
+// counted returns the value of a counter of the controller.
 func counted(t testing.TB, name string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

@@ -16,13 +16,14 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// window returns the claims that publish a cluster's maintenance window.
+// window returns the values of the ClusterClaims that publish a cluster's maintenance window.
 func window(from, to time.Time) map[string]string {
 	return map[string]string{"window-from": from.UTC().Format(time.RFC3339), "window-to": to.UTC().Format(time.RFC3339)}
 }
 
-// Clusters publish their maintenance windows, and a Placement selects the clusters whose window is open now. Nothing is written
-// when a window opens or closes: the Placement is decided at each tick.
+// TestMaintenanceWindowsOpenAndClose creates clusters that publish their maintenance windows, and a Placement that selects
+// clusters whose window is open. No object changes when a window opens or closes, so the controller must decide the Placement
+// at each tick.
 func TestMaintenanceWindowsOpenAndClose(t *testing.T) {
 	cases.OnlyNightly(t, "waits for a window to open and to close")
 	const inWindow = `
@@ -44,7 +45,8 @@ predicates:
 	s.requireSelected(t, "maintenance", "always")
 	s.requireCondition(t, "maintenance", wellknown.ConditionEvaluationFailed, "False "+wellknown.ReasonEvaluationsSucceeded)
 
-	// On a busy machine the controller may take longer to see a window.
+	// The window must open after the controller has seen it. On a busy machine that takes longer, so try windows that open
+	// later and later.
 	var opens time.Time
 	for ahead := 30 * time.Second; time.Until(opens) < cluster.DefaultTick/2; ahead *= 2 {
 		require.Less(t, ahead, env.Patience)

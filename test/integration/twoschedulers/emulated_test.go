@@ -19,8 +19,8 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// TestEmulatesTheVersionOfTheAPIServer makes API servers emulate older versions. celset-scheduler from the overlay becomes ready,
-// reports the emulation, and schedules.
+// TestEmulatesTheVersionOfTheAPIServer runs API servers that emulate older versions. celset-scheduler, from the overlay, must
+// become ready, log the version that it emulates, and schedule pods.
 func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 	if os.Getenv(controlplane.KubernetesEnv) != "" {
 		t.Skip("the API server is older itself")
@@ -44,7 +44,8 @@ func TestEmulatesTheVersionOfTheAPIServer(t *testing.T) {
 	}
 }
 
-// TestSchedulerAndVersionsItCantServe starts the scheduler against a fake API server with fixed answers.
+// TestSchedulerAndVersionsItCantServe starts the scheduler with a fake API server whose version or kinds the scheduler can't
+// work with.
 func TestSchedulerAndVersionsItCantServe(t *testing.T) {
 	program := env.Program(t, controlplane.CelsetScheduler)
 	server := func(version string) string {

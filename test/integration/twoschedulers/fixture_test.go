@@ -26,16 +26,17 @@ import (
 
 const (
 	namespace = metav1.NamespaceDefault
-	// perNode is the number of devices of a driver on a node.
+	// perNode is the number of devices that a driver has on each node.
 	perNode = 8
-	// poolLabel and poolTaint mark reserved nodes.
+	// poolLabel and poolTaint are on nodes that are reserved for pods of celset-scheduler.
 	poolLabel, poolTaint = "example.com/pool", "example.com/connected"
 )
 
 // cluster is the control plane of one test.
 type cluster struct{ *env.Lab }
 
-// start starts a control plane with further flags for the API server. Tests run in parallel, because they mostly wait for leases.
+// start starts a control plane; the API server gets the additional flags. The tests of this package run in parallel, because
+// they mostly wait for leases.
 func start(t *testing.T, apiServerArgs ...string) *cluster {
 	t.Helper()
 	t.Parallel()
@@ -45,8 +46,8 @@ func start(t *testing.T, apiServerArgs ...string) *cluster {
 	}, controlplane.KubeScheduler, controlplane.CelsetScheduler, guarded.Binary)}}
 }
 
-// install applies an overlay and starts celset-scheduler as its Deployment would. The options can set another way to the API
-// server, and further flags.
+// install applies an overlay, and starts celset-scheduler with the flags of its Deployment. The options can add flags, and can
+// replace the connection to the API server.
 func (c *cluster) install(t *testing.T, overlay string, options controlplane.SchedulerOptions) *controlplane.Process {
 	t.Helper()
 	objects, err := render.Kustomization(env.Manifest(t, "overlays", overlay))
@@ -67,7 +68,7 @@ func (c *cluster) install(t *testing.T, overlay string, options controlplane.Sch
 	return c.StartScheduler(t, options)
 }
 
-// flags returns the flags of the rendered Deployment, with path and port for this machine and leader election on.
+// flags returns the flags in the rendered Deployment. Path and port are changed for this machine, and leader election is on.
 func flags(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()
 	deployment, err := render.Find(objects, "Deployment", "celset-scheduler")
@@ -84,13 +85,13 @@ func flags(t *testing.T, objects []*unstructured.Unstructured) []string {
 	return result
 }
 
-// stock starts kube-scheduler as its own user.
+// stock starts kube-scheduler with the rights of its own user.
 func (c *cluster) stock(t *testing.T) *controlplane.Process {
 	t.Helper()
 	return c.StartStock(t, controlplane.SchedulerOptions{User: env.KubeScheduler.Name})
 }
 
-// holder returns the holder of a lease, or "".
+// holder returns the identity of a lease's holder, or "" if the lease has no holder.
 func (c *cluster) holder(ctx context.Context, lease string) string {
 	object, err := c.Client().CoordinationV1().Leases("kube-system").Get(ctx, lease, metav1.GetOptions{})
 	if err != nil || object.Spec.HolderIdentity == nil {
@@ -99,7 +100,7 @@ func (c *cluster) holder(ctx context.Context, lease string) string {
 	return *object.Spec.HolderIdentity
 }
 
-// follow keeps a ledger of all claims from now on.
+// follow starts a ledger that records the allocations of all claims.
 func (c *cluster) follow(t *testing.T) *ledger.Ledger {
 	t.Helper()
 	l, _ := c.KeepLedger(t, namespace, false, func(*resourceapi.ResourceClaim) string { return "" })
@@ -116,7 +117,7 @@ func (c *cluster) nodes(t *testing.T, n int, prefix string, taints ...corev1.Tai
 	return names
 }
 
-// ring publishes a ring of devices on each node, with a class named like the driver.
+// ring publishes a ring of devices on each node, and creates a class with the name of the driver.
 func (c *cluster) ring(t *testing.T, driver string, nodes ...string) topology.Topology {
 	t.Helper()
 	ring, err := topology.NewRing(topology.Family{Driver: driver, Prefix: "d"}, perNode)
@@ -126,11 +127,11 @@ func (c *cluster) ring(t *testing.T, driver string, nodes ...string) topology.To
 	return ring
 }
 
-// option changes a pod.
+// option changes a pod before it is created.
 type option func(*corev1.Pod)
 
-// run creates a claim for two devices of a class, and a pod of the profile that uses it. The pods of celset-scheduler want
-// neighbouring devices.
+// run creates a claim for two devices of a class, and a pod of the profile that uses the claim. If the profile is celset's, the
+// devices must be neighbours.
 func (c *cluster) run(t *testing.T, name, profile, class string, options ...option) {
 	t.Helper()
 	parts := []env.Part{env.Request("two", class, 2)}
@@ -150,7 +151,8 @@ func (c *cluster) runWith(t *testing.T, name, profile string, parts []env.Part, 
 	c.CreatePodAsIs(t, pod)
 }
 
-// requireServed waits until the pods are bound, and returns the devices of each. No device may be in two claims.
+// requireServed waits until the pods are bound, and returns the devices of each pod. It requires that no device is in two
+// claims.
 func (c *cluster) requireServed(t *testing.T, pods ...string) map[string]devices {
 	t.Helper()
 	served, users := map[string]devices{}, map[string]string{}
@@ -167,7 +169,7 @@ func (c *cluster) requireServed(t *testing.T, pods ...string) map[string]devices
 	return served
 }
 
-// devices are the devices of one claim. Pools are named after nodes.
+// devices are the devices that one claim has on one node. The pool has the name of the node.
 type devices struct {
 	node  string
 	names []string

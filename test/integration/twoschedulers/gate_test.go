@@ -19,12 +19,12 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A gate is a proxy between a scheduler and the API server that delays allocations.
+// A gate is a proxy between a scheduler and the API server. It delays the writes that allocate claims.
 type gate struct {
 	api http.RoundTripper
-	// wait returns when an allocation may proceed.
+	// wait is called before each allocating write. The write proceeds when wait returns.
 	wait func()
-	// answers receives the answers to allocations.
+	// answers receives the API server's response to each allocating write.
 	answers chan answer
 }
 
@@ -33,7 +33,7 @@ type answer struct {
 	body string
 }
 
-// newGate returns a gate for a user, and a kubeconfig that leads to it.
+// newGate returns a gate that uses the user's rights, and a kubeconfig that makes a scheduler connect to the gate.
 func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kubeconfig string) {
 	t.Helper()
 	config, err := c.RESTConfigFor(user)
@@ -51,8 +51,9 @@ func (c *cluster) newGate(t *testing.T, user string, wait func()) (g *gate, kube
 	return g, env.Kubeconfig(t, server.URL)
 }
 
-// RoundTrip delivers each request to the API server, even if the sender has ended meanwhile. It retries requests that the API
-// server or the guard could not judge, for example after a replica of the guard on a busy machine has lost its lease.
+// RoundTrip forwards a request to the API server. A delayed request is forwarded even if its sender has ended in the meantime.
+// If the API server or the guard fails with a server error, RoundTrip retries. An example is a guard on a busy machine that has
+// lost its lease.
 func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method != http.MethodPut || !strings.Contains(r.URL.Path, "/resourceclaims/") || !strings.HasSuffix(r.URL.Path, "/status") {
 		return g.api.RoundTrip(r)
@@ -87,5 +88,5 @@ func (g *gate) send(r *http.Request, content []byte) (*http.Response, []byte, er
 	return response, body, err
 }
 
-// slow delays an allocation, so that another scheduler sees it later.
+// slow is a function wait for gates. During the delay, the other scheduler does not see the allocation.
 func slow() { time.Sleep(200 * time.Millisecond) }

@@ -21,19 +21,19 @@ import (
 )
 
 const (
-	// guardGrace is long enough for API servers that are not overloaded. guardLease is long enough for renewals on a busy machine.
+	// guardGrace and guardLease are long enough for an API server and for lease renewals on a busy machine.
 	guardGrace = 5 * time.Second
 	guardLease = 12 * time.Second
 )
 
-// A guard is the rendered webhook of an overlay, with replicas on this machine.
+// A guard is the webhook against double allocations, as an overlay renders it. Its replicas run on this machine.
 type guard struct {
 	c        *cluster
 	overlay  *guarded.Overlay
 	replicas []*guarded.Replica
 }
 
-// installGuard applies the overlay without the registration of the webhook.
+// installGuard applies the overlay, except for the ValidatingWebhookConfiguration.
 func (c *cluster) installGuard(t *testing.T) *guard {
 	t.Helper()
 	overlay, err := guarded.Render(t.TempDir())
@@ -42,7 +42,7 @@ func (c *cluster) installGuard(t *testing.T) *guard {
 	return &guard{c: c, overlay: overlay}
 }
 
-// startReplica starts a replica and waits until it is ready.
+// startReplica starts a replica of the webhook, and waits until it is ready.
 func (g *guard) startReplica(t *testing.T) *guarded.Replica {
 	t.Helper()
 	kubeconfig, err := g.c.KubeconfigFor(env.Webhook.Name)
@@ -55,14 +55,14 @@ func (g *guard) startReplica(t *testing.T) *guarded.Replica {
 	return r
 }
 
-// ask makes the API server call a replica.
+// ask creates the ValidatingWebhookConfiguration, so that the API server calls the replica.
 func (g *guard) ask(t *testing.T, r *guarded.Replica) {
 	t.Helper()
 	require.NoError(t, g.overlay.Ask(t.Context(), g.c.RESTConfig(), r.Address))
 }
 
-// waitUntilActive waits until the guard refuses an allocation of a device that another claim has. The attempts are dry runs, so
-// none is stored.
+// waitUntilActive waits until the guard rejects the allocation of a device that another claim has. It tries with dry runs, so
+// no allocation is stored.
 func (g *guard) waitUntilActive(t *testing.T) {
 	t.Helper()
 	g.c.allocate(t, "owner", "probe.example.com")
@@ -82,7 +82,7 @@ func (c *cluster) createUnallocated(t *testing.T, name string) *resourceapi.Reso
 	return claim
 }
 
-// allocate allocates the device to a claim. It retries while the guard is not active.
+// allocate writes an allocation with the driver's device into a claim. It retries until the guard is active.
 func (c *cluster) allocate(t *testing.T, name, driver string) {
 	t.Helper()
 	claim := c.createUnallocated(t, name)
@@ -93,7 +93,7 @@ func (c *cluster) allocate(t *testing.T, name, driver string) {
 	})
 }
 
-// judged returns the number of writes with an outcome of the guard, over all running replicas.
+// judged returns how many writes the running replicas have judged with the outcome.
 func (g *guard) judged(t *testing.T, outcome string) int {
 	t.Helper()
 	pattern := regexp.MustCompile(`(?m)^celset_guard_judgement_duration_seconds_count\{result="` + outcome + `"\} (\d+)`)

@@ -28,8 +28,8 @@ import (
 	"github.com/celset/celset/test/internal/guarded"
 )
 
-// compete makes both schedulers serve pods from one pool that has exactly enough devices. Storing an allocation takes a while,
-// so the other scheduler sees it late.
+// compete runs both schedulers on one pool that has exactly enough devices for all pods. Each allocating write is delayed, so
+// that the other scheduler sees it late.
 func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	t.Helper()
 	_, kubeconfig := c.newGate(t, env.KubeScheduler.Name, slow)
@@ -47,7 +47,8 @@ func (c *cluster) compete(t *testing.T, driver string) (pods []string) {
 	return pods
 }
 
-// Without the guard, two schedulers on one pool allocate devices twice. So the next test proves something.
+// TestTwoSchedulersAllocateTwice checks that, without the guard, two schedulers on one pool allocate a device twice. Otherwise
+// the next test would prove nothing.
 func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	cases.OnlyNightly(t, "two schedulers meet by chance")
 	c := start(t)
@@ -57,8 +58,8 @@ func TestTwoSchedulersAllocateTwice(t *testing.T) {
 	require.ErrorContains(t, l.Entries().Err(), "gets device ring.example.com/", "of %v", pods)
 }
 
-// With the guard, kube-scheduler and celset-scheduler serve all pods from one pool under load. A device is never in two claims,
-// even if the judging replica is killed.
+// TestGuardedSchedulersShareAPool runs kube-scheduler and celset-scheduler on one pool with the guard. All pods must be served,
+// and no device may be in two claims, even though the active replica of the guard is killed.
 func TestGuardedSchedulersShareAPool(t *testing.T) {
 	c := start(t, "--runtime-config=resource.k8s.io/v1beta2=true")
 	l := c.follow(t)
@@ -140,8 +141,9 @@ func logOf(t *testing.T, p *controlplane.Process) string {
 	return string(content)
 }
 
-// A leader is paused after it has chosen devices, and resumes after the next leader has chosen the same devices. Without the
-// guard both allocations are stored.
+// TestPausedLeader pauses a scheduler after it has chosen devices. Meanwhile the other replica becomes the leader and chooses
+// the same devices. Then the first scheduler continues. Without the guard both allocations are stored; with it, the late one is
+// rejected.
 func TestPausedLeader(t *testing.T) {
 	for name, guarded := range map[string]bool{"without guard": false, "with guard": true} {
 		t.Run(name, func(t *testing.T) {
@@ -167,8 +169,8 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestStoppedLeader stops a leader while many of its requests wait in its queue, and resumes it after another leader has
-// allocated. None of these requests is sent.
+// TestStoppedLeader stops a scheduler while many of its requests wait in its client's queue. It continues after another leader
+// has allocated devices. It must not send any of the waiting requests.
 func TestStoppedLeader(t *testing.T) {
 	const driver, pods = "ring.example.com", 120
 	c := start(t)
@@ -188,9 +190,9 @@ func TestStoppedLeader(t *testing.T) {
 	require.NoError(t, l.Entries().Err())
 }
 
-// pause makes a leader of two replicas choose the only devices of a node for the claim of one pod. It pauses the leader while the
-// write is in flight; the other replica takes over and allocates the same devices to another pod. pause returns the API server's
-// answer to the late write.
+// pause runs two replicas of a scheduler. The leader chooses the only devices of a node for one pod; pause stops the leader's
+// write and pauses the leader. The other replica becomes the leader, and allocates the same devices to another pod. pause
+// returns the API server's response to the late write.
 func (c *cluster) pause(t *testing.T, driver string) answer {
 	t.Helper()
 	chosen, release := make(chan struct{}), make(chan struct{})
@@ -200,9 +202,9 @@ func (c *cluster) pause(t *testing.T, driver string) answer {
 		<-release
 	})
 	goOn := sync.OnceFunc(func() { close(release) })
-	// This runs before the gate closes, even if the test fails, because the gate's server waits for its requests.
+	// Continue the process even if the test fails. The gate's server, which closes later, waits for its requests.
 	t.Cleanup(goOn)
-	// Shorter durations fail on a busy machine, where a renewal may take seconds.
+	// On a busy machine a renewal may take seconds, so shorter durations would fail.
 	args := []string{"--leader-elect-lease-duration=15s", "--leader-elect-renew-deadline=12s", "--leader-elect-retry-period=500ms"}
 	former := c.install(t, "second-scheduler", controlplane.SchedulerOptions{Name: "former", Kubeconfig: kubeconfig, Args: args})
 	node, two := c.nodes(t, 1, "node")[0], []env.Part{env.Request("two", driver, 2)}

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// policy returns the policy in docs/two-schedulers.md.
+// policy returns the admission policy in docs/two-schedulers.md.
 func policy(t *testing.T) string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/two-schedulers.md")
@@ -30,7 +30,8 @@ func policy(t *testing.T) string {
 	return ""
 }
 
-// keepApart applies the policy: afterwards only claims for devices of one class may have a constraint.
+// keepApart applies the admission policy. Afterwards the API server must accept a constraint only in claims for one class of
+// devices.
 func (c *cluster) keepApart(t *testing.T) {
 	const connected, other = "connected.example.com", "single.example.com"
 	c.ApplyText(t, policy(t))
@@ -47,7 +48,7 @@ func (c *cluster) keepApart(t *testing.T) {
 		return err
 	}
 	const message = "CEL device constraints are for devices of the class connected.example.com"
-	// The API server needs a moment to enforce the policy.
+	// After its creation, the API server takes a moment to enforce the policy.
 	env.Until(t, "a claim with a constraint on another class is refused", func(ctx context.Context) (bool, error) {
 		err := create(ctx, true, other)
 		return err != nil && strings.Contains(err.Error(), message), nil

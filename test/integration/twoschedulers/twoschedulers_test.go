@@ -19,7 +19,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// tolerating restricts a pod to the reserved nodes of a pool.
+// tolerating restricts a pod to the reserved nodes of a pool, and makes it tolerate their taint.
 func tolerating(pool string) option {
 	return func(pod *corev1.Pod) {
 		pod.Spec.NodeSelector = map[string]string{poolLabel: pool}
@@ -27,7 +27,7 @@ func tolerating(pool string) option {
 	}
 }
 
-// TestSecondScheduler runs kube-scheduler together with the rendered overlay second-scheduler.
+// TestSecondScheduler runs kube-scheduler and celset-scheduler, which is installed by the overlay second-scheduler.
 func TestSecondScheduler(t *testing.T) {
 	c := start(t)
 	c.stock(t)
@@ -46,7 +46,7 @@ func TestSecondScheduler(t *testing.T) {
 	c.requireLeasesSaid(t)
 }
 
-// requireLeasesSaid checks that docs/install.md lists the leases that stay after the schedulers are removed.
+// requireLeasesSaid checks that docs/install.md names the Leases that remain after an uninstallation.
 func (c *cluster) requireLeasesSaid(t *testing.T) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/install.md")
@@ -60,7 +60,8 @@ func (c *cluster) requireLeasesSaid(t *testing.T) {
 	}
 }
 
-// failClosed checks that the stock scheduler refuses a claim that ours serves with the same free devices.
+// failClosed checks that kube-scheduler never allocates a claim with a constraint, although enough devices are free and
+// celset-scheduler can allocate a similar claim.
 func (c *cluster) failClosed(t *testing.T) {
 	const driver = "closed.example.com"
 	ring := c.ring(t, driver, c.nodes(t, 1, "closed")...)
@@ -72,7 +73,7 @@ func (c *cluster) failClosed(t *testing.T) {
 	c.RequireRefused(t, "closed-stock", "cannot allocate all claims")
 }
 
-// splitByClass runs pods of both schedulers on the same nodes until all devices are used. Each scheduler uses one class.
+// splitByClass shows a way to divide devices: each scheduler serves one class, on the same nodes. All pods must be served.
 func (c *cluster) splitByClass(t *testing.T) {
 	const plain, linked = "plain.example.com", "linked.example.com"
 	nodes := c.nodes(t, 2, "class")
@@ -93,7 +94,8 @@ func (c *cluster) splitByClass(t *testing.T) {
 	}
 }
 
-// splitByTaint runs pods of both schedulers until all devices of one class are used. Each scheduler uses its own nodes.
+// splitByTaint shows another way to divide devices: each scheduler serves its own nodes, with the same class. All pods must be
+// served.
 func (c *cluster) splitByTaint(t *testing.T) {
 	const driver = "shared.example.com"
 	free := c.nodes(t, 2, "free")
@@ -116,8 +118,8 @@ func (c *cluster) splitByTaint(t *testing.T) {
 	}
 }
 
-// allocateTwice shows why the pools must be split: if two schedulers consider a device free, the API server stores both
-// allocations.
+// allocateTwice shows why devices must be divided: the API server stores an allocation of a device that another claim already
+// has.
 func (c *cluster) allocateTwice(t *testing.T) {
 	first, second := c.Claim(t, "closed-ours"), c.CreateClaim(t, "twice", env.Request("two", "closed.example.com", 2))
 	second.Status.Allocation = first.Status.Allocation
@@ -126,8 +128,8 @@ func (c *cluster) allocateTwice(t *testing.T) {
 	require.NoError(t, c.claims().Delete(t.Context(), "twice", metav1.DeleteOptions{}))
 }
 
-// TestDefaultScheduler replaces kube-scheduler by the rendered overlay default-scheduler, and goes back. At any time one of them
-// schedules the pods of default-scheduler.
+// TestDefaultScheduler replaces kube-scheduler by celset-scheduler from the overlay default-scheduler, and goes back. At any
+// time, one of them must schedule the pods of the profile default-scheduler.
 func TestDefaultScheduler(t *testing.T) {
 	const driver = "ring.example.com"
 	c := start(t)

@@ -28,7 +28,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A Crossing is a proxy between one scheduler process and the API server.
+// A Crossing is a proxy between one scheduler process and the API server. It can stop or reject writes.
 type Crossing struct {
 	server *httptest.Server
 	api    http.RoundTripper
@@ -40,19 +40,19 @@ type Crossing struct {
 	barrier *Barrier
 }
 
-// A Barrier stops requests of a kind.
+// A Barrier stops or rejects some of a scheduler's writes.
 type Barrier struct {
 	stops func(Write) bool
-	// refuses is set if the barrier refuses requests instead of stopping them.
+	// refuses is set if the barrier rejects writes. Otherwise it stops them.
 	refuses bool
-	// pass is the number of further requests that the barrier lets through.
+	// pass is the number of matching writes that the barrier still lets through.
 	pass int
-	// reached is closed when a request is stopped. released is closed when all requests may proceed.
+	// reached is closed when the barrier stops or rejects the first write. released is closed when all writes may proceed.
 	reached, released chan struct{}
 	isReached         bool
 }
 
-// A Write is a request of a scheduler that changes pods or claims.
+// A Write is a request that changes a pod or a claim.
 type Write struct {
 	resource, verb, subresource, body string
 }
@@ -66,7 +66,7 @@ func IsDeletion(w Write) bool {
 	return w.resource == "pods" && w.verb == "delete" && w.subresource == ""
 }
 
-// IsEviction reports whether the write evicts a pod or records the preemptor.
+// IsEviction reports whether the write evicts a pod, or records the preemptor in the victim's status.
 func IsEviction(w Write) bool {
 	return IsDeletion(w) || w.isPodStatus() &&
 		(strings.Contains(w.body, "DisruptionTarget") || strings.Contains(w.body, `"type":"celset.dev/`))
@@ -74,7 +74,7 @@ func IsEviction(w Write) bool {
 
 var errClosed = errors.New("the scheduler was killed")
 
-// New returns a crossing that lets everything through.
+// New returns a crossing that forwards all requests.
 func New(config *rest.Config) (*Crossing, error) {
 	transport, err := rest.TransportFor(config)
 	if err != nil {
@@ -89,15 +89,17 @@ func New(config *rest.Config) (*Crossing, error) {
 	return c, nil
 }
 
-// URL returns the address of the crossing for schedulers. It needs no credentials.
+// URL returns the address of the crossing. A scheduler needs no credentials to use it.
 func (c *Crossing) URL() string { return c.server.URL }
 
-// Stop lets n writes of a kind through, and stops later ones until the barrier is released.
+// Stop returns a barrier for all writes w with stops(w) = true. It lets the first n of them through, and holds all later ones
+// until it is released.
 func (c *Crossing) Stop(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n})
 }
 
-// Refuse lets n writes of a kind through, and refuses later ones as admission does, until the barrier is released.
+// Refuse returns a barrier for all writes w with stops(w) = true. It lets the first n of them through, and rejects all later
+// ones, like an admission webhook, until it is released.
 func (c *Crossing) Refuse(n int, stops func(Write) bool) *Barrier {
 	return c.raise(&Barrier{stops: stops, pass: n, refuses: true})
 }
@@ -110,10 +112,10 @@ func (c *Crossing) raise(b *Barrier) *Barrier {
 	return b
 }
 
-// Reached returns a channel that is closed when the barrier stops a write.
+// Reached returns a channel that is closed when the barrier stops or rejects the first write.
 func (b *Barrier) Reached() <-chan struct{} { return b.reached }
 
-// Release lets all writes proceed.
+// Release lets all stopped and later writes proceed.
 func (b *Barrier) Release() { close(b.released) }
 
 func (b *Barrier) isReleased() bool {
@@ -125,7 +127,7 @@ func (b *Barrier) isReleased() bool {
 	}
 }
 
-// refusal returns the answer to a refused write.
+// refusal returns the response to a rejected write.
 func refusal(r *http.Request) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -136,7 +138,7 @@ func refusal(r *http.Request) *http.Response {
 	return response
 }
 
-// Close refuses the stopped writes, which never reach the API server. It may be called again.
+// Close rejects the stopped writes, so that they never reach the API server. A second call does nothing.
 func (c *Crossing) Close() {
 	c.once.Do(func() {
 		close(c.closed)
@@ -169,7 +171,7 @@ func (c *Crossing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.api.RoundTrip(r)
 }
 
-// stopping returns the barrier that stops a write, or nil if the write may pass.
+// stopping returns the barrier that stops or rejects a write, or nil if the write may pass.
 func (c *Crossing) stopping(w Write) *Barrier {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -193,7 +195,8 @@ func changes(info *request.RequestInfo) bool {
 	return info.Verb == "patch" || info.Verb == "delete" || info.Verb == "update" || info.Verb == "create" && info.Subresource == "binding"
 }
 
-// writeOf reads a request that changes pods or claims, and keeps its body readable.
+// writeOf returns the write that a request makes. is is false if the request does not change pods or claims. The body can be
+// read again afterwards.
 func writeOf(r *http.Request) (w Write, is bool, err error) {
 	info, err := requestInfo.NewRequestInfo(r)
 	if err != nil || info.Resource != "pods" && info.Resource != "resourceclaims" || !changes(info) {
@@ -207,7 +210,7 @@ func writeOf(r *http.Request) (w Write, is bool, err error) {
 	return Write{info.Resource, info.Verb, info.Subresource, string(body)}, true, nil
 }
 
-// IsRelease reports whether the write records that devices are no longer held for a pod.
+// IsRelease reports whether the write records that the scheduler no longer holds devices for a pod.
 func IsRelease(w Write) bool {
 	return w.isPodStatus() && strings.Contains(w.body, `"type":"celset.dev/`) && strings.Contains(w.body, `"status":"False"`)
 }

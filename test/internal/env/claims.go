@@ -16,10 +16,10 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// A Part adds something to a claim.
+// A Part adds a request, a constraint or configuration to a claim.
 type Part func(*resourceapi.DeviceClaim)
 
-// Claim returns a claim made of parts.
+// Claim returns a claim that consists of the parts.
 func Claim(name string, parts ...Part) *resourceapi.ResourceClaim {
 	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, add := range parts {
@@ -28,35 +28,36 @@ func Claim(name string, parts ...Part) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// Request requests count devices of a class.
+// Request returns a part that requests count devices of a class.
 func Request(name, class string, count int64) Part {
 	return Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: count,
 	})
 }
 
-// RequestAll requests all devices of a class on a node.
+// RequestAll returns a part that requests all devices of a class on the node.
 func RequestAll(name, class string) Part {
 	return Exactly(name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: class, AllocationMode: resourceapi.DeviceAllocationModeAll,
 	})
 }
 
-// One requests a certain device. Its class must have the name of its driver.
+// One returns a part that requests the given device. The class must have the name of the device's driver.
 func One(device topology.Device) Part {
 	return Exactly(device.Name, resourceapi.ExactDeviceRequest{
 		DeviceClassName: device.Driver, Selectors: []resourceapi.DeviceSelector{Selector(device.Selector())},
 	})
 }
 
-// Exactly adds a request.
+// Exactly returns a part that adds the request.
 func Exactly(name string, request resourceapi.ExactDeviceRequest) Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Requests = append(claim.Requests, resourceapi.DeviceRequest{Name: name, Exactly: &request})
 	}
 }
 
-// WithAdminAccess turns all previous requests into requests with admin access, which ignores other users of a device.
+// WithAdminAccess is a part that changes all earlier requests of the claim to admin access. Such a request can get a device
+// that is in use.
 func WithAdminAccess(claim *resourceapi.DeviceClaim) {
 	for i := range claim.Requests {
 		claim.Requests[i].Exactly.AdminAccess = new(true)
@@ -68,57 +69,58 @@ func Selector(expression string) resourceapi.DeviceSelector {
 	return resourceapi.DeviceSelector{CEL: &resourceapi.CELDeviceSelector{Expression: expression}}
 }
 
-// Refer refers to the definition with this name, over all requests unless some are named.
+// Refer returns a part that refers to the definition with the name. The constraint covers the named requests, or all requests.
 func Refer(name string, requests ...string) Part {
 	return MatchAttribute(v1alpha1.AttributeDomain+"/"+name, requests...)
 }
 
-// MatchAttribute requires that an attribute has the same value in all devices.
+// MatchAttribute returns a part that requires the same value of an attribute for all devices.
 func MatchAttribute(attribute string, requests ...string) Part {
 	name := resourceapi.FullyQualifiedName(attribute)
 	return Constrain(resourceapi.DeviceConstraint{Requests: requests, MatchAttribute: &name})
 }
 
-// DistinctAttribute requires that an attribute has different values in all devices.
+// DistinctAttribute returns a part that requires different values of an attribute for all devices.
 func DistinctAttribute(attribute string, requests ...string) Part {
 	name := resourceapi.FullyQualifiedName(attribute)
 	return Constrain(resourceapi.DeviceConstraint{Requests: requests, DistinctAttribute: &name})
 }
 
-// Constrain adds a constraint.
+// Constrain returns a part that adds the constraint.
 func Constrain(constraint resourceapi.DeviceConstraint) Part {
 	return func(claim *resourceapi.DeviceClaim) { claim.Constraints = append(claim.Constraints, constraint) }
 }
 
-// Configure adds configuration to a claim. Classes accept the same configuration.
+// Configure returns a part that adds configuration. DeviceClasses accept the same configuration.
 func Configure(configuration resourceapi.DeviceConfiguration) Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		claim.Config = append(claim.Config, resourceapi.DeviceClaimConfiguration{DeviceConfiguration: configuration})
 	}
 }
 
-// Define defines a constraint in a claim.
+// Define returns a part that defines a constraint.
 func Define(name, expression string) Part { return Configure(Definition(name, expression)) }
 
-// Definition returns the definition of a constraint.
+// Definition returns configuration with the definition of a constraint, for a claim or a class.
 func Definition(name, expression string) resourceapi.DeviceConfiguration {
 	return Parameters(map[string]string{
 		"apiVersion": v1alpha1.SchemeGroupVersion.String(), "kind": v1alpha1.Kind, "name": name, "expression": expression,
 	})
 }
 
-// Parameters returns opaque parameters of our driver, valid or not.
+// Parameters returns configuration with opaque parameters for the driver celset.dev. The fields may be invalid.
 func Parameters(fields map[string]string) resourceapi.DeviceConfiguration {
 	raw, err := json.Marshal(fields)
 	if err != nil {
-		panic(err) // strings always can be marshalled
+		panic(err) // strings can always be marshalled
 	}
 	return resourceapi.DeviceConfiguration{Opaque: &resourceapi.OpaqueDeviceConfiguration{
 		Driver: v1alpha1.DriverName, Parameters: runtime.RawExtension{Raw: raw},
 	}}
 }
 
-// Constrained defines a constraint and refers to it, over all requests unless some are named.
+// Constrained returns a part that defines a constraint and refers to it. The constraint covers the named requests, or all
+// requests.
 func Constrained(name, expression string, requests ...string) Part {
 	return func(claim *resourceapi.DeviceClaim) {
 		Define(name, expression)(claim)
@@ -126,16 +128,16 @@ func Constrained(name, expression string, requests ...string) Part {
 	}
 }
 
-// Contiguous returns an expression for n consecutive devices of a ring. It does not wrap around.
+// Contiguous returns an expression that is true for n devices with consecutive indices. The index does not wrap around.
 func Contiguous(driver string, n int) string { return Span(driver, "index", n) }
 
-// Span returns an expression for devices whose values of an attribute span exactly n consecutive integers.
+// Span returns an expression that is true if the difference between the largest and the smallest value of an attribute is n-1.
 func Span(driver, attribute string, n int) string {
 	values := fmt.Sprintf("devices.map(d, d.attributes[%q].%s)", driver, attribute)
 	return fmt.Sprintf("%[1]s.max() - %[1]s.min() == %[2]d", values, n-1)
 }
 
-// Pod returns a pod that uses the claims, each in its own entry.
+// Pod returns a pod that uses the claims. Each claim has its own entry in spec.resourceClaims.
 func Pod(name, profile string, claims ...string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.PodSpec{
 		SchedulerName: profile, Containers: []corev1.Container{{Name: "main", Image: "registry.k8s.io/pause:3.10"}},
@@ -146,7 +148,7 @@ func Pod(name, profile string, claims ...string) *corev1.Pod {
 	return pod
 }
 
-// PodFrom returns a pod whose claim is made from a template.
+// PodFrom returns a pod whose claim is created from a template.
 func PodFrom(name, profile, template string) *corev1.Pod {
 	pod := Pod(name, profile)
 	use(pod, corev1.PodResourceClaim{Name: "devices", ResourceClaimTemplateName: &template})

@@ -13,8 +13,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 )
 
-// StartCommand runs a command of this module in this process, with flags. stop ends the command as SIGTERM does and returns its
-// error. The command ends with the test at the latest.
+// StartCommand runs a command of this module with flags, in this process. stop cancels the command, as SIGTERM would, and
+// returns its error. If the test does not call stop, the command ends with the test.
 func StartCommand(t testing.TB, command *cobra.Command, flags ...string) (stop func() error) {
 	t.Helper()
 	shareLogging()
@@ -30,5 +30,5 @@ func StartCommand(t testing.TB, command *cobra.Command, flags ...string) (stop f
 	return stop
 }
 
-// shareLogging allows several commands in a process. Each applies its logging flags, which must be the same.
+// shareLogging allows several commands in one process. Each applies its logging flags, which must have the same values.
 var shareLogging = sync.OnceFunc(func() { logsapi.ReapplyHandling = logsapi.ReapplyHandlingIgnoreUnchanged })

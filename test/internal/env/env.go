@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package env starts real control planes for tests, and creates objects in them. A control plane is for one test or for all tests
-// of a package.
+// Package env starts real control planes for tests, and creates objects in them. A control plane belongs to one test, or is
+// shared by all tests of a package.
 //
 //	cp := env.Start(t, controlplane.Options{SkipKwok: true})
 //	cp.ApplyManifests(t, "scheduler/rbac.yaml")
@@ -12,7 +12,7 @@
 //	l.Run(t, "pod", env.CelsetProfile, env.Request("mla", mla, 3), env.Constrained("row", env.Contiguous(mla, 3)))
 //	l.RequireRunning(t, "pod")
 //
-// Everything ends with the test, or with the package:
+// Control planes end with the test that started them. Shared ones end with the package:
 //
 //	func TestMain(m *testing.M) { env.Main(m) }
 //
@@ -50,19 +50,19 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// The profiles in manifests/scheduler/config.yaml.
+// The names of the profiles in manifests/scheduler/config.yaml.
 const (
 	CelsetProfile = "celset-scheduler"
 	StockProfile  = "default-scheduler"
 )
 
-// The users to whom the manifests grant rights.
+// The users that have rights from the manifests.
 var (
 	Scheduler      = ServiceAccount("kube-system", "celset-scheduler")
 	Webhook        = ServiceAccount("celset-system", "celset-webhook")
 	Placement      = ServiceAccount("celset-system", "celset-placement")
 	TopologyDriver = ServiceAccount("celset-topology-driver", "celset-topology-driver")
-	// KubeScheduler is the user of the stock scheduler in every cluster.
+	// KubeScheduler is the user as which kube-scheduler runs in every cluster.
 	KubeScheduler = controlplane.User{Name: "system:kube-scheduler"}
 )
 
@@ -72,19 +72,19 @@ func ServiceAccount(namespace, name string) controlplane.User {
 	return controlplane.User{Name: account + ":" + namespace + ":" + name, Groups: []string{account + "s", account + "s:" + namespace}}
 }
 
-// An Env is a control plane that ends with a test, or with the tests of a package.
+// An Env is a control plane that ends with a test, or with all tests of a package.
 type Env struct {
 	*controlplane.ControlPlane
-	// static is set if kwok does not run. Nodes of labs are then Ready at once, and pods never run.
+	// static is set if kwok does not run. The nodes of labs are then Ready from the start, and pods on them never run.
 	static bool
 }
 
-// Start starts a control plane, and also builds programs.
+// Start starts a control plane. It also builds the programs if they are out of date.
 func Start(t testing.TB, options controlplane.Options, programs ...string) *Env {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
 	options.Progress = t.Output()
-	// If the variable names a directory, its binaries were built before.
+	// If CELSET_BIN is set, its directory contains binaries that were built before.
 	options.Prebuilt = options.Prebuilt || os.Getenv(controlplane.BinDirEnv) != ""
 	if !options.Prebuilt && len(programs) > 0 {
 		_, err := controlplane.Build(ctx, "", t.Output(), programs...)
@@ -92,7 +92,8 @@ func Start(t testing.TB, options controlplane.Options, programs ...string) *Env 
 	}
 	own := options.DataDir == ""
 	if own {
-		// t.TempDir is unsuitable: the kernel limits the paths of sockets below, and logs must stay after a failure.
+		// t.TempDir is unsuitable for two reasons: its path may be too long for a socket, and it is removed even if the test
+		// fails and the logs are needed.
 		var err error
 		options.DataDir, err = os.MkdirTemp("", "celset-")
 		require.NoError(t, err)
@@ -117,7 +118,7 @@ func APIServer(t testing.TB, users ...controlplane.User) *Env {
 	return Start(t, controlplane.Options{SkipKwok: true, SkipControllerManager: true, Users: users})
 }
 
-// Program returns the path of a program of this module or of Kubernetes.
+// Program builds a program of this module or of Kubernetes if needed, and returns its path.
 func Program(t testing.TB, name string) string {
 	t.Helper()
 	dir, err := controlplane.BinDir()
@@ -144,7 +145,7 @@ func (e *Env) ApplyManifests(t testing.TB, patterns ...string) {
 	}
 }
 
-// read returns the content of files in manifests.
+// read returns the contents of the files in manifests that match the patterns.
 func read(t testing.TB, patterns []string) (contents []string) {
 	t.Helper()
 	for _, pattern := range patterns {
@@ -181,7 +182,8 @@ func (e *Env) Kubectl(t testing.TB, namespace string, args ...string) (output st
 	return string(content), nil
 }
 
-// StartScheduler starts celset-scheduler. By default it uses the configuration in manifests and turns the feature on.
+// StartScheduler starts celset-scheduler. Unless the options say otherwise, it has the configuration in manifests and its
+// feature gates are on.
 func (e *Env) StartScheduler(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
 	t.Helper()
 	if options.Config == nil && options.ConfigFile == "" {
@@ -193,7 +195,7 @@ func (e *Env) StartScheduler(t testing.TB, options controlplane.SchedulerOptions
 	return e.startScheduler(t, options)
 }
 
-// StartStock starts kube-scheduler as in any cluster.
+// StartStock starts kube-scheduler with the user and the rights that it has in every cluster.
 func (e *Env) StartStock(t testing.TB, options controlplane.SchedulerOptions) *controlplane.Process {
 	t.Helper()
 	options.Binary = e.Binary(controlplane.KubeScheduler)
@@ -201,7 +203,8 @@ func (e *Env) StartStock(t testing.TB, options controlplane.SchedulerOptions) *c
 	return e.startScheduler(t, Emulated(options))
 }
 
-// Emulated makes kube-scheduler emulate an older API server's version, which kube-scheduler does not detect by itself.
+// Emulated makes kube-scheduler emulate the version of an older API server. kube-scheduler does not detect the version by
+// itself.
 func Emulated(options controlplane.SchedulerOptions) controlplane.SchedulerOptions {
 	if older := os.Getenv(controlplane.KubernetesEnv); older != "" {
 		options.Args = append(options.Args, "--emulated-version="+older)
@@ -225,7 +228,7 @@ func FreeAddress(t testing.TB) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(ports[0]))
 }
 
-// RequireNothingForbidden requires that a program's log contains no "forbidden" errors.
+// RequireNothingForbidden requires that a program's log contains no error "forbidden", so that its RBAC rights suffice.
 func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
 	t.Helper()
 	log, err := os.ReadFile(p.LogFile())
@@ -234,20 +237,20 @@ func RequireNothingForbidden(t testing.TB, p *controlplane.Process) {
 	require.NotContains(t, strings.ToLower(string(log)), "forbidden", "the manifests give all rights that it takes")
 }
 
-// Proxy starts a proxy to the API server at a URL. Requests go through the transport, which adds credentials. A failed request
-// gets no answer. The caller closes the proxy.
+// Proxy starts a proxy to the API server. It sends requests through the transport, which adds credentials. If the transport
+// returns an error, the proxy closes the connection without a response. The caller must close the proxy.
 func Proxy(api *url.URL, transport http.RoundTripper) *httptest.Server {
 	return httptest.NewServer(&httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(api) },
 		Transport:     transport,
 		FlushInterval: -1,
 		ErrorHandler:  func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-		// Do not log ended watches.
+		// Without this setting, the proxy would log each watch that ends.
 		ErrorLog: log.New(io.Discard, "", 0),
 	})
 }
 
-// Kubeconfig writes a kubeconfig for a server without authentication.
+// Kubeconfig writes a kubeconfig for a server that needs no authentication, and returns the path.
 func Kubeconfig(t testing.TB, server string) (path string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "kubeconfig")
@@ -260,14 +263,15 @@ func Kubeconfig(t testing.TB, server string) (path string) {
 }
 
 const (
-	// Patience limits each wait of a test. It is shorter than the five minutes after which a scheduler retries pods without an
-	// event. So a pod that succeeds in time was requeued by an event.
+	// Patience is the limit for each wait of a test. It is shorter than the five minutes after which a scheduler retries pods
+	// without an event. So if a pod is scheduled in time, an event has caused the retry.
 	Patience = 3 * time.Minute
 
 	pollPeriod = 50 * time.Millisecond
 )
 
-// Eventually waits until check returns no complaint. An error is final.
+// Eventually calls check until it returns an empty complaint. If check returns an error, or at the end of Patience, the test
+// fails.
 func Eventually(t testing.TB, what string, check func(context.Context) (complaint string, err error)) {
 	t.Helper()
 	complaint := ""
@@ -278,13 +282,14 @@ func Eventually(t testing.TB, what string, check func(context.Context) (complain
 	require.NoError(t, err, "%s: %s", what, complaint)
 }
 
-// Until waits until a condition holds. An error is final.
+// Until calls condition until it returns true. If condition returns an error, or at the end of Patience, the test fails.
 func Until(t testing.TB, what string, condition func(context.Context) (bool, error)) {
 	t.Helper()
 	require.NoError(t, wait.PollUntilContextTimeout(t.Context(), pollPeriod, Patience, true, condition), what)
 }
 
-// Receive waits for a value of a channel, or for its end. An unbounded wait would end the whole run on failure.
+// Receive waits until a value arrives or the channel is closed. At the end of Patience, the test fails. A plain receive could
+// block until the timeout of the whole run.
 func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
 	t.Helper()
 	select {
@@ -295,7 +300,7 @@ func Receive[T any](t testing.TB, what string, values <-chan T) (value T) {
 	return value
 }
 
-// Becomes waits until two values are equal. It fails with their difference.
+// Becomes waits until get returns want. On failure it shows the difference.
 func Becomes[T any](t testing.TB, want T, get func() T) {
 	t.Helper()
 	var difference string

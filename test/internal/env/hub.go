@@ -33,13 +33,13 @@ import (
 	"github.com/celset/celset/test/hub"
 )
 
-// A Hub is an API server with the kinds of Open Cluster Management. The client has the administrator's rights.
+// A Hub is an API server with the kinds of Open Cluster Management. Its embedded client has the administrator's rights.
 type Hub struct {
 	*Env
 	client.WithWatch
 }
 
-// StartHub starts a hub without kwok. The controller manager runs only if controllers are named.
+// StartHub starts a hub without kwok. It starts the controller manager only if options.Controllers is set.
 func StartHub(t testing.TB, options controlplane.Options, programs ...string) *Hub {
 	t.Helper()
 	log.SetLogger(logr.Discard())
@@ -59,13 +59,13 @@ func StartHub(t testing.TB, options controlplane.Options, programs ...string) *H
 	return h
 }
 
-// unlimited turns off client-side throttling.
+// unlimited turns off the client-side rate limit.
 func unlimited(config *rest.Config) *rest.Config {
 	config.QPS = -1
 	return config
 }
 
-// InstallProfiles installs the kinds of SIG Multicluster, and the rights to them.
+// InstallProfiles installs the kinds of SIG Multicluster, and RBAC rights to them.
 func (h *Hub) InstallProfiles(t testing.TB) {
 	t.Helper()
 	for _, definitions := range read(t, []string{"placement/profile-crds/multicluster.*.yaml"}) {
@@ -74,7 +74,7 @@ func (h *Hub) InstallProfiles(t testing.TB) {
 	h.ApplyManifests(t, "placement/profiles/rbac.yaml")
 }
 
-// InstallKueue installs the kinds of MultiKueue, in the version that hack/tools/kueue requires, and the rights to them.
+// InstallKueue installs the kinds of MultiKueue in the version that hack/tools/kueue requires, and RBAC rights to them.
 func (h *Hub) InstallKueue(t testing.TB) {
 	t.Helper()
 	root, err := controlplane.ModuleRoot()
@@ -93,8 +93,8 @@ func (h *Hub) InstallKueue(t testing.TB) {
 	h.ApplyManifests(t, "placement/multikueue/rbac.yaml")
 }
 
-// ConfigOf returns a configuration without throttling for clients of a user: the administrator, a user of the control plane, or
-// any other user with rights from RBAC only.
+// ConfigOf returns a client configuration without a rate limit for a user: the administrator, a user of the control plane, or
+// any other name. Another name is impersonated, and has only rights from RBAC.
 func (h *Hub) ConfigOf(t testing.TB, user string) *rest.Config {
 	t.Helper()
 	if user == controlplane.AdminUser {
@@ -111,7 +111,7 @@ func (h *Hub) ConfigOf(t testing.TB, user string) *rest.Config {
 	return unlimited(config)
 }
 
-// As returns a client of a user.
+// As returns a client with the rights of a user.
 func (h *Hub) As(t testing.TB, user string) client.Client {
 	t.Helper()
 	result, err := client.New(h.ConfigOf(t, user), client.Options{Scheme: h.Scheme()})
@@ -119,7 +119,7 @@ func (h *Hub) As(t testing.TB, user string) client.Client {
 	return result
 }
 
-// Manage runs controllers until stop is called or the test ends.
+// Manage runs a manager with the controllers that add adds, until stop is called or the test ends.
 func (h *Hub) Manage(t testing.TB, config *rest.Config, options manager.Options, add ...func(manager.Manager) error) (stop func()) {
 	t.Helper()
 	options.Scheme, options.Metrics, options.Logger = h.Scheme(), server.Options{BindAddress: "0"}, logr.Discard()
@@ -148,7 +148,7 @@ func (h *Hub) CreateFor(t testing.TB, object client.Object) {
 	CleanUp(t, func(ctx context.Context) error { return h.Delete(ctx, object) })
 }
 
-// Change patches an object.
+// Change applies mutate to a copy of the object, and patches the object with the difference.
 func Change[T client.Object](ctx context.Context, in client.Client, object T, mutate func(T)) error {
 	before := object.DeepCopyObject().(client.Object)
 	mutate(object)

@@ -26,21 +26,21 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// LabLabel is on nodes and in node selectors of pods. Its value is the namespace of a lab.
+// LabLabel is a label of the lab's nodes, and in the node selector of its pods. Its value is the namespace of the lab.
 const LabLabel = "celset.dev/lab"
 
-// cleanupTimeout limits the few requests that end a lab.
+// cleanupTimeout limits the requests that delete the objects of a lab.
 const cleanupTimeout = 2 * time.Minute
 
-// A Lab is the environment of one test, beside other labs. Its namespace has a generated name, which is part of the names of its
-// cluster-scoped objects.
+// A Lab is the environment of one test; several labs can share a control plane. Its namespace has a generated name. The names
+// of the lab's cluster-scoped objects contain this name.
 type Lab struct {
 	*Env
 	Namespace string
 	Nodes     []string
 }
 
-// NewLab creates a namespace and n nodes. Objects that the test creates through the lab are deleted when the test ends.
+// NewLab creates a namespace and n nodes. Objects that are created through the lab are deleted when the test ends.
 func (e *Env) NewLab(t testing.TB, name string, n int) *Lab {
 	t.Helper()
 	return e.NewLabeledLab(t, name, n, nil)
@@ -64,7 +64,7 @@ func (e *Env) NewLabeledLab(t testing.TB, name string, n int, labels func(i int)
 	return l
 }
 
-// CleanUp deletes an object when the test has ended, unless it is already deleted.
+// CleanUp calls deletion when the test has ended. It is no error if the object does not exist any more.
 func CleanUp(t testing.TB, deletion func(context.Context) error) {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), cleanupTimeout)
@@ -75,7 +75,7 @@ func CleanUp(t testing.TB, deletion func(context.Context) error) {
 	})
 }
 
-// Objects is a client for objects of a kind, in a namespace if they have one.
+// Objects is a typed client for the objects of one kind.
 type Objects[T metav1.Object] interface {
 	Create(ctx context.Context, object T, options metav1.CreateOptions) (T, error)
 	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
@@ -90,7 +90,7 @@ func Create[T metav1.Object](t testing.TB, in Objects[T], object T) T {
 	return created
 }
 
-// Publish creates the ResourceSlices of nodes.
+// Publish creates the ResourceSlices for the devices on each node.
 func (e *Env) Publish(t testing.TB, devices topology.Topology, nodes ...string) {
 	t.Helper()
 	for _, node := range nodes {
@@ -108,13 +108,14 @@ func (e *Env) CreateSlice(t testing.TB, slice *resourceapi.ResourceSlice) {
 	Create(t, e.Client().ResourceV1().ResourceSlices(), slice)
 }
 
-// CreateClass creates the class of a driver's devices, with the driver's name.
+// CreateClass creates a class that selects the devices of a driver and has the driver's name. config is the configuration of
+// the class.
 func (e *Env) CreateClass(t testing.TB, driver string, config ...resourceapi.DeviceConfiguration) {
 	t.Helper()
 	e.CreateNamedClass(t, driver, driver, config...)
 }
 
-// CreateNamedClass creates a class of a driver's devices with another name.
+// CreateNamedClass is like CreateClass, but the class has the given name.
 func (e *Env) CreateNamedClass(t testing.TB, name, driver string, config ...resourceapi.DeviceConfiguration) {
 	t.Helper()
 	spec := ClassOf(driver)
@@ -129,18 +130,18 @@ func ClassOf(driver string) resourceapi.DeviceClassSpec {
 	return resourceapi.DeviceClassSpec{Selectors: []resourceapi.DeviceSelector{Selector("device.driver == '" + driver + "'")}}
 }
 
-// CreateClassWithSpec creates any class.
+// CreateClassWithSpec creates a class with the spec.
 func (e *Env) CreateClassWithSpec(t testing.TB, name string, spec resourceapi.DeviceClassSpec) {
 	t.Helper()
 	Create(t, e.Client().ResourceV1().DeviceClasses(), &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: spec})
 }
 
-// Family returns a driver that only this lab has.
+// Family returns a driver name that no other lab has, and a prefix for the names of its devices.
 func (l *Lab) Family(prefix string) topology.Family {
 	return topology.Family{Driver: prefix + "." + l.Namespace + ".example.com", Prefix: prefix}
 }
 
-// Ring publishes a ring of n devices on each node, with a class for them and the class's configuration.
+// Ring publishes a ring of n devices on each node of the lab, and creates a class for them with the configuration.
 func (l *Lab) Ring(t testing.TB, n int, config ...resourceapi.DeviceConfiguration) topology.Topology {
 	t.Helper()
 	ring, err := topology.NewRing(l.Family("mla"), n)
@@ -158,7 +159,7 @@ func (l *Lab) CreateClaim(t testing.TB, name string, parts ...Part) *resourceapi
 	return claim
 }
 
-// CreatePod creates a pod for the nodes of the lab that uses the claims.
+// CreatePod creates a pod that uses the claims and can run on any node of the lab.
 func (l *Lab) CreatePod(t testing.TB, name, profile string, claims ...string) {
 	t.Helper()
 	pod := Pod(name, profile, claims...)
@@ -174,7 +175,7 @@ func (l *Lab) CreatePodOn(t testing.TB, node, name, profile string, claims ...st
 	l.CreatePodAsIs(t, pod)
 }
 
-// CreatePodAsIs creates any pod.
+// CreatePodAsIs creates the pod without changes, except for the namespace.
 func (l *Lab) CreatePodAsIs(t testing.TB, pod *corev1.Pod) {
 	t.Helper()
 	_, err := l.pods().Create(t.Context(), pod, metav1.CreateOptions{})
@@ -188,13 +189,13 @@ func (l *Lab) Run(t testing.TB, name, profile string, parts ...Part) {
 	l.CreatePod(t, name, profile, name)
 }
 
-// Occupy creates a pod that uses the named devices of one node, and returns its name when it runs.
+// Occupy creates a pod that uses the named devices of a node, waits until it runs, and returns its name.
 func (l *Lab) Occupy(t testing.TB, node string, devices topology.Topology, names ...string) string {
 	t.Helper()
 	return l.OccupyAs(t, StockProfile, node, devices, names...)
 }
 
-// OccupyAs is like Occupy with a pod of a profile.
+// OccupyAs is like Occupy, but the pod has the given profile.
 func (l *Lab) OccupyAs(t testing.TB, profile, node string, devices topology.Topology, names ...string) string {
 	t.Helper()
 	selected, err := devices.Select(names)
@@ -211,7 +212,7 @@ func (l *Lab) OccupyAs(t testing.TB, profile, node string, devices topology.Topo
 	return name
 }
 
-// DeletePod deletes a pod at once.
+// DeletePod deletes a pod with a grace period of zero.
 func (l *Lab) DeletePod(t testing.TB, name string) {
 	t.Helper()
 	options := metav1.DeleteOptions{}
@@ -223,14 +224,14 @@ func (l *Lab) DeletePod(t testing.TB, name string) {
 
 func (l *Lab) pods() typedcorev1.PodInterface { return l.Client().CoreV1().Pods(l.Namespace) }
 
-// KeepLedger keeps a ledger of the claims of a namespace until the test ends or stop is called. With restarted, the ledger reads
-// etcd, because etcd and API servers are restarted meanwhile.
+// KeepLedger starts a ledger of the claims in a namespace. It records until the test ends or stop is called. If restarted is
+// set, the ledger watches etcd, because the test restarts the API server.
 func (e *Env) KeepLedger(t testing.TB, namespace string, restarted bool, judge func(*resourceapi.ResourceClaim) string) (l *ledger.Ledger, stop func()) {
 	t.Helper()
 	return e.KeepLedgerOf(t, namespace, restarted, ledger.New(judge))
 }
 
-// KeepLedgerOf is like KeepLedger with an existing ledger.
+// KeepLedgerOf is like KeepLedger, but continues an existing ledger.
 func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *ledger.Ledger) (_ *ledger.Ledger, stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -250,7 +251,7 @@ func (e *Env) KeepLedgerOf(t testing.TB, namespace string, restarted bool, l *le
 	return l, stop
 }
 
-// EventuallyPod waits until wanted returns true for the pod. A failure shows the pod's state in the API.
+// EventuallyPod waits until wanted returns true for the pod. On failure it shows the pod, its claims and its events.
 func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context.Context, *corev1.Pod) (bool, error)) *corev1.Pod {
 	t.Helper()
 	pod := &corev1.Pod{}
@@ -268,7 +269,7 @@ func (l *Lab) EventuallyPod(t testing.TB, name, what string, wanted func(context
 	return pod
 }
 
-// story returns the pod's state in the API as text.
+// story returns the pod's status, its claims and its events as text, to explain a failure.
 func (l *Lab) story(t testing.TB, pod *corev1.Pod) string {
 	var story strings.Builder
 	fmt.Fprintf(&story, "phase %s, node %q\n", pod.Status.Phase, pod.Spec.NodeName)
@@ -285,7 +286,7 @@ func (l *Lab) story(t testing.TB, pod *corev1.Pod) string {
 	return story.String()
 }
 
-// Notes returns the notes of a pod's events with a reason, or of all events if reason is empty.
+// Notes returns the notes of the pod's events. If reason is not empty, only events with this reason count.
 func (l *Lab) Notes(ctx context.Context, pod *corev1.Pod, reason string) ([]string, error) {
 	events, err := l.Client().EventsV1().Events(l.Namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -300,7 +301,7 @@ func (l *Lab) Notes(ctx context.Context, pod *corev1.Pod, reason string) ([]stri
 	return notes, nil
 }
 
-// RequireRunning waits until the pods run, or are bound if the cluster does not run pods.
+// RequireRunning waits until the pods run. In a cluster that does not run pods, it waits until they are bound.
 func (l *Lab) RequireRunning(t testing.TB, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -310,8 +311,8 @@ func (l *Lab) RequireRunning(t testing.TB, names ...string) {
 	}
 }
 
-// RequireRefused waits until the condition and an event of the pod report that the pod can't be scheduled. Both must contain all
-// of the texts. The pod's claims must be unallocated.
+// RequireRefused waits until the pod is unschedulable. The condition and an event must both contain all of the texts, and the
+// pod's claims must not be allocated.
 func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
 	t.Helper()
 	pod := l.EventuallyPod(t, name, fmt.Sprintf("refused with %q", texts), func(_ context.Context, pod *corev1.Pod) (bool, error) {
@@ -325,8 +326,8 @@ func (l *Lab) RequireRefused(t testing.TB, name string, texts ...string) {
 	}
 }
 
-// AwaitEvent waits until an event of the pod contains all of the texts. Unlike the condition, the event stays when the pod is
-// tried again.
+// AwaitEvent waits until an event of the pod contains all of the texts. The condition may change with the next scheduling
+// attempt, but the event stays.
 func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...string) {
 	t.Helper()
 	Eventually(t, fmt.Sprintf("event %s of pod %s says %q", reason, pod.Name, texts), func(ctx context.Context) (string, error) {
@@ -338,7 +339,7 @@ func (l *Lab) AwaitEvent(t testing.TB, pod *corev1.Pod, reason string, texts ...
 	})
 }
 
-// IsRefused reports whether the pod's condition says that the pod can't be scheduled, and contains all of the texts.
+// IsRefused reports whether the pod's condition says that it is unschedulable, in a message that contains all of the texts.
 func IsRefused(pod *corev1.Pod, texts ...string) bool {
 	return slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && ContainsAll(c.Message, texts)
@@ -350,7 +351,7 @@ func ContainsAll(message string, texts []string) bool {
 	return !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(message, text) })
 }
 
-// ClaimsOf reads the claims that a pod uses, including claims made from templates.
+// ClaimsOf returns the claims that a pod uses, including claims that were created from templates.
 func (l *Lab) ClaimsOf(t testing.TB, pod *corev1.Pod) []*resourceapi.ResourceClaim {
 	t.Helper()
 	claims := make([]*resourceapi.ResourceClaim, 0, len(pod.Spec.ResourceClaims))
@@ -378,7 +379,7 @@ func (l *Lab) Claim(t testing.TB, name string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// DevicesOf returns the names of the pod's devices in the order of the allocation.
+// DevicesOf returns the names of the devices in the pod's claims, in the order of the allocation.
 func (l *Lab) DevicesOf(t testing.TB, podName string) []string {
 	t.Helper()
 	var names []string
@@ -388,7 +389,7 @@ func (l *Lab) DevicesOf(t testing.TB, podName string) []string {
 	return names
 }
 
-// DeviceNames returns the names of the allocated devices, or nil without allocation.
+// DeviceNames returns the names of the allocated devices. Without an allocation the result is nil.
 func DeviceNames(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -400,7 +401,7 @@ func DeviceNames(claim *resourceapi.ResourceClaim) []string {
 	return names
 }
 
-// RequireFreed waits until no pod uses a claim and it is deallocated.
+// RequireFreed waits until the claim is deallocated and not reserved for any pod.
 func (l *Lab) RequireFreed(t testing.TB, claim string) {
 	t.Helper()
 	Eventually(t, "claim "+claim+" gives its devices back", func(ctx context.Context) (string, error) {

@@ -17,11 +17,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs the preparations and the tests of a package. At the end it runs the cleanups of the preparations and of shared
-// values.
+// Main calls prepare, runs the tests of a package, and then runs all cleanups that prepare and shared values have registered.
+// It exits with the result.
 func Main(m *testing.M, prepare ...func(testing.TB)) { os.Exit(run(&ofPackage, m.Run, prepare)) }
 
-// NoLeaks makes the package fail if a goroutine is left at the end.
+// NoLeaks makes the package fail if a goroutine still runs after the tests and cleanups.
 func NoLeaks(t testing.TB) {
 	// The goroutine that waits for this check is not a leak.
 	waits := goleak.IgnoreAnyFunction("github.com/celset/celset/test/internal/env.(*packageTest).call")
@@ -50,8 +50,8 @@ func run(t *packageTest, tests func() int, prepare []func(testing.TB)) (code int
 	return code
 }
 
-// Share returns a function that returns a value shared by the tests of a package. The first call creates the value; its cleanups
-// run at the end of the package.
+// Share returns a function that returns a value for all tests of a package. The first call creates the value with start. The
+// cleanups that start registers run at the end of the package.
 func Share[T any](start func(testing.TB) T) func(testing.TB) T { return share(&ofPackage, start) }
 
 func share[T any](of *packageTest, start func(testing.TB) T) func(testing.TB) T {
@@ -73,9 +73,9 @@ func share[T any](of *packageTest, start func(testing.TB) T) func(testing.TB) T 
 	}
 }
 
-// packageTest is the [testing.TB] of all tests of a package together.
+// packageTest is a [testing.TB] that lasts for all tests of a package.
 type packageTest struct {
-	testing.TB // nil: only the methods below may be called
+	testing.TB // nil, so only the methods below may be called
 	ctx        context.Context
 	cancel     context.CancelFunc
 
@@ -86,7 +86,7 @@ type packageTest struct {
 
 var ofPackage packageTest
 
-// call returns when f has ended, normally or by FailNow.
+// call calls f in a new goroutine and waits for its end. f may end by returning or by FailNow.
 func (t *packageTest) call(f func()) {
 	ended := make(chan struct{})
 	go func() {
@@ -96,7 +96,7 @@ func (t *packageTest) call(f func()) {
 	<-ended
 }
 
-// next removes and returns the cleanup that was registered last.
+// next removes the cleanup that was registered last, and returns it.
 func (t *packageTest) next() func() {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

@@ -10,11 +10,11 @@
 //	f.Set(faults.None)       // and everything is well again
 //	f.Counts()               // what was done
 //
-// Faults may hide events from a program, but never report a wrong state, because no program could survive that. An answer
-// "conflict" or "too many requests" means that the API server has not seen the request. A watch never skips events silently: it
-// ends after a gap, and the next watch gets the error that its version is too old.
+// Faults may lose requests, responses and events, but never give a program wrong data, because no program could handle that. A
+// response "conflict" or "too many requests" means that the API server has not seen the request. If a watch loses events, it
+// ends, and the next watch gets the error that its resource version is too old.
 //
-// The seed decides which request meets which fault, in the order of the requests. This order varies between runs.
+// The seed determines the fault for the n-th request. The order of the requests can differ between runs.
 package faults
 
 import (
@@ -34,7 +34,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Faults is a transport that disturbs requests. It is safe for concurrent use.
+// Faults is a transport that applies faults to requests. It is safe for concurrent use.
 type Faults struct {
 	next http.RoundTripper
 
@@ -42,16 +42,16 @@ type Faults struct {
 	random *rand.Rand
 	mix    Mix
 	counts map[Kind]int
-	// partitioned is closed when a partition begins, and replaced when it ends.
+	// partitioned is closed when a partition begins. A new channel replaces it when the partition ends.
 	partitioned chan struct{}
 	cut         bool
-	// tooOld holds the paths whose next watch gets the error that its version is too old.
+	// tooOld holds paths. The next watch of such a path gets the error that its resource version is too old.
 	tooOld sets.Set[string]
 }
 
 var errLost = errors.New("the connection was lost")
 
-// New returns Faults that pass all requests on to next until Set or Partition is called.
+// New returns a transport that forwards all requests to next until Set or Partition is called.
 func New(seed uint64, next http.RoundTripper) *Faults {
 	return &Faults{
 		next: next, random: rand.New(rand.NewPCG(seed, 23)), mix: None, counts: map[Kind]int{},
@@ -59,7 +59,7 @@ func New(seed uint64, next http.RoundTripper) *Faults {
 	}
 }
 
-// Set sets the mix for later requests, and ends a partition.
+// Set sets the probabilities of faults for later requests, and ends a partition.
 func (f *Faults) Set(mix Mix) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,7 +69,7 @@ func (f *Faults) Set(mix Mix) {
 	}
 }
 
-// Partition blocks everything until Set. It also ends current requests and watches.
+// Partition blocks all requests until Set is called. It also ends the current requests and watches.
 func (f *Faults) Partition() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -86,10 +86,10 @@ func (f *Faults) Counts() map[Kind]int {
 	return maps.Clone(f.counts)
 }
 
-// A fault is a disturbance of one request.
+// A fault is the fault that is applied to one request.
 type fault struct {
 	kind Kind
-	// part is a random number from 0 to 1. It determines the duration of the fault, or selects one of several codes.
+	// part is a random number from 0 to 1. It determines how long the fault lasts, or which status code it returns.
 	part float64
 	cut  <-chan struct{}
 }
@@ -150,7 +150,8 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, r.Context().Err()
 		}
 	case AnswerLost:
-		// The API server handles the complete request before the answer is lost.
+		// Don't cancel the request when the program ends, because in this fault the API server must handle it. Only the
+		// response is lost.
 		response, err := f.next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 		if err != nil {
 			return nil, err
@@ -164,7 +165,7 @@ func (f *Faults) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// answer returns an answer that replaces the API server's.
+// answer returns a response in place of the API server's response.
 func answer(r *http.Request, code int, reason, message string) *http.Response {
 	recorder := httptest.NewRecorder()
 	recorder.Header().Set("Content-Type", "application/json")
@@ -175,51 +176,52 @@ func answer(r *http.Request, code int, reason, message string) *http.Response {
 	return response
 }
 
-// A Kind is a way to disturb a request.
+// A Kind is a kind of fault.
 type Kind string
 
-// The kinds of faults. A request meets at most one of them.
+// The kinds of faults. At most one is applied to a request.
 const (
-	// Conflict answers a write with 409 instead of the API server.
+	// Conflict returns 409 for a write. The API server does not see the write.
 	Conflict Kind = "conflict"
-	// Throttled answers 429 with Retry-After.
+	// Throttled returns 429 with Retry-After. The API server does not see the request.
 	Throttled Kind = "throttled"
-	// Failed answers 500, 502, 503 or 504.
+	// Failed returns 500, 502, 503 or 504.
 	Failed Kind = "failed"
 	// Delayed delays the request by up to a second.
 	Delayed Kind = "delayed"
 	// RequestLost ends the connection before the API server sees the request.
 	RequestLost Kind = "request lost"
-	// AnswerLost ends the connection after the API server has answered.
+	// AnswerLost ends the connection after the API server has handled the request.
 	AnswerLost Kind = "answer lost"
 	// WatchEnded ends a watch after up to ten seconds.
 	WatchEnded Kind = "watch ended"
-	// WatchHeld delays the events of a watch by up to three seconds.
+	// WatchHeld delays all events of a watch for up to three seconds.
 	WatchHeld Kind = "watch held"
-	// WatchSkipped drops the events of a watch for up to three seconds. Then the watch ends, and the next watch of the same path
-	// gets the error that its version is too old.
+	// WatchSkipped drops all events of a watch for up to three seconds. Then the watch ends. The next watch of the same path
+	// gets the error that its resource version is too old.
 	WatchSkipped Kind = "watch skipped"
-	// WatchTooOld answers a watch with 410.
+	// WatchTooOld returns 410 for a watch.
 	WatchTooOld Kind = "watch too old"
-	// Partitioned is counted for each request during a partition.
+	// Partitioned counts the requests during a partition.
 	Partitioned Kind = "partitioned"
 )
 
-// A Mix maps a kind to the number of requests in a thousand that meet it. Conflict and AnswerLost apply to writes, watch faults
-// to watches, and the others to all requests but watches.
+// A Mix maps a kind to the number of requests in a thousand that get this fault. Conflict and AnswerLost apply only to writes.
+// Kinds that begin with Watch apply only to watches. All other kinds apply to all requests except watches.
 type Mix map[Kind]int
 
-// The kinds in drawing order.
+// The order of the kinds determines the kind that a random number selects, so a change of the order changes the meaning of a
+// seed.
 var (
 	ofWrites  = []Kind{Conflict, AnswerLost}
 	ofAll     = []Kind{Throttled, Failed, Delayed, RequestLost}
 	ofWatches = []Kind{WatchEnded, WatchHeld, WatchSkipped, WatchTooOld}
 )
 
-// None lets everything through.
+// None applies no faults.
 var None = Mix{}
 
-// Usual contains some faults of every kind. With Storm, most operations of several requests fail at first.
+// Usual applies each kind of fault to a few requests. With Storm, most operations that need several requests fail at first.
 var (
 	Usual = Mix{
 		Conflict: 20, AnswerLost: 20, Throttled: 10, Failed: 10, Delayed: 30, RequestLost: 10,
@@ -231,7 +233,7 @@ var (
 	}
 )
 
-// draw returns the kind for a number from 0 to 999, or "" for no fault.
+// draw returns the kind that a random number from 0 to 999 selects, or "" for no fault.
 func (m Mix) draw(number int, kinds ...Kind) Kind {
 	for _, kind := range kinds {
 		if number -= m[kind]; number < 0 {
@@ -241,13 +243,13 @@ func (m Mix) draw(number int, kinds ...Kind) Kind {
 	return ""
 }
 
-// Limits of the duration of watches, and of their silence.
+// The maximum duration of a watch, and the maximum delay of its events.
 const (
 	maxWatch   = 10 * time.Second
 	maxSilence = 3 * time.Second
 )
 
-// watched is the body of a watch that ends early or pauses.
+// watched is the response body of a watch that ends early or pauses.
 type watched struct {
 	body io.ReadCloser
 	// paused is closed when the watch pauses. resumed is closed when it resumes.
@@ -256,7 +258,7 @@ type watched struct {
 	close           func() error
 }
 
-// watch returns the body of a watch that suffers the fault. The watch also ends when a partition begins.
+// watch returns the response body of a watch to which the fault is applied. The watch also ends when a partition begins.
 func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadCloser {
 	w := &watched{body: body, paused: make(chan struct{}), resumed: make(chan struct{}), done: make(chan struct{})}
 	w.close = sync.OnceValue(func() error {
@@ -267,7 +269,7 @@ func (f *Faults) watch(drawn fault, path string, body io.ReadCloser) io.ReadClos
 	return w
 }
 
-// interrupt applies the fault to the watch at a random time before maxWatch.
+// interrupt waits for a random time of at most maxWatch, and then applies the fault to the watch.
 func (w *watched) interrupt(f *Faults, drawn fault, path string) {
 	at := time.Duration(drawn.part * float64(maxWatch))
 	switch drawn.kind {
@@ -297,8 +299,8 @@ func (w *watched) interrupt(f *Faults, drawn fault, path string) {
 	}
 }
 
-// wait waits for a duration, or forever if it is negative. It returns false if the watch has ended meanwhile, which a partition
-// also causes.
+// wait waits for a duration, or forever if it is negative. It returns false if the watch ends or a partition begins in the
+// meantime.
 func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
 	var over <-chan time.Time
 	if d >= 0 {
@@ -317,7 +319,7 @@ func (w *watched) wait(d time.Duration, cut <-chan struct{}) bool {
 	}
 }
 
-// Read returns the events of the watch, delayed by a pause. If the watch ends during a pause, they are lost.
+// Read returns events of the watch. During a pause it waits. If the watch ends during the pause, the events are lost.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.body.Read(p)
 	select {

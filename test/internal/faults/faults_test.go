@@ -29,7 +29,7 @@ const (
 	watch = "/api/v1/pods?watch=true"
 )
 
-// A server counts its requests. Its watches send increasing numbers.
+// A server is an API server that counts its requests. Its watches send increasing numbers as events.
 type server struct {
 	*Faults
 	url      string
@@ -84,8 +84,8 @@ func TestFaultsOfRequests(t *testing.T) {
 	for _, tc := range []struct {
 		kind         Kind
 		method, path string
-		codes        []int // 0: the connection ends
-		seen         int64 // requests that reached the API server
+		codes        []int // 0 means that the connection ends without a response
+		seen         int64 // number of requests that reached the API server
 	}{
 		{kind: Conflict, method: http.MethodPut, path: pods + "/a", codes: []int{http.StatusConflict}},
 		{kind: Conflict, method: http.MethodPatch, path: pods + "/a", codes: []int{http.StatusConflict}},
@@ -125,7 +125,7 @@ func TestFaultsOfRequests(t *testing.T) {
 	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
-// numbers is a watch that sends increasing numbers until it is closed.
+// numbers is the body of a watch. It contains increasing numbers until it is closed.
 type numbers struct {
 	next  int
 	ended chan struct{}
@@ -150,7 +150,7 @@ func (n *numbers) Close() error {
 	return nil
 }
 
-// TestFaultsOfWatches reads watches with each fault. Their events are in order and without gaps.
+// TestFaultsOfWatches applies each fault to watches. The events that a watch returns must be in order and without gaps.
 func TestFaultsOfWatches(t *testing.T) {
 	for _, kind := range []Kind{WatchEnded, WatchHeld, WatchSkipped} {
 		t.Run(string(kind), func(t *testing.T) {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guarded runs the guard against double allocation beside a test's control plane, as manifests/overlays/webhook-guard
-// renders it: with its rights, flags and registration. Only paths, addresses and times differ.
+// Package guarded runs the guard, the webhook against double allocations, with the control plane of a test. The rights, flags
+// and webhook configuration come from manifests/overlays/webhook-guard. Only paths, addresses and times differ.
 //
 //	overlay, err := guarded.Render(dir)
 //	err = overlay.Install(ctx, cp.RESTConfig())
@@ -36,7 +36,7 @@ import (
 	"github.com/celset/celset/test/internal/render"
 )
 
-// request is the name of the request in a Claim.
+// request is the name of the only request in a claim from Claim.
 const request = "one"
 
 // Claim returns a claim that no scheduler allocates, for tests of the guard.
@@ -46,7 +46,8 @@ func Claim(name string) *resourceapi.ResourceClaim {
 	return claim
 }
 
-// Allocation returns an allocation of the only device of a driver for such a claim. The device need not be published.
+// Allocation returns an allocation for a claim from Claim. It contains the only device of a driver, which need not be
+// published.
 func Allocation(driver string) *resourceapi.AllocationResult {
 	return &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
 		Results: []resourceapi.DeviceRequestAllocationResult{{Request: request, Driver: driver, Pool: "pool", Device: "device"}},
@@ -54,27 +55,27 @@ func Allocation(driver string) *resourceapi.AllocationResult {
 }
 
 const (
-	// Registration is the name of the webhook configuration.
+	// Registration is the name of the ValidatingWebhookConfiguration.
 	Registration = "celset-webhook"
-	// Hook is the webhook for allocations.
+	// Hook is the name of the webhook that judges allocations.
 	Hook = "allocations.celset.dev"
 )
 
-// An Overlay holds the rendered objects and a certificate for this machine.
+// An Overlay holds the rendered objects, and a TLS certificate for this machine.
 type Overlay struct {
 	objects []*unstructured.Unstructured
 	// certificates is the directory of the certificate files.
 	certificates string
 }
 
-// The files of certificates.
+// The names of the files in the directory of certificates.
 const (
 	certificateFile = "tls.crt"
 	keyFile         = "tls.key"
 	authorityFile   = "ca.crt"
 )
 
-// Render renders the overlay, and writes a certificate into the directory.
+// Render renders the overlay, and writes a TLS certificate into the directory.
 func Render(dir string) (*Overlay, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -96,12 +97,12 @@ func Render(dir string) (*Overlay, error) {
 	return &Overlay{objects: objects, certificates: dir}, nil
 }
 
-// Certificate returns the certificate of all replicas, for a proxy between them and the API server.
+// Certificate returns the serving certificate of all replicas. A proxy between the API server and the replicas needs it.
 func (o *Overlay) Certificate() (tls.Certificate, error) {
 	return tls.LoadX509KeyPair(filepath.Join(o.certificates, certificateFile), filepath.Join(o.certificates, keyFile))
 }
 
-// Install creates the namespace, the account and its rights, but not the webhook's registration.
+// Install creates the namespace, the ServiceAccount and its rights. It does not create the ValidatingWebhookConfiguration.
 func (o *Overlay) Install(ctx context.Context, config *rest.Config) error {
 	for _, object := range o.objects {
 		if object.GroupVersionKind().Group != "rbac.authorization.k8s.io" && !slices.Contains([]string{"Namespace", "ServiceAccount"}, object.GetKind()) {
@@ -114,7 +115,8 @@ func (o *Overlay) Install(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// Ask registers only the webhook for allocations, at an address (host and port).
+// Ask creates the ValidatingWebhookConfiguration, with only the webhook for allocations. The API server then calls the webhook
+// at the address (host and port).
 func (o *Overlay) Ask(ctx context.Context, config *rest.Config, address string) error {
 	object, err := render.Find(o.objects, "ValidatingWebhookConfiguration", Registration)
 	if err != nil {
@@ -151,31 +153,32 @@ func apply(ctx context.Context, config *rest.Config, object *unstructured.Unstru
 	return err
 }
 
-// Binary is the program, which must be built.
+// Binary is the name of the program. Build must have built it.
 const Binary = "celset-webhook"
 
 var loopback = net.IPv4(127, 0, 0, 1)
 
 // Options configure a replica.
 type Options struct {
-	// Name of the process, unique among running processes.
+	// Name is the name of the process, unique among running processes.
 	Name string
-	// Kubeconfig is the path of a kubeconfig for the webhook's account, or for a proxy that uses the account.
+	// Kubeconfig is the path of a kubeconfig with the credentials of the webhook's account, directly or through a proxy.
 	Kubeconfig string
-	// Grace is --guard-grace, and Lease is --guard-lease-duration. The other times of the lease are derived from Lease.
+	// Grace is the value of --guard-grace, and Lease of --guard-lease-duration. The other durations of the lease are computed
+	// from Lease.
 	Grace, Lease time.Duration
-	// Unready makes Start return when the program runs, even if it is not ready.
+	// Unready makes Start return as soon as the process runs, before it is ready.
 	Unready bool
 }
 
-// A Replica is a process. Process.Get serves its metrics at /metrics.
+// A Replica is a process of the webhook. Process.Get can read its metrics at /metrics.
 type Replica struct {
 	*controlplane.Process
 	// Address is the host and port of its webhooks.
 	Address string
 }
 
-// Start starts the program with the rendered flags, except paths, addresses and times.
+// Start starts a replica with the rendered flags. Only paths, addresses and times are changed.
 func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, options Options) (*Replica, error) {
 	deployment, err := render.Find(o.objects, "Deployment", "celset-webhook")
 	if err != nil {
@@ -220,7 +223,7 @@ func (o *Overlay) Start(ctx context.Context, cp *controlplane.ControlPlane, opti
 
 func local(port int) string { return net.JoinHostPort(loopback.String(), strconv.Itoa(port)) }
 
-// IsActive reports whether this replica judges allocations.
+// IsActive reports whether this replica is the leader, which judges allocations.
 func (r *Replica) IsActive(ctx context.Context) bool {
 	metrics, err := r.Get(ctx, "/metrics")
 	return err == nil && strings.Contains(string(metrics), "celset_guard_active 1")

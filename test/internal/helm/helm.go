@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// build builds helm once in a run.
+// build builds helm at its first call.
 var build = sync.OnceValues(func() (string, error) { return tool.Build("helm") })
 
 // Chart returns the path of the chart.
@@ -31,8 +31,8 @@ func Chart(t testing.TB) string {
 	return filepath.Join(root, "manifests", "charts", "celset")
 }
 
-// Run runs helm without any configuration, and so without a cluster unless a flag names a kubeconfig. It returns helm's output.
-// If helm failed, err contains its messages.
+// Run runs helm with an empty configuration. helm then reaches no cluster unless a flag names a kubeconfig. Run returns the
+// standard output. If helm fails, err contains its messages.
 func Run(t testing.TB, args ...string) (output string, err error) {
 	t.Helper()
 	path, err := build()

@@ -17,26 +17,27 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A step is the effect of an operation on one device.
+// A step is the effect of one operation on one device.
 type step struct {
 	operation *Operation
-	// holds is set if the claim has the device afterwards.
+	// holds is set if the written claim has the device after the write.
 	holds bool
-	// owner is the UID of the device's owner according to a read, or "".
+	// owner is, for a read, the UID of the claim that had the device, or "".
 	owner string
-	// ordered is set if the versions of the claim's writes matter, because some of its writes are unknown.
+	// ordered is set if some writes of the claim have an unknown outcome. Then the versions of the claim's writes restrict
+	// their order.
 	ordered bool
-	// recorded is set if a write in the history produced the version on which this write is based. Other versions come from writers
-	// outside the history: marking a claim for deletion produces a version without changing its devices.
+	// recorded is set if a write in the history produced the version on which this write is based. Otherwise a writer outside
+	// of the history did. For example, marking a claim for deletion produces a version but does not change its devices.
 	recorded bool
 }
 
-// A state is the state of one device in the model. It is immutable.
+// A state is a state of one device in the model. It is immutable.
 type state struct {
 	// owner is the UID of the claim that has the device, or "".
 	owner string
-	// versions maps a claim whose versions matter to twice its version. After a write without an answer, it is twice the write's
-	// base version plus one.
+	// versions maps a claim, if the order of its versions matters, to twice its version. After a write with unknown outcome,
+	// the value is twice the version that the write was based on, plus one.
 	versions map[string]uint64
 }
 
@@ -72,7 +73,8 @@ var model = (&porcupine.NondeterministicModel{
 	DescribeState: func(s any) string { return fmt.Sprintf("%q", s.(state).owner) },
 }).ToModel()
 
-// from returns the possible states of the device after the step. It is empty if the step is impossible in this state.
+// from returns the possible states of the device after the step. The result is empty if the step is impossible in the state
+// before.
 func (s step) from(before state) []any {
 	switch {
 	case s.operation.isRead():
@@ -87,7 +89,8 @@ func (s step) from(before state) []any {
 	}
 }
 
-// written returns the states after an applied write. It is empty if the write is impossible in this state.
+// written returns the possible states after a write that was applied. The result is empty if the write is impossible in the
+// state before.
 func (s step) written(before state) []any {
 	uid, after := s.operation.UID, before
 	if s.ordered {
@@ -95,17 +98,18 @@ func (s step) written(before state) []any {
 		made := 2 * s.operation.Version
 		switch {
 		case s.operation.Gone:
-			// A deletion makes the last version of the claim.
+			// After the deletion, the claim has no further version.
 			made = math.MaxUint64
 		case s.operation.Outcome == Unknown:
 			base := 2 * s.operation.Base
-			// The version after a write without an answer is unrecorded.
+			// If the base is recorded, this write can only follow the write that made the base, or a write with unknown
+			// outcome (an odd version).
 			if known && (version > base || s.recorded && version != base && version%2 == 0) {
 				return nil
 			}
 			made = base + 1
 		}
-		// A write that changes nothing keeps the version.
+		// A write that changes no field does not make a new version.
 		if known && made < version {
 			return nil
 		}
@@ -126,9 +130,10 @@ func (s step) written(before state) []any {
 type Verdict struct {
 	// Operations and Devices are the numbers of operations and of devices in the history.
 	Operations, Devices int
-	// Refused are the devices whose history can't be explained. Undecided are the devices whose check timed out.
+	// Refused are the devices whose operations no valid order explains. Undecided are the devices whose check exceeded the
+	// timeout.
 	Refused, Undecided []string
-	// Problems are answers that could not be parsed.
+	// Problems are responses that could not be parsed.
 	Problems []string
 
 	drawings map[string]porcupine.LinearizationInfo
@@ -168,7 +173,7 @@ func (h *History) Check(timeout time.Duration) *Verdict {
 	return v
 }
 
-// ends maps each operation to its latest possible end.
+// ends maps each operation to the latest time at which it may have taken effect.
 func (h *History) ends() map[*Operation]time.Duration {
 	last := time.Duration(0)
 	for _, o := range h.operations {
@@ -186,7 +191,7 @@ func (h *History) ends() map[*Operation]time.Duration {
 	return ends
 }
 
-// of returns the steps of a device: reads, and writes of claims that ever had the device.
+// of returns the steps of a device: all reads, and all writes of claims that had the device at some time.
 func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupine.Operation {
 	type claimVersion struct {
 		uid     string
@@ -224,7 +229,7 @@ func (h *History) of(device string, ends map[*Operation]time.Duration) []porcupi
 	return steps
 }
 
-// Err returns nil if the whole history can be explained.
+// Err returns an error if the operations of some device can't be explained, or were not checked.
 func (v *Verdict) Err() error {
 	var errs []error
 	for _, problem := range v.Problems {
@@ -245,7 +250,7 @@ func (v *Verdict) Err() error {
 	return errors.Join(errs...)
 }
 
-// Draw writes a page into a directory for each device that was not accepted.
+// Draw writes a page with a picture of the operations for each device that was refused or undecided.
 func (v *Verdict) Draw(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err

@@ -19,11 +19,11 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// A store holds claims and their devices like an API server: writes are serialized.
+// A store holds claims and their devices. Like an API server, it applies one write after the other.
 type store struct {
 	version  uint64
 	versions map[string]uint64
-	devices  map[string][]string // by UID
+	devices  map[string][]string // by UID of the claim
 }
 
 func (s *store) owners() map[string]string {
@@ -43,15 +43,15 @@ func (s *store) write(uid string, devices []string) (base, version uint64) {
 	return base, s.version
 }
 
-// drawHistory draws the operations of three programs on four claims and three devices. Each operation takes effect at a time
-// between its start and its end. Some writes get no answer, and some of these have no effect.
+// drawHistory generates operations of three programs on four claims and three devices. Each operation takes effect between its
+// start and its end. Some writes get no response; some of these take no effect.
 func drawHistory(t *rapid.T) (*History, *store) {
 	h, s := New(), &store{versions: map[string]uint64{}, devices: map[string][]string{}}
 	now := time.Duration(0)
 	for i := range rapid.IntRange(1, 30).Draw(t, "operations") {
 		now += time.Duration(rapid.IntRange(1, 5).Draw(t, "later"))
 		if uid := fmt.Sprint("claim-", rapid.IntRange(0, 9).Draw(t, "marked")); s.versions[uid] > 0 {
-			// The history has no record of the mark for deletion.
+			// Another program marks the claim for deletion. The history does not record this write.
 			s.write(uid, s.devices[uid])
 		}
 		before := time.Duration(rapid.IntRange(0, 8).Draw(t, "before"))
@@ -101,12 +101,12 @@ func TestWhatHappenedIsAccepted(t *testing.T) {
 	})
 }
 
-// TestPlantedFaultsAreRefused appends impossible operations to real histories.
+// TestPlantedFaultsAreRefused appends an impossible operation to valid histories. Check must find it.
 func TestPlantedFaultsAreRefused(t *testing.T) {
 	planted := map[string]int{}
 	cases.Until(t, cases.Of(50, 1000), func() bool { return len(planted) == 4 }, func(t *rapid.T) {
 		h, s := drawHistory(t)
-		// From here on all outcomes are certain.
+		// From here on, all writes get a response.
 		at := h.last()
 		for uid, devices := range s.devices {
 			_, version := s.write(uid, devices)
@@ -148,7 +148,7 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// TestUnknownWritesEnd checks that a write without an answer can explain only reads before the claim has a later version.
+// TestUnknownWritesEnd checks that a write with unknown outcome explains only reads before the claim has a later version.
 func TestUnknownWritesEnd(t *testing.T) {
 	release := &Operation{UID: "a", Claim: "a", Outcome: Unknown, Base: 1, Start: 2, End: 3}
 	other := &Operation{UID: "b", Claim: "b", Devices: []string{"d"}, Outcome: Applied, Version: 9, Start: 20, End: 21}
@@ -162,8 +162,8 @@ func TestUnknownWritesEnd(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "a has it at version 5, so the release from version 1 can't come")
 }
 
-// TestVersionsThatNobodyRecorded has a write without an answer, based on a version that an unrecorded writer wrote. The write may
-// have happened if the claim may have had that version.
+// TestVersionsThatNobodyRecorded checks a write with unknown outcome that is based on a version from an unrecorded writer. The
+// write may have been applied if the claim may have had that version.
 func TestVersionsThatNobodyRecorded(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{
@@ -176,8 +176,8 @@ func TestVersionsThatNobodyRecorded(t *testing.T) {
 	require.Equal(t, []string{"d"}, h.Check(time.Minute).Refused, "version 3 came after it was read that nobody has it")
 }
 
-// TestLastVersion has a claim with unknown writes. Answers to a write that changes nothing, and to the removal of the last
-// finalizer, contain the previous version.
+// TestLastVersion checks two responses that contain the previous version of a claim: to a write that changes nothing, and to
+// the removal of the last finalizer.
 func TestLastVersion(t *testing.T) {
 	h := New()
 	h.operations = []*Operation{

@@ -1,8 +1,9 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package history checks whether the recorded operations of programs on claims are linearizable. A valid order puts each write
-// between its start and its end, a device never belongs to two claims, and reads see the written state. The checker is porcupine.
+// Package history checks whether the recorded operations of programs on claims are linearizable. They are if the operations can
+// be put in an order where each takes effect between its start and its end, no device belongs to two claims, and each read
+// returns the last written state. The library porcupine searches for such an order.
 //
 //	h := history.New()
 //	transport = h.Record("scheduler", transport)    // one for each program
@@ -10,15 +11,14 @@
 //	verdict := h.Check(time.Minute)
 //	require.NoError(t, verdict.Err())
 //
-// Package ledger checks the stored state, as a watch reports it. Package history checks the API server's answers to programs, as
-// a proxy records them. So it also finds contradictory answers and lost acknowledged writes.
+// Package ledger checks the stored state, as a watch reports it. Package history checks the responses of API servers to
+// programs, which a proxy records. So it also finds contradictory responses, and acknowledged writes that were lost.
 //
 // # Operations
 //
-// A write changes the status or other fields of a claim. Afterwards the claim has certain devices, or none at all. A write is
-// applied if the API server reported success. A refused write has no effect. After no answer or a server error the outcome is
-// unknown: the write has happened once or not at all. It can't happen after a later version of the claim exists, because writes
-// carry the version that they change.
+// A write sets the devices of a claim, if any. If the API server returned success, the write is applied. If the API server
+// rejected the write, it had no effect. After a server error, or without a response, the outcome is unknown: the write was
+// applied once or never. A write names the version that it changes, so it can't be applied after a later version exists.
 //
 // Devices are independent, so the history of each device is checked separately.
 package history
@@ -46,20 +46,20 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// A History records the operations of programs on claims. It is safe for concurrent use.
+// A History records the operations of programs on claims, and checks them. It is safe for concurrent use.
 type History struct {
 	began time.Time
 
 	mu         sync.Mutex
 	operations []*Operation
 	counts     map[string]int
-	// underWay maps a write that has begun to a channel that is closed when the write is entered.
+	// underWay maps each write that has begun to a channel. The channel is closed when the write is added to the history.
 	underWay map[*Operation]chan struct{}
-	// problems are answers that could not be parsed.
+	// problems are responses that could not be parsed.
 	problems []string
 }
 
-// New returns an empty history that begins now.
+// New returns an empty history. Its times count from now.
 func New() *History {
 	return &History{began: time.Now(), counts: map[string]int{}, underWay: map[*Operation]chan struct{}{}}
 }
@@ -73,7 +73,8 @@ func (h *History) Store(w io.Writer) error {
 	return encoder.Encode(h.operations)
 }
 
-// Read enters the result of a list with quorum that began at a time: all existing claims.
+// Read adds a read of all claims to the history: the result of a list request that began at the time began. The list must be
+// consistent (resourceVersion "").
 func (h *History) Read(claims []resourceapi.ResourceClaim, began time.Time) {
 	owners := map[string]string{}
 	for i := range claims {
@@ -88,8 +89,8 @@ func (h *History) Read(claims []resourceapi.ResourceClaim, began time.Time) {
 	h.enter(&Operation{Program: "reader", Verb: "list resourceclaims", Owners: owners, Outcome: Applied, Start: began.Sub(h.began), End: time.Since(h.began)})
 }
 
-// Begin drops all recorded operations and starts from the claims that were listed since began. Writes in flight are entered when
-// they end.
+// Begin removes all operations, and starts again with a list of all claims whose request began at the time began. Writes that
+// have not ended yet are added when they end.
 func (h *History) Begin(claims []resourceapi.ResourceClaim, began time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -101,8 +102,8 @@ func (h *History) Begin(claims []resourceapi.ResourceClaim, began time.Time) {
 	}
 }
 
-// Wait waits until all writes in flight are entered. A read may show such a write before the write has ended; without it, the
-// history could not explain the read.
+// Wait waits until all writes that have begun are in the history. A read may already show such a write, and can't be explained
+// without it.
 func (h *History) Wait(ctx context.Context) error {
 	h.mu.Lock()
 	underWay := maps.Clone(h.underWay)
@@ -117,7 +118,7 @@ func (h *History) Wait(ctx context.Context) error {
 	return nil
 }
 
-// begin records that a write is in flight until end is called.
+// begin records that a write has begun. The caller must call end when the write has ended.
 func (h *History) begin(o *Operation) (end func()) {
 	entered := make(chan struct{})
 	h.mu.Lock()
@@ -138,7 +139,7 @@ func (h *History) enter(o *Operation) {
 	h.counts[o.Verb+", "+string(o.Outcome)]++
 }
 
-// refused counts a refused write by the code of the answer.
+// refused counts a rejected write under the status code.
 func (h *History) refused(o *Operation, code int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -151,7 +152,7 @@ func (h *History) problem(format string, args ...any) {
 	h.problems = append(h.problems, fmt.Sprintf(format, args...))
 }
 
-// lastUID returns the UID of the last claim with a name.
+// lastUID returns the UID that the last operation on a claim with this name had.
 func (h *History) lastUID(name string) string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -163,15 +164,16 @@ func (h *History) lastUID(name string) string {
 	return ""
 }
 
-// Counts returns the number of operations by verb and outcome, including dropped ones, and the number of refused writes.
+// Counts returns the number of operations by verb and outcome, including operations that Begin has removed, and the number of
+// rejected writes.
 func (h *History) Counts() map[string]int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return maps.Clone(h.counts)
 }
 
-// until returns the time after which an unknown write can't happen any more, because a later version of the claim exists. It is
-// -1 if there is no such time.
+// until returns the time after which a write with unknown outcome can't take effect, because a later version of the claim
+// exists. It returns -1 if there is no such time.
 func (h *History) until(unknown *Operation) time.Duration {
 	end := time.Duration(-1)
 	for _, o := range h.operations {
@@ -182,7 +184,7 @@ func (h *History) until(unknown *Operation) time.Duration {
 	return end
 }
 
-// devices returns all devices of all operations, sorted.
+// devices returns the names of all devices in the history, sorted.
 func (h *History) devices() []string {
 	var all []string
 	for _, o := range h.operations {
@@ -195,43 +197,46 @@ func (h *History) devices() []string {
 	return slices.Compact(all)
 }
 
-// An Outcome is the result of a write, as far as it is known.
+// An Outcome says whether a write has taken effect.
 type Outcome string
 
-// The outcomes.
+// The possible outcomes of a write.
 const (
-	// Applied means that the API server has stored the write.
+	// Applied means that the API server has returned success.
 	Applied Outcome = "applied"
 	// Unknown means that the API server may have stored the write once, at any time since the write began.
 	Unknown Outcome = "unknown"
 )
 
-// An Operation is a write of a claim or a read of all claims. Refused writes are not operations, because they have no effect.
+// An Operation is a write of a claim, or a read of all claims. A rejected write is no operation, because it has no effect.
 type Operation struct {
-	// Program is the program that sent the request. Verb describes the request: "update resourceclaims/status".
+	// Program is the name of the program that sent the request. Verb describes the request, for example "update
+	// resourceclaims/status".
 	Program string `json:"program"`
 	Verb    string `json:"verb"`
-	// Claim is the written claim, "namespace/name", and UID is its UID.
+	// Claim is "namespace/name" of the written claim. UID is its UID.
 	Claim string `json:"claim,omitempty"`
 	UID   string `json:"uid,omitempty"`
-	// Devices are the claim's devices after the write: "driver/pool/device".
+	// Devices are the devices of the claim after the write, each "driver/pool/device".
 	Devices []string `json:"devices,omitempty"`
-	// Owners maps a device to the UID of its claim in a read. Two UIDs are separated by a comma.
+	// Owners maps, for a read, each allocated device to the UID of its claim. If two claims have the device, the UIDs are
+	// separated by a comma.
 	Owners  map[string]string `json:"owners,omitempty"`
 	Outcome Outcome           `json:"outcome"`
-	// Gone is set if the claim does not exist any more.
+	// Gone is set if the claim does not exist after the write.
 	Gone bool `json:"gone,omitempty"`
-	// Base is the version that the write changes. Version is the resulting version. Zero means unknown.
+	// Base is the version that the write is based on. Version is the version that the write has made. Zero means that it is not
+	// known.
 	Base    uint64 `json:"base,omitempty"`
 	Version uint64 `json:"version,omitempty"`
-	// Start and End are times since the history began. An unknown write has no end.
+	// Start and End are durations since the beginning of the history. A write with unknown outcome has no End.
 	Start time.Duration `json:"start"`
 	End   time.Duration `json:"end"`
 }
 
 func (o *Operation) isRead() bool { return o.Owners != nil }
 
-// String describes the operation in a line.
+// String describes the operation in one line.
 func (o *Operation) String() string {
 	if o.isRead() {
 		return fmt.Sprintf("%s reads %d devices that are in use", o.Program, len(o.Owners))
@@ -243,7 +248,7 @@ func (o *Operation) String() string {
 	return fmt.Sprintf("%s: %s %s with %s (%s)", o.Program, o.Verb, o.Claim, devices, o.Outcome)
 }
 
-// Record returns a transport for a program's requests to the API server. The transport records the operations on claims.
+// Record returns a transport for the requests of a program. It adds the program's operations on claims to the history.
 func (h *History) Record(program string, next http.RoundTripper) http.RoundTripper {
 	return &recorder{history: h, program: program, next: next}
 }
@@ -259,7 +264,7 @@ var (
 	writes      = sets.New("create", "update", "patch", "delete")
 )
 
-// RoundTrip passes all requests on.
+// RoundTrip forwards the request and records it.
 func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	info, err := requestInfo.NewRequestInfo(q)
 	if err != nil || info.Resource != "resourceclaims" || !writes.Has(info.Verb) || q.URL.Query().Has("dryRun") {
@@ -269,7 +274,7 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Compressed answers would have to be decompressed here.
+	// Ask for uncompressed responses, because this code reads them.
 	q.Header.Del("Accept-Encoding")
 	h := r.history
 	o := &Operation{
@@ -294,8 +299,8 @@ func (r *recorder) RoundTrip(q *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// refusedInAdmission reports whether a server error says that a webhook refused the write or could not be called. Both happen
-// before the write is stored, regardless of the code.
+// refusedInAdmission reports whether a server error says that a webhook rejected the write or could not be called. In both
+// cases the write was not stored, regardless of the status code.
 func refusedInAdmission(answer []byte) bool {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {
@@ -306,8 +311,8 @@ func refusedInAdmission(answer []byte) bool {
 		strings.HasPrefix(status.Message, `Internal error occurred: failed calling webhook "`))
 }
 
-// applied enters an acknowledged write. The answer contains the current claim; after a deletion, the former claim or only a
-// success status.
+// applied adds a write that the API server acknowledged. The response contains the claim after the write. For a deletion, it
+// contains the claim before, or only a status.
 func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	o.Outcome = Applied
 	if verb == "delete" {
@@ -323,14 +328,14 @@ func (r *recorder) applied(o *Operation, verb string, answer []byte) {
 	o.Version = versionOf(claim)
 	o.name(claim)
 	if claim.DeletionTimestamp != nil && len(claim.Finalizers) == 0 {
-		// When the last finalizer is removed, the claim is deleted and the answer has the previous version.
+		// The write removes the last finalizer, so the claim is deleted. The response contains the previous version.
 		o.Devices, o.Gone = nil, true
 	}
 	r.history.enter(o)
 }
 
-// deleted enters the deletion of a claim, unless it waits for its finalizers. An API server may delete a claim that has just got
-// a finalizer, because it checks finalizers first and then compares only the UID.
+// deleted adds a deletion, unless the claim still exists because of finalizers. Even a claim with finalizers may be gone: the
+// API server first checks finalizers, and then compares only the UID, so it may miss a new finalizer.
 func (r *recorder) deleted(o *Operation, answer []byte) {
 	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(answer, nil, nil)
 	if err != nil {
@@ -351,8 +356,8 @@ func (r *recorder) deleted(o *Operation, answer []byte) {
 	r.history.enter(o)
 }
 
-// unknown enters a write of a whole claim with unknown outcome. Patches here only remove users of claims, so they don't change
-// devices.
+// unknown adds a write with unknown outcome. It ignores patches: in these tests, patches only remove users of claims and don't
+// change devices.
 func (r *recorder) unknown(o *Operation, verb string, body []byte) {
 	if verb == "patch" && bytes.Contains(body, []byte(`"allocation"`)) {
 		r.history.problem("%s: a patch of devices, whose outcome is unknown: %s", o, body)
@@ -380,7 +385,7 @@ func (o *Operation) name(claim *resourceapi.ResourceClaim) {
 	o.Devices = ledger.DevicesOf(claim)
 }
 
-// read reads a body and replaces it by a copy that can be read again.
+// read reads a body, and replaces it by a copy so that it can be read again.
 func read(body *io.ReadCloser) ([]byte, error) {
 	if *body == nil {
 		return nil, nil
@@ -393,7 +398,7 @@ func read(body *io.ReadCloser) ([]byte, error) {
 	return content, err
 }
 
-// decode decodes JSON and client-go's other encodings.
+// decode decodes a claim in JSON or in another encoding that client-go uses.
 func decode(content []byte) (*resourceapi.ResourceClaim, error) {
 	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
 	if err != nil {

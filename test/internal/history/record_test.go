@@ -25,13 +25,13 @@ type answers func(*http.Request) (*http.Response, error)
 
 func (a answers) RoundTrip(r *http.Request) (*http.Response, error) { return a(r) }
 
-// encoded returns a claim in JSON or in another encoding of client-go.
+// encoded returns a claim in an encoding that client-go uses: JSON, protobuf or CBOR.
 func encoded(t *testing.T, claim *resourceapi.ResourceClaim, media string) []byte {
 	t.Helper()
 	return encodedAs(t, claim, resourceapi.SchemeGroupVersion, media)
 }
 
-// failure returns the answer of an API server with an error.
+// failure returns an error response of an API server in the encoding.
 func failure(t *testing.T, media, message string) []byte {
 	t.Helper()
 	return encodedAs(t, &metav1.Status{Status: metav1.StatusFailure, Message: message}, schema.GroupVersion{Version: "v1"}, media)
@@ -77,11 +77,11 @@ func TestRecord(t *testing.T) {
 		for name, tc := range map[string]struct {
 			method, url string
 			body        []byte
-			code        int // 0: the connection dies
+			code        int // 0 means that the connection ends without a response
 			answer      []byte
 			want        *Operation
 			verb        string
-			refused     string // the count that must increase
+			refused     string // the counter of rejected writes that must increase
 			problem     string
 		}{
 			"applied":            {method: http.MethodPut, url: status, body: sent, code: http.StatusOK, answer: stored, want: &applied, verb: "update resourceclaims/status"},
@@ -177,7 +177,7 @@ func TestReadSeesTwoOwners(t *testing.T) {
 	require.Equal(t, []string{"driver/pool/d"}, h.Check(time.Minute).Refused)
 }
 
-// A read may show a write that has not ended.
+// TestWait checks that Wait waits for writes that have begun, because a read may show a write that has not ended.
 func TestWait(t *testing.T) {
 	h := New()
 	stored, answered := make(chan struct{}), make(chan struct{})

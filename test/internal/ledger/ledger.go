@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ledger detects devices that are ever allocated to two claims. It reads every version of every claim from a watch, so it
-// misses no intermediate state.
+// Package ledger detects double allocations: a device in two claims at the same time. It reads every version of every claim
+// from a watch, so it misses no state in between.
 //
 //	l := ledger.New(judge)
 //	done, err := l.Follow(ctx, client, namespace, "") // before there are claims
@@ -31,24 +31,24 @@ import (
 	watchtools "k8s.io/client-go/tools/watch"
 )
 
-// A Ledger holds the owner of each device at every moment: versions of claims arrive in the API server's order of storage. It
+// A Ledger holds the current owner of each device. It processes the versions of claims in the order of their storage. It
 // forgets deleted claims, so it can run for days. It is safe for concurrent use.
 type Ledger struct {
 	judge       func(*resourceapi.ResourceClaim) string
 	mu          sync.Mutex
-	versions    map[types.UID]string   // of the existing claims
-	owners      map[string]string      // names of claims by "driver/pool/device"
-	devices     map[types.UID][]string // of claims with devices
+	versions    map[types.UID]string   // current version of each existing claim
+	owners      map[string]string      // name of the claim that has a device, by "driver/pool/device"
+	devices     map[types.UID][]string // devices of each claim that has any
 	uses        func(*resourceapi.DeviceRequestAllocationResult) Use
-	used        map[string]int64    // used amounts by resource
-	usedBy      map[types.UID][]Use // of claims with devices
+	used        map[string]int64    // sum of the amounts in usedBy, by resource
+	usedBy      map[types.UID][]Use // uses of each claim that has devices
 	events      int
 	allocations int
 	violations  []string
 }
 
-// New returns an empty ledger. judge is called with each claim that gets devices, one at a time, and returns a mistake in the
-// allocation or "".
+// New returns an empty ledger. It calls judge with each claim that gets devices, one claim at a time. judge returns a mistake
+// in the allocation, or "".
 func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
 	return &Ledger{
 		judge: judge, versions: map[types.UID]string{}, owners: map[string]string{}, devices: map[types.UID][]string{},
@@ -56,19 +56,19 @@ func New(judge func(*resourceapi.ResourceClaim) string) *Ledger {
 	}
 }
 
-// A Use is the amount of a shared resource, such as the counters of a chip, that an allocated device uses. All is the total
-// amount.
+// A Use is the amount of a shared resource that an allocated device uses, such as the counters of a chip. All is the total
+// amount that exists.
 type Use struct {
 	Of          string
 	Amount, All int64
 }
 
-// AddUp makes the ledger sum the use of shared resources. uses returns the zero value for devices without shared resources. AddUp
-// must be called before the ledger follows claims.
+// AddUp makes the ledger add up the use of shared resources, and report if the sum exceeds the total. uses returns the zero
+// value for a device that uses no shared resource. AddUp must be called before Follow.
 func (l *Ledger) AddUp(uses func(*resourceapi.DeviceRequestAllocationResult) Use) { l.uses = uses }
 
-// Follow keeps the ledger until the context ends; then done is closed. It starts with the existing claims. An empty namespace
-// means all namespaces, and an empty label selector all claims.
+// Follow watches the claims until the context ends; then done is closed. It begins with the existing claims. An empty namespace
+// means all namespaces. An empty label selector means all claims.
 func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namespace, labels string) (done <-chan struct{}, err error) {
 	claims := client.ResourceV1().ResourceClaims(namespace)
 	list, err := claims.List(ctx, metav1.ListOptions{LabelSelector: labels})
@@ -97,7 +97,7 @@ func (l *Ledger) Follow(ctx context.Context, client kubernetes.Interface, namesp
 	return ended, nil
 }
 
-// Enter enters the next version of a claim.
+// Enter processes the next version of a claim.
 func (l *Ledger) Enter(event watch.Event) {
 	claim, ok := event.Object.(*resourceapi.ResourceClaim)
 	if !ok {
@@ -149,7 +149,7 @@ func (l *Ledger) own(claim *resourceapi.ResourceClaim, devices []string) {
 	}
 }
 
-// use sums the shared resources of a claim's devices.
+// use adds up the shared resources that a claim's devices use.
 func (l *Ledger) use(claim *resourceapi.ResourceClaim) {
 	if l.uses == nil {
 		return
@@ -171,17 +171,17 @@ func (l *Ledger) blame(claim *resourceapi.ResourceClaim, format string, args ...
 	l.violations = append(l.violations, fmt.Sprintf("claim %s at version %s: ", claim.Name, claim.ResourceVersion)+fmt.Sprintf(format, args...))
 }
 
-// Entries are the sums of a ledger.
+// Entries is a summary of a ledger.
 type Entries struct {
-	// Events counts versions of claims. Allocations counts the versions that gave a claim devices.
+	// Events is the number of versions of claims. Allocations is the number of versions that gave a claim devices.
 	Events, Allocations int
-	// InUse is the number of allocated devices.
+	// InUse is the number of devices that are allocated now.
 	InUse int
-	// Violations lists all mistakes so far.
+	// Violations lists all mistakes that the ledger has found.
 	Violations []string
 }
 
-// Err returns nil if there were no violations.
+// Err returns an error if there are violations.
 func (e Entries) Err() error {
 	errs := make([]error, len(e.Violations))
 	for i, violation := range e.Violations {
@@ -190,15 +190,15 @@ func (e Entries) Err() error {
 	return errors.Join(errs...)
 }
 
-// Entries returns the sums so far.
+// Entries returns a summary of the ledger.
 func (l *Ledger) Entries() Entries {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return Entries{l.events, l.allocations, len(l.owners), slices.Clone(l.violations)}
 }
 
-// Difference describes the differences between the ledger and listed claims. It is empty if both are from the same moment;
-// otherwise one of them may be ahead.
+// Difference describes how the ledger differs from a list of claims. It returns "" if they agree. They may disagree if they are
+// not from the same moment.
 func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,7 +213,7 @@ func (l *Ledger) Difference(claims []resourceapi.ResourceClaim) string {
 	return ""
 }
 
-// DevicesOf returns the devices of a claim: "driver/pool/device", with the share ID for a share of a device.
+// DevicesOf returns the devices of a claim, each "driver/pool/device". For a share of a device, the share ID is added.
 func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	if claim.Status.Allocation == nil {
 		return nil
@@ -229,9 +229,9 @@ func DevicesOf(claim *resourceapi.ResourceClaim) []string {
 	return devices
 }
 
-// FollowStore is like Follow for tests that restart API servers, because their watches have gaps then. It reads the stored claims
-// from etcd at an endpoint; etcd's history survives its restarts. It follows the claims of one namespace, stored as
-// resource.k8s.io/v1.
+// FollowStore is like Follow, but watches etcd instead of the API server. Tests that restart API servers need it, because they
+// would lose events. etcd keeps its history when it restarts. FollowStore watches the claims of one namespace; they must be
+// stored as resource.k8s.io/v1.
 func (l *Ledger) FollowStore(ctx context.Context, endpoint, namespace string) (done <-chan struct{}, err error) {
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
 	if err != nil {
@@ -291,7 +291,7 @@ func decodeStored(value []byte) (*resourceapi.ResourceClaim, error) {
 	return claim, nil
 }
 
-// gap records that versions are missing from here on.
+// gap records that the watch has lost versions.
 func (l *Ledger) gap(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -87,7 +87,8 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// TestWhatIsUsedTogetherIsAddedUp has the parts "1" to "4" of a chip. Part n uses n of 5 slots.
+// TestWhatIsUsedTogetherIsAddedUp allocates parts of a chip. Part n uses n of the chip's 5 slots, so the ledger must report
+// parts that together use more than 5.
 func TestWhatIsUsedTogetherIsAddedUp(t *testing.T) {
 	l := New(noThirteen)
 	l.AddUp(func(result *resourceapi.DeviceRequestAllocationResult) Use {
@@ -106,7 +107,8 @@ func TestWhatIsUsedTogetherIsAddedUp(t *testing.T) {
 	require.Len(t, l.Entries().Violations, 1)
 }
 
-// TestSharesOfADeviceAreToldApart checks that each share of a device has its own ID.
+// TestSharesOfADeviceAreToldApart checks that the ledger reports a share of a device in two claims, but accepts different
+// shares in different claims.
 func TestSharesOfADeviceAreToldApart(t *testing.T) {
 	l := New(noThirteen)
 	for _, name := range []string{"a", "b"} {

@@ -1,13 +1,14 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package minor reports the features of the minor version of Kubernetes under test, and skips tests that need a missing feature.
+// Package minor reports the features of the minor version of Kubernetes under test, and skips tests that need a missing
+// feature.
 //
 //	func TestBinding(t *testing.T) {
 //		minor.Needs(t, features.DRADeviceBindingConditions)
 //
-// [controlplane.KubernetesEnv] sets the version. The libraries of go.mod record which gates former versions have, and their
-// defaults.
+// [controlplane.KubernetesEnv] sets the version. The feature gates of each version, and their defaults, come from the libraries
+// in go.mod, which know earlier versions, too.
 package minor
 
 import (
@@ -23,11 +24,11 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// FeaturesEnv names the environment variable that, if it is not empty, turns on all features of DRA that the version has but
-// turns off by default.
+// FeaturesEnv names an environment variable. If it is not empty, all tested DRA features of the version are turned on,
+// including features that are off by default.
 const FeaturesEnv = "CELSET_KUBERNETES_FEATURES"
 
-// Version returns the tested minor version of Kubernetes from the environment. It is "" for the version that go.mod requires.
+// Version returns the minor version of Kubernetes under test. It returns "" for the version in go.mod.
 func Version() string { return os.Getenv(controlplane.KubernetesEnv) }
 
 func current() *version.Version {
@@ -37,14 +38,14 @@ func current() *version.Version {
 	return utilfeature.DefaultMutableFeatureGate.EmulationVersion()
 }
 
-// draGates are the gates of tested DRA features.
+// draGates are the feature gates of the DRA features that tests use.
 var draGates = []featuregate.Feature{
 	features.DRAAdminAccess, features.DRAConsumableCapacity, features.DRADeviceBindingConditions,
 	features.DRADeviceTaints, features.DRAExtendedResource, features.DRAPartitionableDevices,
 	features.DRAPrioritizedList, features.DRAResourceClaimDeviceStatus,
 }
 
-// ClusterGates returns the gates for the API server, the controller manager and the schedulers.
+// ClusterGates returns the feature gates to set in the API server, the controller manager and the schedulers.
 func ClusterGates() map[string]bool {
 	if os.Getenv(FeaturesEnv) == "" {
 		return map[string]bool{}
@@ -52,15 +53,15 @@ func ClusterGates() map[string]bool {
 	return TurnOn(draGates...)
 }
 
-// SchedulerGates returns the gates of the cluster and others.
+// SchedulerGates returns ClusterGates and others together.
 func SchedulerGates(others map[string]bool) map[string]bool {
 	gates := ClusterGates()
 	maps.Copy(gates, others)
 	return gates
 }
 
-// TurnOn returns the gates for the API server, the controller manager and the schedulers that turn features on. It omits gates
-// that the version lacks or has on by default.
+// TurnOn returns the values that turn feature gates on, in the API server, the controller manager and the schedulers. It leaves
+// out gates that the version does not have, or that are on by default.
 func TurnOn(gates ...featuregate.Feature) map[string]bool {
 	off := map[string]bool{}
 	for _, gate := range gates {
@@ -71,19 +72,19 @@ func TurnOn(gates ...featuregate.Feature) map[string]bool {
 	return off
 }
 
-// Knows reports whether the version has a gate, on or off.
+// Knows reports whether the version has the feature gate, on or off.
 func Knows(gate featuregate.Feature) bool {
 	known, _ := of(gate)
 	return known
 }
 
-// Has reports whether a feature is on in the cluster.
+// Has reports whether the feature gate is on in clusters of the tests.
 func Has(gate featuregate.Feature) bool {
 	_, on := of(gate)
 	return on || ClusterGates()[string(gate)]
 }
 
-// of reports whether the version has a gate, and whether it is on by default.
+// of reports whether the version has a feature gate, and the gate's default.
 func of(gate featuregate.Feature) (known, on bool) {
 	specs := utilfeature.DefaultMutableFeatureGate.GetAllVersioned()[gate]
 	for _, spec := range specs {
@@ -95,7 +96,7 @@ func of(gate featuregate.Feature) (known, on bool) {
 	return known, on
 }
 
-// Needs skips the test if a feature is off in the cluster. The message names the feature.
+// Needs skips the test if one of the feature gates is off in clusters of the tests.
 func Needs(t *testing.T, gates ...featuregate.Feature) {
 	t.Helper()
 	for _, gate := range gates {
@@ -105,7 +106,7 @@ func Needs(t *testing.T, gates ...featuregate.Feature) {
 	}
 }
 
-// NeedsGate skips the test if the version lacks the feature gate.
+// NeedsGate skips the test if the version does not have the feature gate.
 func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	t.Helper()
 	if !Knows(gate) {
@@ -113,7 +114,7 @@ func NeedsGate(t *testing.T, gate featuregate.Feature) {
 	}
 }
 
-// NeedsVersion skips the test if the cluster is older than version since. what names the feature in the message.
+// NeedsVersion skips the test if the version under test is older than since. The message says that what needs since.
 func NeedsVersion(t *testing.T, since, what string) {
 	t.Helper()
 	if current().LessThan(version.MustParse(since)) {

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package redteam contains attacks of a user who wants to stop celset for everybody else, and who may write in one namespace only
-// or report for one managed cluster.
+// Package redteam contains attacks of a user who wants to stop celset for everybody else, but may write only in one namespace,
+// or report for only one managed cluster.
 //
 //	for _, c := range redteam.Cases() {
 //		c.Text // an expression, a request or a quantity
@@ -10,11 +10,12 @@
 //		c.Attack, c.Why // its target, and how it works
 //	}
 //
-// Each case, or a similar one, was seen to take seconds or gigabytes, or to crash the program, with unmodified CEL. Cases that
-// CEL itself refuses are kept in case an update of CEL accepts them. The right answer to a case does not matter. An answer or an
-// error must come soon, with little memory.
+// With unmodified CEL, each case or a similar one took seconds or gigabytes, or crashed the program. Some cases are rejected by
+// CEL now; they stay in case an update of CEL accepts them. The result of a case does not matter. A result or an error must
+// come soon, and with little memory.
 //
-// The package contains only texts. Its tests measure them in their own process, and test/redteam in whole programs.
+// The package contains only texts. Its tests evaluate them in a child process. The package test/redteam sends them to whole
+// programs.
 package redteam
 
 import (
@@ -29,47 +30,47 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// An Attack is the target of a case.
+// An Attack is the resource that a case exhausts.
 type Attack string
 
 const (
-	// Time is for long evaluations.
+	// Time cases take long to evaluate.
 	Time Attack = "time"
-	// Memory is for values that are too large.
+	// Memory cases create values that are too large.
 	Memory Attack = "memory"
-	// Compilation is for texts that are expensive before evaluation.
+	// Compilation cases are expensive before they are evaluated.
 	Compilation Attack = "compilation"
-	// Panic is for texts that may crash a program.
+	// Panic cases may crash a program.
 	Panic Attack = "panic"
 )
 
-// Where is the set of places where a case can be written.
+// Where is a set of places into which a case can be written.
 type Where uint
 
 const (
-	// Device is an expression over "devices", of a constraint in a claim.
+	// Device is the expression of a constraint in a claim. It reads "devices".
 	Device Where = 1 << iota
-	// Selector is an expression over "device", of a request in a claim.
+	// Selector is the expression of a selector in a claim's request. It reads "device".
 	Selector
-	// Cluster is an expression over "managedCluster", of a Placement, including Placements sent to debug endpoints.
+	// Cluster is an expression in a Placement, which may also be sent to the debug endpoint. It reads "managedCluster".
 	Cluster
-	// Body is a request body for the debug endpoint in place of a Placement.
+	// Body is a request body that is sent to the debug endpoint instead of a Placement.
 	Body
-	// Report is a status that a managed cluster reports. Text is an expression of a harmless user that reads the status, or "".
+	// Report is the status of a managed cluster. Text is the expression of a harmless user that reads the status, or "".
 	Report
-	// Search is a cheap expression over "devices" that the search can't analyse, so it evaluates the expression on one set after the
-	// other.
+	// Search is a cheap constraint that reads "devices". The search can't analyse it, so it evaluates the expression for one
+	// set after the other.
 	Search
-	// Preference is an expression over "devices" for the value of a set, of a preference in a claim.
+	// Preference is the expression of a preference in a claim. It reads "devices".
 	Preference
 
-	// Anywhere is for expressions without variables.
+	// Anywhere is all places for an expression that reads no variable.
 	Anywhere = Device | Selector | Cluster
 )
 
 // A Case is one attack.
 type Case struct {
-	// Name is unique, and can be part of the name of an object.
+	// Name is a unique name that can be part of an object's name.
 	Name   string
 	Attack Attack
 	Where  Where
@@ -77,25 +78,25 @@ type Case struct {
 	Why string
 	// Text is the expression, the body or the quantity.
 	Text string
-	// Devices is the number of devices of a claim; zero means two.
+	// Devices is the number of devices that the claim requests. Zero means two.
 	Devices int64
-	// Constraints is how often a claim contains the expression, as constraint or preference; zero means once.
+	// Constraints is the number of times that the claim contains the expression, as constraint or preference. Zero means once.
 	Constraints int
-	// Reported is the managed cluster's report, for [Report] and for expressions that read it.
+	// Reported is the status that the managed cluster reports. It is set for [Report], and for expressions that read it.
 	Reported Reported
 }
 
-// Reported are parts of a ManagedCluster.
+// Reported are the parts of a ManagedCluster that the cluster's agent controls.
 type Reported struct {
-	// Allocatable maps resources to quantities.
+	// Allocatable maps names of resources to quantities.
 	Allocatable map[string]string
-	// Claims maps names to values.
+	// Claims maps names of ClusterClaims to values.
 	Claims map[string]string
-	// Annotations can be longer than claims.
+	// Annotations maps names of annotations to values. A value can be longer than the value of a ClusterClaim.
 	Annotations map[string]string
 }
 
-// Is reports whether the case can be written in a place.
+// Is reports whether the case can be written into one of the places.
 func (c *Case) Is(where Where) bool { return c.Where&where != 0 }
 
 //go:embed cases.yaml
@@ -104,7 +105,7 @@ var file []byte
 // Cases returns all cases in a fixed order.
 func Cases() []Case { return slices.Clone(all()) }
 
-// all panics on mistakes, because tests read all cases.
+// all builds the cases. A mistake is a panic, because it affects all tests.
 var all = sync.OnceValue(func() []Case {
 	var groups []struct {
 		Group, What, Where string
@@ -116,7 +117,7 @@ var all = sync.OnceValue(func() []Case {
 			Constraints            int
 			Reported               struct {
 				Allocatable, Claims, Annotations map[string]string
-				// ManyClaims is the number of claims.
+				// ManyClaims is the number of generated ClusterClaims.
 				ManyClaims int
 			}
 		}
@@ -140,7 +141,7 @@ var all = sync.OnceValue(func() []Case {
 	return result
 })
 
-// On returns the cases for a place.
+// On returns the cases that can be written into one of the places.
 func On(where Where) []Case {
 	return slices.DeleteFunc(Cases(), func(c Case) bool { return !c.Is(where) })
 }
@@ -168,7 +169,7 @@ func (w Where) String() string {
 	return strings.Join(names, "+")
 }
 
-// asValue turns a condition into a value: a set that satisfies the condition is worth more.
+// asValue turns the case of a constraint into a case of a preference: the value is larger if the condition is true.
 func asValue(c Case) Case {
 	c.Text = "(" + c.Text + ") ? 1 : 0"
 	c.Constraints = min(c.Constraints, mostPreferences)
@@ -178,7 +179,7 @@ func asValue(c Case) Case {
 // mostPreferences is the maximal number of preferences in a claim.
 const mostPreferences = 4
 
-// AsPreferences returns the cases for preferences, and the cases for constraints used as preferences.
+// AsPreferences returns the cases for preferences, and the cases for constraints that asValue has converted.
 func AsPreferences() []Case {
 	cases := On(Preference)
 	for _, c := range On(Device | Search) {
@@ -187,7 +188,7 @@ func AsPreferences() []Case {
 	return cases
 }
 
-// composed executes the templates between « and » in a text, with the functions below.
+// composed replaces each template between « and » in a text by the template's result. Templates can call the functions below.
 func composed(text string) string {
 	if !strings.Contains(text, "«") {
 		return text
@@ -213,15 +214,16 @@ func composedAll(texts map[string]string) map[string]string {
 	return texts
 }
 
-// times repeats a text.
+// times repeats a text n times.
 func times(n int, text string) string { return strings.Repeat(text, n) }
 
-// nested encloses a text in n pairs of left and right.
+// nested puts n times left before between, and n times right after it.
 func nested(n int, left, between, right string) string {
 	return times(n, left) + between + times(n, right)
 }
 
-// doubled binds v0 to seed, v1 to double with X replaced by v0, and so on n times. In body, X is replaced by the last variable.
+// doubled returns an expression with n nested variables. v0 has the value seed. Each next variable has the value double, with X
+// replaced by the previous variable. In body, X is replaced by the last variable.
 func doubled(n int, seed, double, body string) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "cel.bind(v0, %s, ", seed)
@@ -231,11 +233,11 @@ func doubled(n int, seed, double, body string) string {
 	return text.String() + strings.ReplaceAll(body, "X", fmt.Sprintf("v%d", n)) + times(n+1, ")")
 }
 
-// textOf replaces X in the body by an expression for a text of 2^n times ten letters, which is cheap to create.
+// textOf returns body with X replaced by an expression for a text of 10 * 2^n letters. The expression is cheap to evaluate.
 func textOf(n int, body string) string { return doubled(n, "'aaaaaaaaaa'", "X + X", body) }
 
-// loops nests n loops over a list of ten and evaluates body in the innermost. The loops never end early. The variables are x0, x1
-// and so on.
+// loops returns n nested loops over a list of ten elements that evaluate body in the innermost loop. No loop ends early. The
+// loop variables are x0, x1 and so on.
 func loops(n int, body string) string {
 	var text strings.Builder
 	for i := range n {
@@ -244,12 +246,12 @@ func loops(n int, body string) string {
 	return text.String() + body + times(n, ")")
 }
 
-// joined repeats a text n times with a separator.
+// joined repeats a text n times, with the separator in between.
 func joined(n int, text, separator string) string {
 	return strings.TrimSuffix(times(n, text+separator), separator)
 }
 
-// numbered joins n texts. In the i-th text %d is replaced by i and %n by i+1.
+// numbered repeats a text n times, with the separator in between. In the i-th repetition, %d is replaced by i, and %n by i+1.
 func numbered(n int, separator, text string) string {
 	parts := make([]string, n)
 	for i := range parts {
@@ -258,7 +260,7 @@ func numbered(n int, separator, text string) string {
 	return strings.Join(parts, separator)
 }
 
-// staircase joins nested empty lists: [], [[]] and so on up to depth n.
+// staircase joins empty lists with increasing depth, up to n: [], [[]], [[[]]] and so on.
 func staircase(n int, separator string) string {
 	parts := make([]string, n)
 	for i := range parts {

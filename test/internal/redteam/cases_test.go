@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// TestCases checks the invariants of the corpus.
+// TestCases checks that names are unique and that all fields of the cases are consistent.
 func TestCases(t *testing.T) {
 	cases := Cases()
 	require.Greater(t, len(cases), 250)
@@ -34,12 +34,12 @@ func TestCases(t *testing.T) {
 	require.Equal(t, "device+selector+cluster+body+report+search+preference", places.String())
 }
 
-// TestCasesFit checks that cases fit into the places where they can be written. A longer expression would be refused for its
-// length and attack nothing.
+// TestCasesFit checks that each case is short enough for its places. Otherwise it would be rejected because of its length, and
+// would test nothing.
 func TestCasesFit(t *testing.T) {
 	for _, c := range slices.Concat(Cases(), AsPreferences()) {
 		if c.Is(Device | Selector | Search | Preference) {
-			// In the JSON parameters of a configuration, with a kind and a name.
+			// Encode the text as in the JSON parameters of a claim's configuration.
 			text, err := json.Marshal(c.Text)
 			require.NoError(t, err)
 			assert.LessOrEqual(t, len(text), 10*1024-128, c.Name)

@@ -30,13 +30,14 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
-// serve tries the requested cases and answers in lines of JSON.
+// serve is the main function of the child process. It reads trials, runs them, and writes an outcome for each as a line of
+// JSON.
 func serve(in io.Reader, out io.Writer) error {
 	named := map[string]Case{}
 	for _, c := range Cases() {
 		named[c.Name] = c
 	}
-	// Create all shared state before the first measurement.
+	// Create all state that trials share, so that the first measurement does not include it.
 	for _, where := range []Where{Device, Cluster} {
 		if o := measure(Case{Text: "true"}, where); o.Answer != "true" {
 			return errors.New("try nothing: " + o.Answer)
@@ -57,10 +58,10 @@ func serve(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// evaluate evaluates a compiled expression.
+// evaluate is a compiled expression.
 type evaluate func(context.Context, *cel.Budget) (bool, error)
 
-// measure tries one case.
+// measure runs a case at one place, and measures its time, memory and cost.
 func measure(c Case, where Where) outcome {
 	compile := compileOnDevices
 	switch where {
@@ -134,7 +135,7 @@ func compileValue(c Case) (evaluate, error) {
 	}, nil
 }
 
-// someDevices returns as many devices as the case wants, with the maximal number of attributes.
+// someDevices returns as many devices as the case requests. Each has the maximum number of attributes.
 func someDevices(c Case) []*device.Device {
 	devices := make([]*device.Device, max(2, c.Devices))
 	for i := range devices {
@@ -172,7 +173,7 @@ func compileOnCluster(c Case) (evaluate, error) {
 	}, nil
 }
 
-// managedCluster decodes the reported cluster as a client does.
+// managedCluster decodes a reported cluster, as the client of celset-placement does.
 func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 	claims := []map[string]string{}
 	for name, value := range reported.Claims {
@@ -192,7 +193,7 @@ func managedCluster(reported Reported) (*clusterv1.ManagedCluster, error) {
 	return object, json.Unmarshal(content, object)
 }
 
-// guarded returns the API server's answer as celset-placement's client sees it.
+// guarded returns a response of the API server after the checks of celset-placement's client.
 func guarded(content []byte) ([]byte, error) {
 	config := &rest.Config{Host: "http://hub", Transport: answering(content)}
 	controller.Guard(config, nil)
@@ -212,7 +213,7 @@ func guarded(content []byte) ([]byte, error) {
 	return io.ReadAll(response.Body)
 }
 
-// answering is an API server with one fixed answer.
+// answering is a transport that returns the same response for each request.
 type answering []byte
 
 func (a answering) RoundTrip(*http.Request) (*http.Response, error) {
@@ -232,12 +233,12 @@ func processorTime() time.Duration {
 
 // processorTimeOf returns the processor time of another process, or zero if it does not exist.
 func processorTimeOf(process int) time.Duration {
-	const tick = 10 * time.Millisecond // on Linux, for user space
+	const tick = 10 * time.Millisecond // unit of these times on Linux
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", process))
 	if err != nil {
 		return 0
 	}
-	// The program's name in parentheses may contain any characters.
+	// Skip the name of the program, which is in parentheses and may contain any characters.
 	fields := strings.Fields(string(content[strings.LastIndexByte(string(content), ')')+1:]))
 	var user, system int64
 	if len(fields) < 13 {
@@ -247,7 +248,7 @@ func processorTimeOf(process int) time.Duration {
 	return time.Duration(user+system) * tick
 }
 
-// restMemory frees memory, resets the peak, and returns the remaining memory.
+// restMemory frees memory, resets the peak, and returns the memory in use.
 func restMemory() int64 {
 	debug.FreeOSMemory()
 	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil {
@@ -260,7 +261,7 @@ func resident(process int) int64 { return status(process, "VmRSS:") }
 
 func peak() int64 { return status(os.Getpid(), "VmHWM:") }
 
-// status returns a value in kilobytes from the kernel's status of a process.
+// status returns a value in bytes from /proc/PID/status.
 func status(process int, name string) int64 {
 	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", process))
 	if err != nil {

@@ -25,25 +25,27 @@ import (
 )
 
 const (
-	// childVariable makes the test binary run as the process that tries cases.
+	// childVariable names an environment variable that makes the test binary run as the child process.
 	childVariable = "CELSET_REDTEAM_CHILD"
-	// waitVariable is the maximal processor time of a case before it is killed.
+	// waitVariable names an environment variable with the maximum processor time of a trial. A child that exceeds it is killed.
 	waitVariable = "CELSET_REDTEAM_WAIT"
 	defaultWait  = 2 * time.Minute
-	// namesVariable selects the cases whose names contain a text, and prints all outcomes.
+	// namesVariable names an environment variable with a text. Only cases whose names contain the text run, and all outcomes
+	// are printed.
 	namesVariable = "CELSET_REDTEAM"
 
-	// childMemory limits the memory map of the process. Without a limit the machine would die instead.
+	// childMemory is the limit for the address space of the child process. Without a limit, a case could crash the machine.
 	childMemory = 3 << 30
 
-	// Others may wait for at most a second. In this time fit a compilation, an evaluation that is interrupted after evaluationTime,
-	// and the garbage collection. Except at night, only the cost ends an evaluation.
+	// A case may delay other users by at most a second. That must be enough for the compilation, for an evaluation that is
+	// interrupted after evaluationTime, and for garbage collection. In "make test" no time is checked: only the cost limit ends
+	// an evaluation.
 	evaluationTime = 250 * time.Millisecond
 	mostTime       = 750 * time.Millisecond
 	mostMemory     = 64 << 20
 	mostCost       = cel.DefaultCostLimit
 
-	// tries is the number of tries on a busy machine; the best one counts.
+	// tries is the number of times that a trial is repeated on a busy machine. The best result counts.
 	tries = 3
 )
 
@@ -63,7 +65,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A trial is one case at one place.
+// A trial is a case at one of its places.
 type trial struct {
 	Name  string
 	Where Where
@@ -72,26 +74,27 @@ type trial struct {
 // An outcome is the result of a trial.
 type outcome struct {
 	trial
-	// Compiled and Evaluated are processor times.
+	// Compiled is the processor time of the compilation, Evaluated of the evaluation.
 	Compiled, Evaluated time.Duration
 	// Memory is the peak growth of the process in bytes.
 	Memory int64
 	Cost   uint64
 	Answer string
-	// Died describes the end of the process, if it has ended.
+	// Died says how the process ended, or is empty.
 	Died string
 }
 
 func (o *outcome) took() time.Duration { return o.Compiled + o.Evaluated }
 
-// bad judges time and memory only at night, when nothing else runs. An excessive cost is detected before it is spent, or a few
-// calls later.
+// bad reports whether the outcome exceeds a limit. Time and memory are checked only in "make nightly", when nothing else runs.
+// The cost may exceed its limit by a few calls.
 func (o *outcome) bad() bool {
 	return o.Died != "" || o.Cost > mostCost && !strings.HasPrefix(o.Answer, string(cel.ReasonCostLimit)) || cases.Nightly() && (o.took() > mostTime || o.Memory > mostMemory)
 }
 
-// TestExpressions tries all expressions on the packages that evaluate them, in a process that may die. It compiles them and
-// evaluates them once with a context that ends. It limits the cost in each run, and time and memory at night.
+// TestExpressions compiles and evaluates all expressions with the packages of the programs. The evaluation has a context with a
+// deadline. It runs in a child process, because a case may crash it. The test always checks the cost, and checks time and
+// memory in "make nightly".
 func TestExpressions(t *testing.T) {
 	wait := defaultWait
 	if text := os.Getenv(waitVariable); text != "" {
@@ -144,7 +147,7 @@ func table(outcomes []outcome) string {
 	return text.String()
 }
 
-// A process is a child that tries cases. It is replaced when it dies.
+// A process is a child process that runs trials. If it dies, the next trial starts another one.
 type process struct {
 	wait    time.Duration
 	command *exec.Cmd
@@ -201,7 +204,8 @@ func (p *process) try(t *testing.T, which trial) outcome {
 			}
 			return p.died(which, time.Since(start))
 		case <-look.C:
-			// Use processor time, because the machine may be busy. A process that sleeps is ended, too.
+			// Measure processor time, because other processes may use the machine. A child that uses no processor time for too
+			// long is killed, too.
 			took := processorTimeOf(p.command.Process.Pid) - spent
 			if took < p.wait && time.Since(start) < 10*p.wait {
 				continue
@@ -225,7 +229,7 @@ func (p *process) stop() {
 		return
 	}
 	_ = p.command.Process.Kill()
-	for range p.out { // until the pipe is closed
+	for range p.out { // until the child closes the pipe
 	}
 	_ = p.command.Wait()
 	p.errors.Close()

@@ -12,14 +12,14 @@ import (
 	"github.com/celset/celset/test/internal/tool"
 )
 
-// The version and registry of all test releases.
+// The version and the registry of releases that tests build.
 const (
 	Version  = "v0.37.0-test"
 	Registry = "registry.example.com/celset"
 )
 
-// Build makes make write a release for this machine's platform into a folder; all platforms would take minutes. variables are
-// further variables of make. It returns make's output.
+// Build runs make to write a release into a folder, with additional variables. It builds only for this machine's platform,
+// because all platforms would take minutes. It returns the output of make.
 func Build(folder string, variables ...string) (output string, err error) {
 	platform := "linux/" + runtime.GOARCH
 	return tool.Make(append([]string{

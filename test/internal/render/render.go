@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package render converts manifests/ to objects, for tests that validate them or run programs with their rights and
-// configuration.
+// Package render renders the folders of manifests/ and returns the objects, for tests that validate them or run programs with
+// their rights and configuration.
 //
 //	objects, err := render.Kustomization("../../manifests/overlays/second-scheduler")
 //	deployment, err := render.Find(objects, "Deployment", "celset-scheduler")
@@ -24,7 +24,7 @@ import (
 // decoderBuffer is the number of bytes that the decoder inspects to distinguish YAML from JSON.
 const decoderBuffer = 4096
 
-// Kustomization does "kustomize build" with a folder.
+// Kustomization does the same as "kustomize build" with the folder.
 func Kustomization(folder string) ([]*unstructured.Unstructured, error) {
 	rendered, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), folder)
 	if err != nil {
@@ -55,8 +55,8 @@ func Decode(content []byte) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// Find returns the first object of a kind whose name begins with name: kustomize
-// appends a hash to the names of ConfigMaps.
+// Find returns the first object of the kind whose name begins with name. It compares only the beginning, because kustomize
+// appends a hash to names of ConfigMaps.
 func Find(objects []*unstructured.Unstructured, kind, name string) (*unstructured.Unstructured, error) {
 	for _, object := range objects {
 		if object.GetKind() == kind && strings.HasPrefix(object.GetName(), name) {

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tool builds programs of hack/tools for tests that run them, as a user does: by make.
+// Package tool builds programs of hack/tools with make, for tests that run them.
 //
 //	helm, err := tool.Build("helm")
 package tool
@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/test/controlplane"
 )
 
-// Build runs "make bin/name" and returns the path of the binary. An existing binary takes moments.
+// Build runs "make bin/NAME", and returns the path of the binary. It is fast if the binary is up to date.
 func Build(name string) (string, error) {
 	root, err := controlplane.ModuleRoot()
 	if err != nil {
@@ -37,7 +37,7 @@ func Make(args ...string) (string, error) {
 	}
 	command := exec.Command("make", append([]string{"-s"}, args...)...)
 	command.Dir = root
-	// Hide the variables of a make that runs the tests.
+	// The tests may run in a make themselves. Remove its variables from the environment.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return strings.HasPrefix(variable, "MAKE") || strings.HasPrefix(variable, "MFLAGS=")
 	})

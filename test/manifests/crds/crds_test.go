@@ -17,19 +17,19 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A definition is the JSON of a CustomResourceDefinition.
+// A definition is a CustomResourceDefinition, decoded from JSON.
 type definition = map[string]any
 
-// root is the folder of the repository.
+// root is the root of the repository.
 var root = filepath.Join("..", "..", "..")
 
-// placements and profiles match the definitions of the two API groups.
+// placements and profiles are patterns for the files with the CRDs of two API groups.
 var (
 	placements = filepath.Join(root, "manifests", "placement", "crds", "cluster.*.yaml")
 	profiles   = filepath.Join(root, "manifests", "placement", "profile-crds", "multicluster.*.yaml")
 )
 
-// read returns the definitions in files that a pattern matches, by name.
+// read returns the CRDs in the files that match the pattern, by name.
 func read(t *testing.T, pattern string) map[string]definition {
 	t.Helper()
 	files, err := filepath.Glob(pattern)
@@ -59,7 +59,8 @@ func names(of map[string]definition) []string {
 	return result
 }
 
-// output runs a command in the folder of the repository, without the environment of a make that runs the tests.
+// output runs a command in the root of the repository and returns its output. The tests may run in a make; its variables are
+// removed from the environment.
 func output(t *testing.T, name string, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), name, args...)
@@ -98,7 +99,7 @@ func requireSame(t *testing.T, dir, pattern string, count int) {
 	}
 }
 
-// The API module also contains definitions. Ours must agree with them.
+// TestSameAsTheModules compares our CRDs with the CRDs in the modules of the APIs.
 func TestSameAsTheModules(t *testing.T) {
 	dir := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "open-cluster-management.io/api")
 	inventory := output(t, "go", "list", "-m", "-f", "{{.Dir}}", "sigs.k8s.io/cluster-inventory-api")
@@ -115,7 +116,7 @@ func TestSameAsTheModules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			want := theirs[name]
 			require.NotNil(t, want)
-			// The only differences: fields that are false by default, and fields that the API server writes.
+			// Remove the known differences: fields that are false by default, and fields that the API server writes.
 			preserve, _, err := unstructured.NestedBool(want, "spec", "preserveUnknownFields")
 			require.NoError(t, err)
 			require.False(t, preserve)

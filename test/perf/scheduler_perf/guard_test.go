@@ -24,14 +24,14 @@ import (
 	"github.com/celset/celset/admission/guard/server"
 )
 
-// guardedVariants is the same configuration twice, with and without the guard.
+// guardedVariants runs each workload twice, with and without the webhook against double allocation.
 var guardedVariants = []variant{{name: "unguarded"}, {name: "guarded"}}
 
-// guardHook is the webhook for allocations.
+// guardHook is the name of the webhook that judges allocations.
 const guardHook = "allocations.celset.dev"
 
-// startGuard starts the guard for all allocations until the workload ends. The guard runs in this process, like the API server
-// and the scheduler.
+// startGuard runs the webhook against double allocation until the workload ends. Like the API server and the scheduler, it runs
+// in this process.
 func startGuard(tCtx ktesting.TContext) error {
 	config := rest.CopyConfig(tCtx.RESTConfig())
 	config.QPS = -1
@@ -87,7 +87,7 @@ func startGuard(tCtx ktesting.TContext) error {
 	return errors.New("the guard is not active after a minute")
 }
 
-// valueOf returns the sum of a metric's gauges and of the counts of its histograms.
+// valueOf returns the sum of a metric's samples. For a histogram it adds up the counts.
 func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err error) {
 	families, err := registry.Gather()
 	for _, family := range families {
@@ -101,7 +101,7 @@ func valueOf(registry compbase.KubeRegistry, name string) (sum float64, err erro
 	return sum, err
 }
 
-// guardSome starts the guard for guarded workloads.
+// guardSome starts the webhook if the workload is the guarded variant.
 func guardSome(tCtx ktesting.TContext) error {
 	if !strings.Contains(tCtx.Name(), "/config=guarded/") {
 		return nil
@@ -114,7 +114,8 @@ func BenchmarkPerfSchedulingGuard(b *testing.B) {
 	benchmark(b, variantConfig(b, "Guard", guardedVariants), "celset_guard", measured(guardSome))
 }
 
-// TestGuard also runs the workloads labelled "short" with the guard, and checks that the guard is called.
+// TestGuard runs the workloads with the label "short", with and without the webhook, and checks that the API server calls the
+// webhook.
 func TestGuard(t *testing.T) {
 	require.Equal(t, 2*2, check(t, variantConfig(t, "Guard", guardedVariants), guardSome, nil))
 }

@@ -21,24 +21,26 @@ import (
 
 const keepWholeFile = "keepwhole-config.yaml"
 
-// outcomes is the counter of preference searches.
+// outcomes is the metric that counts searches for preferences, by outcome.
 const outcomes = "celset_scheduler_preference_searches_total"
 
-// A variant is the configuration in manifests/scheduler with an additional argument for our profile.
+// A variant is the configuration in manifests/scheduler, with an additional argument of our plugin.
 type variant struct {
 	name, argument, value string
-	// plain limits the variant to pods without a CEL constraint; for others it equals the first variant.
+	// plain is set if only pods without a CEL constraint run with this variant. For pods with a constraint it does not differ
+	// from the first variant.
 	plain bool
 }
 
-// variants run in this order. In the second and the last variant our allocator also serves pods without constraints.
+// variants are the variants, in the order of their runs. The second and the last variant use our allocator for all pods, with
+// and without constraints.
 var variants = []variant{
 	{name: "first"},
 	{name: "all", argument: "allocator", value: "All", plain: true},
 	{name: "keepwhole", argument: "defaultPreference", value: "KeepWhole"},
 }
 
-// config writes the configuration into a folder and returns its path.
+// config writes the scheduler configuration of the variant into the folder into, and returns the path.
 func (v variant) config(into string) (string, error) {
 	content, err := os.ReadFile(filepath.Join("..", "..", "..", "manifests", "scheduler", "config.yaml"))
 	if err != nil {
@@ -65,7 +67,8 @@ func (v variant) config(into string) (string, error) {
 	return "", errors.New("manifests/scheduler/config.yaml: no profile celset-scheduler")
 }
 
-// variantConfig writes a configuration with each workload once for each variant, named <kind>/<workload>/config=<variant>/all.
+// variantConfig writes a scheduler_perf configuration with each workload once for each variant. The names are
+// <kind>/<workload>/config=<variant>/all.
 func variantConfig(tb testing.TB, kind string, variants []variant) string {
 	tb.Helper()
 	into := tb.TempDir()
@@ -87,8 +90,8 @@ func variantConfig(tb testing.TB, kind string, variants []variant) string {
 	return path
 }
 
-// expanded writes a configuration of scheduler_perf and returns its path. Each workload of a file becomes a test case for each
-// variation that variants returns. Without variations the path is empty.
+// expanded writes a scheduler_perf configuration, and returns its path. For each workload in file, it contains a test case for
+// each object that variants returns. Without such objects, the path is empty.
 func expanded(file, into string, variants func(testCase, workload object) ([]object, error)) (path string, err error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -108,7 +111,7 @@ func expanded(file, into string, variants func(testCase, workload object) ([]obj
 				next, workload := maps.Clone(one), maps.Clone(w.(object))
 				maps.Copy(next, different)
 				workload["name"] = "all"
-				delete(workload, "threshold") // thresholds are for other machines
+				delete(workload, "threshold") // thresholds are for the machines of upstream's CI
 				next["workloads"] = []any{workload}
 				all = append(all, next)
 			}
@@ -124,12 +127,13 @@ func expanded(file, into string, variants func(testCase, workload object) ([]obj
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// BenchmarkPerfSchedulingKeepWhole runs the same pods with and without KeepWhole.
+// BenchmarkPerfSchedulingKeepWhole runs the same pods with and without the preference KeepWhole.
 func BenchmarkPerfSchedulingKeepWhole(b *testing.B) {
 	benchmark(b, variantConfig(b, "KeepWhole", variants), "celset_keepwhole", measured(nil))
 }
 
-// TestKeepWhole runs the workloads labelled "short" with each variant. Only the variant with preferences may use them.
+// TestKeepWhole runs the workloads with the label "short" with each variant. The scheduler must search for preferences only in
+// the variant with preferences.
 func TestKeepWhole(t *testing.T) {
 	require.Equal(t, 3+2, check(t, variantConfig(t, "KeepWhole", variants), nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		prefers := mark > 1 && strings.Contains(tCtx.Name(), "/config=keepwhole/")
@@ -139,16 +143,16 @@ func TestKeepWhole(t *testing.T) {
 
 const preemptionFile = "preemption-config.yaml"
 
-// victims is the counter of pods that are evicted for devices.
+// victims is the metric that counts the pods that were evicted for devices.
 const victims = "celset_scheduler_device_preemption_victims_total"
 
 // preemptionTopics are the folders of upstream's preemption workloads.
 var preemptionTopics = []string{"default_preemption", "workload_preemption"}
 
-// preemptionGates make our plugin evict pods for devices.
+// preemptionGates are the feature gates that let our plugin evict pods for devices.
 var preemptionGates = object{string(plugin.DRACELDeviceConstraint): true, string(plugin.CelsetDevicePreemption): true}
 
-// BenchmarkPerfSchedulingPreemption runs pods that evict others for devices.
+// BenchmarkPerfSchedulingPreemption runs pods that evict other pods for devices.
 func BenchmarkPerfSchedulingPreemption(b *testing.B) {
 	benchmark(b, preemptionFile, "celset_preemption", measured(nil))
 }
@@ -161,8 +165,8 @@ func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 	})
 }
 
-// TestPreemption runs the workloads labelled "short". Pods of a high priority are created after the first mark. If no devices are
-// free, pods are evicted for them.
+// TestPreemption runs the preemption workloads with the label "short". After the first mark, pods of a high priority are
+// created. If no devices are free, other pods must be evicted.
 func TestPreemption(t *testing.T) {
 	require.Equal(t, 3, check(t, preemptionFile, nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		evicts := mark > 1 && !strings.Contains(tCtx.Name(), "/inuse=free/")

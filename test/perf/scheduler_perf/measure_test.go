@@ -22,8 +22,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// A stopwatch measures a workload from its creation until stop. It measures values that scheduler_perf does not collect, because
-// scheduler_perf supports only histograms.
+// A stopwatch measures a workload from its creation until stop is called. It measures counters, processor time and memory,
+// because scheduler_perf collects only histograms.
 type stopwatch struct {
 	start             time.Time
 	cpu, allocatedMiB float64
@@ -36,17 +36,18 @@ func newStopwatch() (*stopwatch, error) {
 	return &stopwatch{start: time.Now(), cpu: cpuSeconds(), allocatedMiB: memory(allocated), values: values}, err
 }
 
-// perPod maps our metrics to the names of the reported values per pod.
+// perPod maps metrics of ours, with a label value, to the unit under which the benchmark reports them per pod.
 var perPod = map[string]string{
-	"celset_scheduler_allocation_steps count":           "nodes/pod", // the allocator searched
-	"celset_scheduler_cache_requests_total answers hit": "known/pod", // with a cached answer
+	"celset_scheduler_allocation_steps count":           "nodes/pod", // number of nodes on which the allocator searched
+	"celset_scheduler_cache_requests_total answers hit": "known/pod", // number of nodes whose result was in the cache
 	"celset_scheduler_allocation_steps sum":             "steps/pod",
 	"celset_scheduler_constraint_evaluations_total set": "evaluations/pod",
 	victims: "victims/pod",
 }
 
 // stop reports the measurements. Processor time, unlike throughput, depends little on other load. Processor time and memory are
-// the whole process's: scheduler, API server and controllers. The heap is measured after a garbage collection.
+// of the whole process, which contains the scheduler, the API server and the controllers. The heap is measured after a garbage
+// collection.
 func (s *stopwatch) stop(b *testing.B) error {
 	seconds, cpu, allocatedMiB := time.Since(s.start).Seconds(), cpuSeconds()-s.cpu, memory(allocated)-s.allocatedMiB
 	values, err := read()
@@ -70,7 +71,7 @@ func (s *stopwatch) stop(b *testing.B) error {
 func cpuSeconds() float64 {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		return 0 // it can't fail for this process
+		return 0 // Getrusage can't fail for the own process
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
@@ -84,14 +85,14 @@ func memory(of func(*runtime.MemStats) uint64) float64 {
 	return float64(of(&memory)) / (1 << 20)
 }
 
-// attempts is the key of the number of scheduled pods.
+// attempts is the key, in the result of read, of the number of scheduled pods.
 const attempts = "scheduler_schedule_attempts_total scheduled"
 
-// named are the label values that read distinguishes.
+// named are the label values that get separate sums in the result of read.
 var named = []string{"scheduled", "answers", "hit", "set"}
 
-// read returns the values of counters, and the sums and counts of histograms. Label values in named follow the name; all others
-// are summed.
+// read returns the values of all metrics; for a histogram, sum and count. If a label value is in named, it is a part of the
+// key. Samples that differ in other labels are added up.
 func read() (map[string]float64, error) {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	values := map[string]float64{}
@@ -114,8 +115,9 @@ func read() (map[string]float64, error) {
 	return values, err
 }
 
-// onMarks makes scheduler_perf call do after each operation that creates nodes. mark counts these operations in a workload.
-// Workloads create zero nodes before and after the measurement to mark it, because scheduler_perf has no other hook.
+// onMarks makes scheduler_perf call do after each createNodes operation. mark is the number of these operations in the workload
+// so far. To mark the beginning and end of a measurement, workloads create zero nodes, because scheduler_perf has no other
+// hook.
 func onMarks(do func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) error) perf.SchedulerPerfOption {
 	calls := map[string]int{}
 	return perf.WithNodeUpdateFn(func(tCtx ktesting.TContext, _ *scheduler.Scheduler, w *perf.Workload, nodes *corev1.NodeList) error {
@@ -127,7 +129,7 @@ func onMarks(do func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.Nod
 	})
 }
 
-// measured creates devices when the nodes exist, and measures between the following two marks.
+// measured returns an option that creates devices when the nodes exist, calls ready, and measures between the next two marks.
 func measured(ready func(tCtx ktesting.TContext) error) perf.SchedulerPerfOption {
 	var watch *stopwatch
 	return onMarks(func(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList, mark int) (err error) {
@@ -145,7 +147,7 @@ func measured(ready func(tCtx ktesting.TContext) error) perf.SchedulerPerfOption
 	})
 }
 
-// benchmark runs the workloads of a configuration with the label "performance", or with the label of
+// benchmark runs the workloads of a configuration. It selects the label "performance", or the labels in the flag
 // -perf-scheduling-label-filter.
 func benchmark(b *testing.B, config, topic string, options ...perf.SchedulerPerfOption) {
 	b.Helper()
@@ -157,9 +159,9 @@ func benchmark(b *testing.B, config, topic string, options ...perf.SchedulerPerf
 	perf.RunBenchmarkPerfScheduling(b, config, topic, registry(), options...)
 }
 
-// check runs the workloads of a configuration with the label "short". All pods must get their devices, and a device must not be
-// in two claims. It returns the number of workloads. marks, if not nil, is called at marks with the counts since the nodes
-// existed.
+// check runs the workloads of a configuration with the label "short", and returns their number. All pods must get their
+// devices, and no device may be in two claims. If marks is not nil, check calls it at each mark with the increase of the
+// metrics since the nodes exist.
 func check(t *testing.T, config string, ready func(ktesting.TContext) error, marks func(tCtx ktesting.TContext, mark int, since func(name string) float64)) (ran int) {
 	t.Helper()
 	cases.OnlyNightly(t, "runs workloads on a whole scheduler, minutes")

@@ -23,13 +23,13 @@ import (
 
 const (
 	driver = "mesh.example.com"
-	// concurrentRequests limits the requests in flight while a cluster is created.
+	// concurrentRequests is the maximum number of concurrent requests while a cluster is created.
 	concurrentRequests = 16
-	// maxResults is the largest number of devices of one claim.
+	// maxResults is the maximum number of devices in one claim.
 	maxResults = 32
 )
 
-// An occupancy is the parameters of a workload for its devices and for the share of them in use at the start.
+// An occupancy holds the parameters of a workload that describe the devices of each node, and the devices in use at the start.
 type occupancy struct {
 	devices, halfPerCent, fullPerCent, fragmentedPerCent int
 }
@@ -45,8 +45,8 @@ func occupancyOf(w *perf.Workload) (o occupancy, err error) {
 	return o, nil
 }
 
-// meshOf returns a mesh with rows of four devices, or of eight for many devices. Devices are numbered and belong to quads
-// (squares of four).
+// meshOf returns a mesh of devices with four columns, or eight for many devices. Each device has a number, and the number of
+// its quad (a square of four devices).
 func meshOf(devices int) (topology.Topology, error) {
 	cols := 4
 	if devices > 32 {
@@ -55,7 +55,7 @@ func meshOf(devices int) (topology.Topology, error) {
 	return topology.NewMesh(topology.Family{Driver: driver, Prefix: "mesh"}, devices/cols, cols)
 }
 
-// slicesOf returns the slices that the driver publishes on a node.
+// slicesOf returns the ResourceSlices of a node with the mesh.
 func slicesOf(mesh topology.Topology, node string) ([]*resourceapi.ResourceSlice, error) {
 	published, err := mesh.ResourceSlices(node)
 	index := int64(0)
@@ -73,7 +73,7 @@ func slicesOf(mesh topology.Topology, node string) ([]*resourceapi.ResourceSlice
 	return published, err
 }
 
-// inUse returns the devices in use on the i-th node.
+// inUse returns the numbers of the devices in use on the i-th node.
 func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	all := make([]int, len(mesh.Devices))
 	for d := range all {
@@ -84,7 +84,7 @@ func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	case i*o.fullPerCent/100 != (i+1)*o.fullPerCent/100:
 		return all
 	case i*o.fragmentedPerCent/100 != (i+1)*o.fragmentedPerCent/100:
-		// Use the black squares of a chessboard on this node, and the white squares on the next.
+		// The devices in use are the black squares of a chessboard on one node, and the white squares on the next.
 		return slices.DeleteFunc(all, func(d int) bool { return (at(d).Row+at(d).Col+i)%2 == 0 })
 	case i*o.halfPerCent/100 != (i+1)*o.halfPerCent/100:
 		r := rand.New(rand.NewPCG(0xce15e7, uint64(i)))
@@ -98,7 +98,7 @@ func (o occupancy) inUse(mesh topology.Topology, i int) []int {
 	}
 }
 
-// halfOfSquares returns the devices of half of the quads.
+// halfOfSquares returns the devices of a random half of the quads.
 func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 	squares := r.Perm(len(all) / 4)
 	taken := squares[:len(squares)/2]
@@ -108,8 +108,8 @@ func halfOfSquares(mesh topology.Topology, all []int, r *rand.Rand) []int {
 	})
 }
 
-// occupy publishes the devices of the nodes, and creates claims for the devices in use. Like the claims of scheduler_perf's
-// allocResourceClaims, they have no pod.
+// occupy publishes the devices of the nodes, and creates allocated claims for the devices in use. Like the claims that the
+// scheduler_perf operation allocResourceClaims creates, they have no pods.
 func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh topology.Topology, nodes []corev1.Node) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "occupied"}}
 	if _, err := client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
@@ -140,7 +140,7 @@ func (o occupancy) occupy(ctx context.Context, client kubernetes.Interface, mesh
 	return group.Wait()
 }
 
-// allocate creates an allocated claim.
+// allocate creates a claim that is allocated with devices of the slice.
 func allocate(ctx context.Context, client kubernetes.Interface, name string, slice *resourceapi.ResourceSlice, mesh topology.Topology, devices []int) error {
 	claims := client.ResourceV1().ResourceClaims("occupied")
 	claim, err := claims.Create(ctx, &resourceapi.ResourceClaim{

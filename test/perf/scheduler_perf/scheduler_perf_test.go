@@ -30,17 +30,17 @@ import (
 	"github.com/celset/celset/test/internal/ledger"
 )
 
-// TestSchedulerPerf runs the workloads labelled "short".
+// TestSchedulerPerf runs the workloads of performance-config.yaml with the label "short".
 func TestSchedulerPerf(t *testing.T) {
 	require.Positive(t, check(t, configFile, nil, nil))
 }
 
-// BenchmarkPerfScheduling runs pods with CEL constraints, and the same pods without.
+// BenchmarkPerfScheduling runs pods with CEL constraints, and the same pods without constraints.
 func BenchmarkPerfScheduling(b *testing.B) {
 	benchmark(b, configFile, "celset", measured(nil))
 }
 
-// occupy creates devices for the nodes by the workload's parameters.
+// occupy publishes devices and creates allocated claims, as the workload's parameters say.
 func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (topology.Topology, error) {
 	o, err := occupancyOf(w)
 	if err != nil {
@@ -53,7 +53,7 @@ func occupy(tCtx ktesting.TContext, w *perf.Workload, nodes *corev1.NodeList) (t
 	return mesh, o.occupy(tCtx, tCtx.Client(), mesh, nodes.Items)
 }
 
-// keepLedger judges each allocation until the workload ends.
+// keepLedger starts a ledger that judges each allocation until the workload ends.
 func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
 	l := ledger.New(func(claim *resourceapi.ResourceClaim) string { return judge(mesh, claim) })
 	ctx := tCtx.WithCancel()
@@ -72,7 +72,8 @@ func keepLedger(tCtx ktesting.TContext, mesh topology.Topology) error {
 	return nil
 }
 
-// judge returns a complaint unless a claim's devices have its shape. Claims from the start of the workload have no shape.
+// judge returns a mistake if the devices of a claim don't have the shape that the claim requests. Claims that exist from the
+// start request no shape.
 func judge(mesh topology.Topology, claim *resourceapi.ResourceClaim) string {
 	shape, ok := claim.Labels["celset.dev/shape"]
 	if !ok {
@@ -104,7 +105,7 @@ func isShape(mesh topology.Topology, shape string, names []string) bool {
 	}
 }
 
-// isStretch reports whether the devices are consecutive. The first device follows the last.
+// isStretch reports whether the devices have consecutive numbers. The first device follows the last.
 func isStretch(mesh topology.Topology, names []string) bool {
 	ends := 0
 	for i := range mesh.Devices {
@@ -126,7 +127,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// prepare registers our feature gate, and lets scheduler_perf find the etcd of go.mod.
+// prepare registers celset's feature gate, and sets the path of the etcd binary for scheduler_perf.
 func prepare() error {
 	if err := plugin.AddFeatureGates(utilfeature.DefaultMutableFeatureGate); err != nil {
 		return err
@@ -146,8 +147,8 @@ func registry() frameworkruntime.Registry {
 	return plugin.NewFactories(utilfeature.DefaultFeatureGate, guard.New(clock.RealClock{}))
 }
 
-// withRegistry returns an option that scheduler_perf offers only as a parameter of benchmarks: RunIntegrationPerfScheduling has
-// no other way to add plugins.
+// withRegistry returns an option that adds plugins. scheduler_perf lets benchmarks pass plugins as a parameter, but its
+// function for tests, RunIntegrationPerfScheduling, does not.
 func withRegistry(t *testing.T, registry frameworkruntime.Registry) perf.SchedulerPerfOption {
 	t.Helper()
 	option := reflect.TypeFor[perf.SchedulerPerfOption]()

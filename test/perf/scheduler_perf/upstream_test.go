@@ -22,20 +22,20 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// topics are the folders of upstream's DRA workloads.
+// topics are the folders with upstream's DRA workloads.
 var topics = []string{
 	".", "compatibilitygroups", "consumablecapacity", "devicetaints", "extendedresource", "extendedresource/scoring",
 	"listattributes", "partitionabledevices", "prioritizedlist", "workloadresourceclaims",
 }
 
-// gangTopics are the folders of upstream's workloads of PodGroups.
+// gangTopics are the folders with upstream's workloads that have PodGroups.
 var gangTopics = []string{"basicscheduling", "gangscheduling", "tas"}
 
-// gangGates are the gates for our plugin.
+// gangGates are the feature gates for workloads with PodGroups.
 var gangGates = object{"DRACELDeviceConstraint": true, "CelsetNodeSetConstraint": true, "GenericWorkload": true, "TopologyAwareWorkloadScheduling": true}
 
-// patience limits the scheduling of a workload's pods. The full workload of consumable capacity with 1,000 nodes schedules 7,990
-// pods before the measurement. Upstream's plugin may need more than scheduler_perf's ten minutes for them.
+// patience is the limit for scheduling the pods of a workload. The largest one schedules 7,990 pods with consumable capacity on
+// 1,000 nodes before the measurement. Upstream's plugin may take longer than the ten minutes that scheduler_perf allows.
 const patience = 25 * time.Minute
 
 // The plugins that run upstream's workloads.
@@ -44,7 +44,7 @@ const (
 	ourPlugin      = "celset"
 )
 
-// object is a part of a YAML file.
+// object is a mapping in a YAML file.
 type object = map[string]any
 
 // BenchmarkPerfSchedulingUpstream runs upstream's own DRA workloads alternately with upstream's plugin and with ours. Their names
@@ -53,25 +53,25 @@ func BenchmarkPerfSchedulingUpstream(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "dra"), topics, pairs{gates: object{}, chosen: func(string) bool { return true }})
 }
 
-// BenchmarkPerfSchedulingUpstreamGangs runs upstream's own workloads of PodGroups, which have no constraints, alternately with
-// upstream's plugins and with ours.
+// BenchmarkPerfSchedulingUpstreamGangs runs upstream's workloads with PodGroups, alternately with upstream's plugins and with
+// ours. The PodGroups have no constraints.
 func BenchmarkPerfSchedulingUpstreamGangs(b *testing.B) {
 	runInPairs(b, filepath.Join(upstreamDir(b), "podgroup"), gangTopics, pairs{gates: gangGates, chosen: func(string) bool { return true }})
 }
 
-// reported are the measured metrics, as in our own configurations.
+// reported is the part of a test case that selects the metrics to report, the same as in our own configurations.
 var reported = object{"metrics": object{
 	"scheduler_scheduling_attempt_duration_seconds": []any{object{"label": "result", "values": []any{"scheduled"}}},
 }}
 
-// runInPairs runs the chosen upstream test cases in folders below root.
+// runInPairs runs the test cases that twice selects from upstream's folders. root is the folder of upstream's workloads.
 func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
 	b.Helper()
 	var err error
 	twice.our, err = filepath.Abs(filepath.Join("config", "all.yaml"))
 	require.NoError(b, err)
 	for _, topic := range topics {
-		b.Chdir(filepath.Join(root, topic)) // templates are relative to it
+		b.Chdir(filepath.Join(root, topic)) // paths of templates are relative to this folder
 		twice.into, twice.begin = b.TempDir(), map[string]int{}
 		config, err := expanded(configFile, twice.into, twice.of)
 		require.NoError(b, err, topic)
@@ -82,7 +82,7 @@ func runInPairs(b *testing.B, root string, topics []string, twice pairs) {
 	}
 }
 
-// upstreamDir returns the folder of upstream's workloads, in the version of go.mod.
+// upstreamDir returns the folder of upstream's workloads in the module that go.mod requires.
 func upstreamDir(tb testing.TB) string {
 	tb.Helper()
 	dir, err := exec.CommandContext(tb.Context(), "go", "list", "-m", "-f", "{{.Dir}}", "k8s.io/kubernetes").Output()
@@ -90,19 +90,20 @@ func upstreamDir(tb testing.TB) string {
 	return filepath.Join(strings.TrimSpace(string(dir)), "test", "integration", "scheduler_perf")
 }
 
-// pairs writes a configuration that contains each workload twice.
+// pairs writes configurations that contain each of upstream's workloads twice: with upstream's plugin and with ours.
 type pairs struct {
-	// our is the path of the scheduler configuration with our plugin. into is the folder for generated files.
+	// our is the path of the scheduler configuration with our plugin. into is the folder for the written files.
 	our, into string
-	// begin maps a test case to its number of createNodes operations before the measurement.
+	// begin maps a test case to the number of its createNodes operations before the measurement.
 	begin map[string]int
-	// gates are on for our plugin.
+	// gates are the feature gates that are set for our plugin.
 	gates object
-	// chosen reports whether a test case is included.
+	// chosen reports whether the test case with the name runs.
 	chosen func(name string) bool
 }
 
-// of returns the two versions of a workload. The result is empty if the workload schedules no pods or is not for performance.
+// of returns a workload in two versions, one for each plugin. The result is empty if the workload schedules no pods, or does
+// not have the label "performance".
 func (p pairs) of(one, workload object) (made []object, err error) {
 	operations, begin := marked(one["workloadTemplate"].([]any))
 	labels, _ := workload["labels"].([]any)
@@ -124,8 +125,8 @@ func (p pairs) of(one, workload object) (made []object, err error) {
 	return made, nil
 }
 
-// marked adds operations around the measurement whose only effect is a call of the measuring function. It returns nil if no pods
-// are measured.
+// marked adds a createNodes operation for zero nodes before and after the measurement, so that onMarks calls its function
+// there. It returns nil if the workload measures no pods.
 func marked(operations []any) (all []any, begin int) {
 	mark := object{"opcode": "createNodes", "count": 0}
 	measured := false
@@ -147,7 +148,7 @@ func marked(operations []any) (all []any, begin int) {
 	return all, begin
 }
 
-// gatesOver returns our gates, overridden by a test case's gates.
+// gatesOver returns p.gates with the gates of a test case. The test case's values take precedence.
 func (p pairs) gatesOver(theirs any) object {
 	all := maps.Clone(p.gates)
 	if some, ok := theirs.(object); ok {
@@ -156,7 +157,7 @@ func (p pairs) gatesOver(theirs any) object {
 	return all
 }
 
-// config returns the path of our configuration with the test case's settings of other plugins.
+// config writes our scheduler configuration with a test case's settings for other plugins, and returns the path.
 func (p pairs) config(theirs any) (string, error) {
 	path, ok := theirs.(string)
 	if !ok {
@@ -196,7 +197,7 @@ func onlyProfile(file string) (object, error) {
 	return config.Profiles[0], nil
 }
 
-// measure starts and stops a stopwatch at the marks.
+// measure returns an option that starts a stopwatch at the first mark of a workload, and stops it at the second.
 func (p pairs) measure() perf.SchedulerPerfOption {
 	var watch *stopwatch
 	return onMarks(func(tCtx ktesting.TContext, _ *perf.Workload, _ *corev1.NodeList, mark int) (err error) {

@@ -27,28 +27,29 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// className is the DeviceClass of all machines, and the name of their driver.
+// className is the name of the DeviceClass and of the driver on all machines.
 const className = "mla.example.com"
 
-// A Machine is a kind of node. Its DeviceClass defines a constraint for claims of each size except 1.
+// A Machine is a type of node. Its DeviceClass defines a constraint for each size of claims (number of devices) except 1.
 type Machine struct {
 	Name        string
 	topology    topology.Topology
 	constraints []constraint
-	// gpus are the devices in the form that NVIDIA's go-gpuallocator needs, or nil if the devices are not GPUs.
+	// gpus are the machine's GPUs in the types of NVIDIA's go-gpuallocator. If the devices are not GPUs, it is nil.
 	gpus []*gpuallocator.Device
-	// sets maps a size to all sets that satisfy the constraint, in the order of an allocator.
+	// sets maps a size to all sets that satisfy the constraint, in the allocator's search order.
 	sets map[int][]shape.Set
 }
 
-// A constraint is the constraint for claims of a size, as an expression and as a predicate in Go.
+// A constraint is the constraint for claims of one size, as a CEL expression and as a Go function.
 type constraint struct {
 	size             int
 	name, expression string
 	holds            func(t topology.Topology, names []string) bool
 }
 
-// Machines returns the machines on which traces are replayed. They are created once, because enumerating their sets is slow.
+// Machines returns the machines on which traces are replayed. It creates them at its first call, because enumerating their sets
+// takes long.
 var Machines = sync.OnceValue(func() []*Machine {
 	family := topology.Family{Driver: className, Prefix: "mla"}
 	machines := []*Machine{
@@ -63,7 +64,7 @@ var Machines = sync.OnceValue(func() []*Machine {
 	return machines
 })
 
-// made unwraps a topology with constant parameters.
+// made returns the topology, and panics on an error. The parameters are constants.
 func made(t topology.Topology, err error) topology.Topology {
 	if err != nil {
 		panic(err)
@@ -71,12 +72,12 @@ func made(t topology.Topology, err error) topology.Topology {
 	return t
 }
 
-// attribute returns the expression for an attribute of a device d.
+// attribute returns a CEL expression for an attribute of the device d.
 func attribute(d, name string) string {
 	return fmt.Sprintf("%s.attributes['%s'].%s", d, className, name)
 }
 
-// pairs requires that each device comes with its partner.
+// pairs returns constraints that require both devices of each pair.
 func pairs() []constraint {
 	expression := fmt.Sprintf("devices.all(d, devices.exists_one(o, d != o && %s == %s))", attribute("d", "bridge"), attribute("o", "bridge"))
 	return []constraint{
@@ -86,7 +87,8 @@ func pairs() []constraint {
 	}
 }
 
-// arcs requires consecutive devices of a ring: exactly one device is without its successor. All eight devices are allowed, too.
+// arcs returns constraints that require consecutive devices of a ring: for exactly one device, the next device is not in the
+// set. The set of all eight devices is allowed, too.
 func arcs() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.exists_one(d, !devices.exists(o, %s == (%s + 1) %% 8))", attribute("o", "index"), attribute("d", "index"))
 	return []constraint{
@@ -96,7 +98,8 @@ func arcs() []constraint {
 	}
 }
 
-// blocks requires that the bounding box of the devices has as many places as there are devices.
+// blocks returns constraints that require rectangles: the bounding box of the devices has exactly as many places as there are
+// devices.
 func blocks() []constraint {
 	side := func(name string, length int) string {
 		values := fmt.Sprintf("devices.map(d, %s)", attribute("d", name))
@@ -114,14 +117,14 @@ func blocks() []constraint {
 	return []constraint{block("block1x2", 1, 2), block("block2x2", 2, 2), block("block2x4", 2, 4)}
 }
 
-// linked requires that all devices are linked to each other. All eight devices are always allowed.
+// linked returns constraints that require a link between each two devices. The set of all eight devices is always allowed.
 func linked() []constraint {
 	expression := fmt.Sprintf("size(devices) == 8 || devices.all(d, devices.all(o, d == o || %s in %s.split(',')))", attribute("o", "id"), attribute("d", "peers"))
 	holds := func(t topology.Topology, names []string) bool { return len(names) == 8 || wiring.IsClique(t, names) }
 	return []constraint{{2, "linked", expression, holds}, {4, "linked", expression, holds}, {8, "linked", expression, holds}}
 }
 
-// enumerate finds all sets that satisfy the constraints with the predicates in Go.
+// enumerate finds all sets that satisfy each constraint, with the Go functions.
 func (m *Machine) enumerate() {
 	m.sets = map[int][]shape.Set{1: slices.Collect(subsets(m.all(), 1))}
 	for _, c := range m.constraints {
@@ -143,7 +146,8 @@ func (m *Machine) names(set shape.Set) []string {
 	return names
 }
 
-// subsets returns the subsets of a size in the order of an allocator: by the first device, then by the second.
+// subsets returns all subsets with size elements, in the allocator's order: sorted by the first device, then by the second, and
+// so on.
 func subsets(of shape.Set, size int) iter.Seq[shape.Set] {
 	return func(yield func(shape.Set) bool) { extend(0, of, size, yield) }
 }
@@ -162,11 +166,11 @@ func extend(chosen, rest shape.Set, size int, yield func(shape.Set) bool) bool {
 	return true
 }
 
-// class selects the devices, and defines the constraints.
+// class returns the DeviceClass of the machine. It selects the devices and defines the constraints.
 func (m *Machine) class() *resourceapi.DeviceClass {
 	class := &resourceapi.DeviceClass{ObjectMeta: metav1.ObjectMeta{Name: className}, Spec: env.ClassOf(className)}
 	for i, c := range m.constraints {
-		if i == 0 || c.name != m.constraints[i-1].name { // one definition for all sizes
+		if i == 0 || c.name != m.constraints[i-1].name { // sizes with the same expression share a definition
 			class.Spec.Config = append(class.Spec.Config, resourceapi.DeviceClassConfiguration{DeviceConfiguration: env.Definition(c.name, c.expression)})
 		}
 	}
@@ -192,7 +196,7 @@ var features = structured.Features{
 	FractionalCapacityRange: true, PartitionableDevices: true, PrioritizedList: true,
 }
 
-// classes lists the only class.
+// classes is a lister of a single class.
 type classes struct{ *resourceapi.DeviceClass }
 
 // List implements [structured.DeviceClassLister].
@@ -203,8 +207,8 @@ func (c classes) List() ([]*resourceapi.DeviceClass, error) {
 // Get implements [structured.DeviceClassLister].
 func (c classes) Get(string) (*resourceapi.DeviceClass, error) { return c.DeviceClass, nil }
 
-// asked returns a chooser that runs the allocator on a node as a scheduler does: a new allocator for each decision, with a shared
-// cache.
+// asked returns a chooser that runs celset's allocator on a node. Like a scheduler, it creates a new allocator for each
+// decision, and all allocators share a cache.
 func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node"}}
 	published, err := m.topology.ResourceSlices(node.Name)
@@ -245,7 +249,7 @@ func (m *Machine) asked(options ...allocator.Option) (chooser, error) {
 	}, nil
 }
 
-// keepWhole returns the options of KeepWhole. Its shapes are the shapes of the trace's claims.
+// keepWhole returns allocator options that turn on the preference KeepWhole, for the sizes of the trace's claims.
 func (m *Machine) keepWhole() []allocator.Option {
 	var shapes []allocator.Shape
 	for _, c := range m.constraints {
@@ -254,10 +258,10 @@ func (m *Machine) keepWhole() []allocator.Option {
 	return []allocator.Option{allocator.WithDefaultPreference(v1alpha1.PolicyKeepWhole), allocator.WithShapes(shapes)}
 }
 
-// bestEffort runs the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin uses. The policy divides the node's
-// free GPUs into sets of the wanted size, with the maximal sum of all sets' link scores. Of these sets it takes the best. GPUs
-// left over also count with their links. For one GPU it takes the first. The policy ignores constraints, so sets that violate the
-// constraint are skipped.
+// bestEffort runs the best-effort policy of NVIDIA's go-gpuallocator, which its device plugin uses. The policy divides the free
+// GPUs of a node into sets of the requested size, so that the sum of the link scores of all sets is as large as possible.
+// Remaining GPUs form a set, too. Then it chooses the set with the best score. If one GPU is requested, it chooses the first.
+// The policy does not know constraints, so bestEffort leaves out sets that violate the constraint.
 func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	available := make([]*gpuallocator.Device, 0, free.Len())
 	for i := range free.All() {
@@ -276,7 +280,7 @@ func (m *Machine) bestEffort(free shape.Set, size int) (choice, error) {
 	return chosen, nil
 }
 
-// The kinds of links. The policy scores them 10, 30, 50, 100 and 200. Their names are not exported.
+// The kinds of links between GPUs. go-gpuallocator, which doesn't export their names, scores them with 10, 30, 50, 100 and 200.
 var (
 	ofTwoCPUs   = gpuallocator.P2PLink{Type: 1}
 	atOneCPU    = gpuallocator.P2PLink{Type: 3}
@@ -286,7 +290,7 @@ var (
 
 const gpusPerSwitch, gpusPerCPU = 2, 4
 
-// nvLinks is the number of NVLinks between each two GPUs of a DGX-1 with eight V100, as in "nvidia-smi topo -m".
+// nvLinks[i][j] is the number of NVLinks between two GPUs of a DGX-1 with eight V100, as "nvidia-smi topo -m" prints them.
 var nvLinks = [8][8]int{
 	{0, 1, 1, 2, 2, 0, 0, 0},
 	{1, 0, 2, 1, 0, 2, 0, 0},
@@ -298,7 +302,7 @@ var nvLinks = [8][8]int{
 	{0, 0, 0, 1, 2, 1, 2, 0},
 }
 
-// cubeMeshGPUs returns the GPUs of the hybrid cube mesh, in the form that NVIDIA's go-gpuallocator needs.
+// cubeMeshGPUs returns the GPUs of the hybrid cube mesh in the types of NVIDIA's go-gpuallocator.
 func cubeMeshGPUs() []*gpuallocator.Device {
 	gpus := make([]*gpuallocator.Device, len(nvLinks))
 	for i := range gpus {

@@ -1,16 +1,16 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package trace replays claims that come and go against the allocator. It compares policies for choosing nodes and sets of
-// devices: first fit, NVIDIA's best-effort policy, and KeepWhole.
+// Package trace simulates a cluster where claims arrive and depart over time. It compares policies that choose a node and a set
+// of devices for a claim: first fit, NVIDIA's best-effort policy, and celset's KeepWhole.
 //
 //	make trace > new.txt
 //	benchstat -col /policy new.txt
 //
-// Time is simulated. The counts depend only on seeds, not on the machine, so each row needs one run.
+// The results depend only on random seeds and not on the machine, so one run is enough.
 //
-// Nodes of one kind are equal, and the choice on a node depends only on its free devices. So a policy is asked once for each set
-// of free devices and each size of claims.
+// All nodes are equal, and a policy's choice on a node depends only on the free devices and the size of the claim. So each
+// choice is computed once and cached.
 package trace
 
 import (
@@ -23,39 +23,39 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// A share is the share of claims that want a number of devices.
+// A share is a number of devices, and the fraction of all claims that request this number.
 type share struct {
 	devices int
 	of      float64
 }
 
-// A span is a range of the decimal logarithm of minutes, for a share of claims.
+// A span is a range of durations for a fraction of the claims, as decimal logarithms of minutes.
 type span struct {
 	from, to, of float64
 }
 
-// The model of Gavel's simulator (Narayanan et al., OSDI 2020) for the jobs of Philly, Microsoft's cluster (Jeon et al., ATC
-// 2019). Most jobs want one device, and a few jobs take most of the time.
+// The numbers of devices and durations of claims, as in Gavel's simulator (Narayanan et al., OSDI 2020). It models the jobs of
+// Microsoft's cluster Philly (Jeon et al., ATC 2019). Most jobs request one device, and a few jobs take most of the time.
 var (
 	shares    = []share{{1, 0.70}, {2, 0.10}, {4, 0.15}, {8, 0.05}}
 	durations = []span{{1.5, 3, 0.8}, {3, 4, 0.2}}
 )
 
-// A Claim is a claim of a trace. Times are in minutes.
+// A Claim is a claim in a trace. Its times are in minutes.
 type Claim struct {
 	Arrival, Duration float64
 	Devices           int
 }
 
-// A Trace is a list of claims by arrival.
+// A Trace is a list of claims in the order of their arrival.
 type Trace struct {
 	Claims []Claim
 	// End is the end of the trace. All claims arrive before it.
 	End float64
 }
 
-// New returns a trace with a number of claims. Together they want the share load of the time of all devices until the end.
-// The result depends only on the parameters. Arrivals are a Poisson process conditioned on the number of claims.
+// New returns a trace with a number of claims. load is the fraction of the time of all devices that the claims request
+// together. The same parameters give the same trace. Arrivals are a Poisson process with this number of claims.
 func New(claims, devices int, load float64, seed uint64) *Trace {
 	source := rand.New(rand.NewPCG(seed, uint64(claims)))
 	t := &Trace{Claims: make([]Claim, claims)}
@@ -97,26 +97,27 @@ func duration(source *rand.Rand) float64 {
 	return rounded(math.Pow(10, s.from+(s.to-s.from)*source.Float64()))
 }
 
-// rounded rounds to a thousandth, so that all processors compute the same.
+// rounded rounds to a thousandth of a minute, so that the results are the same on all processors.
 func rounded(minutes float64) float64 { return math.Round(1000*minutes) / 1000 }
 
-// A choice is the chosen set on a node, empty if none fits, and its values by preference. Greater values are better.
+// A choice is the set that a policy chooses on a node, or the empty set if none fits. values are the values of its preferences,
+// the most important first. Larger values are better.
 type choice struct {
 	set    shape.Set
 	values []int64
 }
 
-// A chooser chooses a set on a node with these free devices.
+// A chooser chooses a set of size devices on a node, given the free devices of the node.
 type chooser func(free shape.Set, size int) (choice, error)
 
-// A policy places a claim on the node with the greatest values among the nodes where a set fits. The first of several equal nodes
-// wins.
+// A policy places a claim on the node whose choice has the best values. If several nodes are equally good, it takes the first,
+// unless anyNode is set.
 type policy struct {
 	name string
-	// anyNode selects randomly among equal nodes, as kube-scheduler does.
+	// anyNode makes the policy choose randomly among equally good nodes, as kube-scheduler does.
 	anyNode bool
-	// chooses returns the chooser for a node. Nil: all devices form one pool without nodes. This is a bound: no choice of nodes and
-	// sets can place a claim that the pool can't.
+	// chooses returns the function that chooses a set on a node. Nil means that all devices form one pool without nodes. This
+	// pool is an upper bound: if a claim does not fit there, no policy can place it.
 	chooses func(*Machine) (chooser, error)
 }
 
@@ -131,7 +132,7 @@ func policies(m *Machine) []policy {
 	return append(all, policy{"KeepWhole", false, keepWhole}, policy{"KeepWhole-any-node", true, keepWhole}, policy{"pool", false, nil})
 }
 
-// chooser returns the policy's chooser with a cache, because the choice depends only on the free devices and the size.
+// chooser returns the policy's chooser with a cache of its choices.
 func (p policy) chooser(m *Machine) (chooser, error) {
 	if p.chooses == nil {
 		return nil, nil
@@ -156,13 +157,13 @@ func (p policy) chooser(m *Machine) (chooser, error) {
 	}, nil
 }
 
-// A cluster is a set of equal nodes with a policy.
+// A cluster is a number of equal nodes, and a policy that chooses devices.
 type cluster struct {
 	machine *Machine
 	devices int
 	free    []shape.Set
 	choose  chooser
-	// chance decides between equal nodes. Nil: the first is taken.
+	// chance chooses among equally good nodes. Nil means that the first node is chosen.
 	chance *rand.Rand
 }
 
@@ -170,13 +171,13 @@ func newCluster(m *Machine, nodes int, choose chooser) *cluster {
 	return &cluster{machine: m, devices: nodes * m.all().Len(), free: slices.Repeat([]shape.Set{m.all()}, nodes), choose: choose}
 }
 
-// A placement is the devices of a claim on a node.
+// A placement is the node and the devices that a claim has.
 type placement struct {
 	node int
 	set  shape.Set
 }
 
-// place takes the devices that the policy chooses for a claim. It reports false if no set fits on any node.
+// place chooses devices for a claim by the policy, and marks them as used. It returns false if no set fits on any node.
 func (c *cluster) place(size int) (placement, bool, error) {
 	if c.choose == nil {
 		return placement{}, true, nil
@@ -198,7 +199,7 @@ func (c *cluster) place(size int) (placement, bool, error) {
 		case order > 0:
 			chosen, best, equal = node, got, 1
 		case order == 0 && c.chance != nil:
-			// All equal nodes have the same probability.
+			// With this probability for the equal-th node, all equally good nodes have the same probability in the end.
 			if equal++; c.chance.IntN(equal) == 0 {
 				chosen, best = node, got
 			}
@@ -207,7 +208,7 @@ func (c *cluster) place(size int) (placement, bool, error) {
 	if chosen < 0 {
 		return placement{}, false, nil
 	}
-	// Check the choice of every policy.
+	// Whatever the policy is, the devices must be free and satisfy the constraint.
 	if free := c.free[chosen]; free&best.set != best.set || !slices.Contains(c.machine.sets[size], best.set) {
 		return placement{}, false, fmt.Errorf("%s, %d devices: of %b on node %d %b was chosen", c.machine.Name, size, free, chosen, best.set)
 	}
@@ -221,23 +222,24 @@ func (c *cluster) release(p placement) {
 	}
 }
 
-// warmUp is the share of a trace at the start that is not counted, because most devices are free then.
+// warmUp is the fraction of a trace, at the start, whose claims are not counted. Most devices are free during this time.
 const warmUp = 0.2
 
-// A Tally counts the results of claims of one size.
+// A Tally adds up the results of claims of one size.
 type Tally struct {
 	Claims int
-	// AtOnce counts claims that were placed on arrival. Placed counts claims that were placed before the trace ended.
+	// AtOnce is the number of claims that got devices on arrival. Placed is the number of claims that got devices before the
+	// end of the trace.
 	AtOnce, Placed int
-	// Waited is the sum of waiting minutes. Claims that were never placed waited until the end.
+	// Waited is the sum of all waiting times, in minutes. A claim that never got devices waited until the end.
 	Waited float64
 }
 
 // An Outcome is the result of a trace.
 type Outcome struct {
-	// Sizes maps a number of wanted devices to its tally.
+	// Sizes maps the size of claims (number of devices) to their tally.
 	Sizes map[int]*Tally
-	// Stranded is the share of device time that is idle although a claim waits and enough devices for it are idle.
+	// Stranded is the fraction of device time during which devices were idle although they were enough for a waiting claim.
 	Stranded float64
 }
 
@@ -251,13 +253,13 @@ type replay struct {
 	trace   *Trace
 	idle    int
 	running departures
-	// waiting are the claims that arrived and are not placed, by arrival.
+	// waiting holds the indices of the claims that wait, in the order of their arrival.
 	waiting []int
 	now     float64
 	Outcome
 }
 
-// run replays a trace on a cluster.
+// run simulates the trace on a cluster.
 func run(c *cluster, t *Trace) (Outcome, error) {
 	r := &replay{cluster: c, trace: t, idle: c.devices, Outcome: Outcome{Sizes: map[int]*Tally{}}}
 	for i := range t.Claims {
@@ -279,7 +281,7 @@ func run(c *cluster, t *Trace) (Outcome, error) {
 	return r.Outcome, nil
 }
 
-// tally returns the tally for a claim. For a claim in the warm-up it returns a discarded tally.
+// tally returns the tally to which a claim is added. For a claim that arrives during the warm-up, the tally is discarded.
 func (r *replay) tally(claim int) *Tally {
 	c := r.trace.Claims[claim]
 	if c.Arrival < warmUp*r.trace.End {
@@ -301,7 +303,7 @@ func (r *replay) arrive(claim int) error {
 	return err
 }
 
-// try places a claim, and reports whether it fits.
+// try places the claim if a set fits, and reports whether it did.
 func (r *replay) try(claim int) (bool, error) {
 	c := r.trace.Claims[claim]
 	if c.Devices > r.idle {
@@ -322,7 +324,7 @@ func (r *replay) try(claim int) (bool, error) {
 	return true, nil
 }
 
-// departUntil removes the claims that depart until a time.
+// departUntil processes all departures until the time at.
 func (r *replay) departUntil(at float64) error {
 	for len(r.running) > 0 && r.running[0].at <= at {
 		d := heap.Pop(&r.running).(departure)
@@ -349,7 +351,7 @@ func (r *replay) departUntil(at float64) error {
 	return nil
 }
 
-// advance advances the time without events.
+// advance moves the clock to a time, and adds up the idle devices in between.
 func (r *replay) advance(to float64) {
 	if passed := to - max(r.now, warmUp*r.trace.End); passed > 0 {
 		for _, claim := range r.waiting {

@@ -14,13 +14,13 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// A plan describes the traces to replay.
+// A plan holds the parameters of traces to simulate.
 type plan struct {
 	nodes, claimsADevice, traces int
 	load                         float64
 }
 
-// replay sums the outcomes of all traces.
+// replay simulates all traces of the plan, and adds up their outcomes.
 func (p plan) replay(tb testing.TB, m *Machine, of policy, choose chooser) Outcome {
 	tb.Helper()
 	sum := Outcome{Sizes: map[int]*Tally{}}
@@ -43,9 +43,9 @@ func (p plan) replay(tb testing.TB, m *Machine, of policy, choose chooser) Outco
 	return sum
 }
 
-// BenchmarkTrace replays three traces for each row. %at-once is the share of the claims for four and eight devices that were
-// placed on arrival. %placed is the share of all claims that were placed before the end. min-waited is the average wait of a
-// claim. %idle is the share of devices that are idle although they are enough for a waiting claim.
+// BenchmarkTrace simulates three traces for each machine and policy. It reports these values: %at-once is the share of the
+// claims for four and eight devices that were placed on arrival. %placed is the share of all claims that were placed before the
+// end. min-waited is the average wait of a claim. %idle is Outcome.Stranded.
 func BenchmarkTrace(b *testing.B) {
 	for _, unit := range []string{"%at-once better=higher", "%placed better=higher", "min-waited better=lower", "%idle better=lower"} {
 		fmt.Println("Unit", unit, "assume=exact")
@@ -75,8 +75,8 @@ func BenchmarkTrace(b *testing.B) {
 	}
 }
 
-// replayed contains the results of a small trace by machine and policy: claims for 1, 2, 4 and 8 devices that were placed at
-// once, and all placed claims.
+// replayed maps machine and policy to the expected results of a small trace. These are the numbers of claims for 1, 2, 4 and 8
+// devices that were placed on arrival, and the number of all placed claims.
 var replayed = map[string][5]int{
 	"pairs/today":                  {270, 39, 33, 0, 386},
 	"pairs/first-fit":              {247, 39, 35, 7, 382},
@@ -117,7 +117,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// A trace is reproducible, and its demand matches the load.
+// TestTrace checks that the same parameters give the same trace, and that the requested device time matches the load.
 func TestTrace(t *testing.T) {
 	trace := New(20_000, 800, 0.9, 7)
 	require.Equal(t, trace, New(20_000, 800, 0.9, 7))
@@ -134,18 +134,19 @@ func TestTrace(t *testing.T) {
 	}
 }
 
-// Claims wait in the order of their arrival. Claims that arrive during the warm-up are not counted.
+// TestRun checks that claims of one size get devices in the order of their arrival, and that claims during the warm-up are not
+// counted.
 func TestRun(t *testing.T) {
 	outcome, err := run(&cluster{devices: 1}, &Trace{End: 100, Claims: []Claim{
 		{0, 30, 1}, {25, 10, 1}, {26, 50, 1}, {95, 1, 1}, {95.5, 100, 1}, {99, 1, 1},
 	}})
 	require.NoError(t, err)
-	// The claims begin at 30, 40, 95, 96, and the last never begins.
+	// The claims get devices at the times 30, 40, 95 and 96. The last claim never does.
 	require.Equal(t, map[int]*Tally{1: {Claims: 5, AtOnce: 1, Placed: 4, Waited: 5 + 14 + 0.5 + 1}}, outcome.Sizes)
 	require.Zero(t, outcome.Stranded)
 }
 
-// Idle devices count while they are enough for a waiting claim.
+// TestStranded checks that idle devices count only while they are enough for a waiting claim.
 func TestStranded(t *testing.T) {
 	m := machineNamed(t, "pairs")
 	choose, err := policies(m)[1].chooser(m)
@@ -154,13 +155,14 @@ func TestStranded(t *testing.T) {
 		{20, 40, 1}, {20, 50, 8}, {30, 60, 8}, {65, 5, 1}, {72, 2, 1}, {73, 1, 8},
 	}})
 	require.NoError(t, err)
-	// The second claim for eight begins at 60. Until then seven devices are idle, too few. The third begins at 75.
+	// The second claim for eight devices starts at 60. Until then seven devices are idle, which is not enough. The third claim
+	// starts at 75.
 	require.Equal(t, &Tally{Claims: 3, AtOnce: 1, Placed: 3, Waited: 30 + 2}, outcome.Sizes[8])
 	require.Zero(t, outcome.Stranded)
 
 	outcome, err = run(newCluster(m, 2, choose), &Trace{End: 100, Claims: []Claim{{20, 10, 4}, {20, 70, 4}, {20, 70, 1}, {25, 5, 8}}})
 	require.NoError(t, err)
-	// From 30 to 90 eleven devices are idle, but not eight on one node.
+	// From 30 to 90 eleven devices are idle. The claim for eight devices waits, because no node has eight idle devices.
 	require.Equal(t, &Tally{Claims: 1, Placed: 1, Waited: 65}, outcome.Sizes[8])
 	require.InDelta(t, 60*11/(16*80.0), outcome.Stranded, 1e-9)
 }
@@ -173,8 +175,8 @@ func machineNamed(t *testing.T, name string) *Machine {
 	return all[i]
 }
 
-// The expressions of the classes are equivalent to the predicates in Go, and the first set is the first in order. KeepWhole
-// breaks the fewest sets possible for any free devices.
+// TestAsked checks three properties of machines: the CEL expressions of the class agree with the Go functions, the allocator
+// returns the first set in order, and KeepWhole makes as few other sets unusable as possible.
 func TestAsked(t *testing.T) {
 	for _, m := range Machines() {
 		first, err := m.asked()
@@ -206,8 +208,8 @@ func TestAsked(t *testing.T) {
 	}
 }
 
-// losses computes KeepWhole's values by enumerating all sets. For each size, largest first, it returns the negated number of free
-// sets that contain a device of taken.
+// losses computes the values of the preference KeepWhole for a set, by enumerating all sets. The values are for each size, the
+// largest size first. A value is minus the number of free sets that contain a device of taken.
 func (m *Machine) losses(free, taken shape.Set) []int64 {
 	var values []int64
 	for i := len(m.constraints) - 1; i >= 0; i-- {

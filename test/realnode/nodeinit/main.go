@@ -9,8 +9,8 @@
 //
 //	nodeinit <ready file> <private directory> <host directory>...
 //
-// Kubelet and containerd write to the host directories regardless of their configuration. In the namespace, a folder of the
-// private directory replaces each of them. The ready file appears when everything is mounted.
+// The kubelet and containerd write to the host directories regardless of their configuration. In the namespace, nodeinit mounts
+// a folder of the private directory over each of them. The ready file appears when everything is mounted.
 package main
 
 import (
@@ -38,7 +38,7 @@ func run(args []string, signals <-chan os.Signal) error {
 		return errors.New("usage: nodeinit <ready file> <private directory> <host directory>, any number of those")
 	}
 	if os.Getpid() != 1 {
-		// Outside a new namespace, nodeinit would change the mounts of the machine.
+		// If it is not in a new namespace, nodeinit would change the mounts of the machine.
 		return errors.New("not the first process of a PID namespace")
 	}
 	ready, private, hostDirs := args[0], args[1], args[2:]
@@ -58,7 +58,7 @@ func run(args []string, signals <-chan os.Signal) error {
 }
 
 func mountAll(private string, hostDirs []string) error {
-	// Later mounts are invisible outside this namespace.
+	// Make all mounts private, so that later mounts are not visible outside of this namespace.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make mounts private: %w", err)
 	}
@@ -79,7 +79,8 @@ func mountAll(private string, hostDirs []string) error {
 	return nil
 }
 
-// reap reaps ended orphans, which become children of the first process. One signal may announce several ended orphans.
+// reap waits for processes whose parents have ended. Such orphans become children of the first process. One signal can announce
+// several ended orphans, so reap repeats until no ended orphan is left.
 func reap() {
 	for {
 		pid, err := unix.Wait4(-1, nil, unix.WNOHANG, nil)

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Ociruntime is runc without seccomp filters: it removes the filters from the bundle of a new container, and then executes the
-// runc beside it.
+// runc in the same directory.
 //
-// A runc with filters needs libseccomp, a C library that would have to be installed. A runc without filters refuses bundles with
-// a filter, and the kubelet sets a filter for every sandbox. Nodes for tests and demos run only our programs, which need no
-// filter. Don't use it for anything else.
+// A runc with filters needs libseccomp, a C library that would have to be installed. A runc without filters refuses bundles
+// with a filter, and the kubelet sets a filter for every sandbox. Nodes for tests and demos run only our programs, which need
+// no filter. Don't use it for anything else.
 package main
 
 import (
@@ -26,7 +26,7 @@ func main() {
 	}
 }
 
-// run returns only on an error.
+// run prepares the bundle and replaces this process by runc. It returns only if it fails.
 func run(args []string) error {
 	if bundle, creates := bundleToCreate(args); creates {
 		if err := removeSeccomp(filepath.Join(bundle, "config.json")); err != nil {
@@ -44,7 +44,8 @@ func run(args []string) error {
 	return nil
 }
 
-// bundleToCreate returns the directory of the bundle if a runc command line creates a container.
+// bundleToCreate returns the directory of the bundle in a runc command line. creates is false if the command does not create a
+// container.
 func bundleToCreate(args []string) (bundle string, creates bool) {
 	command := slices.IndexFunc(args, func(arg string) bool { return arg == "create" || arg == "run" })
 	if command < 0 {
@@ -61,10 +62,10 @@ func bundleToCreate(args []string) (bundle string, creates bool) {
 			return rest[i+1], true
 		}
 	}
-	return ".", true // runc's default
+	return ".", true // runc uses the current directory by default
 }
 
-// removeSeccomp removes the filter from a bundle's configuration and keeps everything else.
+// removeSeccomp removes the seccomp filter from the bundle's configuration file. It keeps all other fields.
 func removeSeccomp(path string) error {
 	content, err := os.ReadFile(path)
 	if err != nil {
@@ -80,7 +81,7 @@ func removeSeccomp(path string) error {
 	return os.WriteFile(path, without, 0o600)
 }
 
-// withoutSeccomp returns nil if the configuration has no filter.
+// withoutSeccomp returns the configuration without its seccomp filter. If there is no filter, it returns nil.
 func withoutSeccomp(content []byte) ([]byte, error) {
 	var config, linux map[string]json.RawMessage
 	if err := json.Unmarshal(content, &config); err != nil {

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Workload is the program in the image of a node for tests. It prints the devices that its container sees, and then waits for
-// SIGTERM, like a training job that has found its accelerators. Sandboxes also run it.
+// SIGTERM. It is also the program of pod sandboxes.
 //
 //	workload [-for duration]
 //
-// It prints the variables whose names start with CELSET_, sorted, one per line, and finally a line with the names of the devices.
-// With -for, it ends by itself.
+// It prints the variables whose names start with CELSET_, sorted, one per line, and finally a line with the names of the
+// devices. With -for, it ends by itself.
 package main
 
 import (

@@ -165,7 +165,7 @@ func TestNewDirectory(t *testing.T) {
 	require.ErrorContains(t, err, "directory of CDI specs")
 }
 
-// TestMissingDirectory removes the directory after NewDirectory. Write must create it again, because /var/run is empty after a
+// TestMissingDirectory deletes the directory after NewDirectory. Write must create it again, because /var/run is empty after a
 // reboot.
 func TestMissingDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cdi")

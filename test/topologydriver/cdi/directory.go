@@ -14,10 +14,10 @@ import (
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 )
 
-// DefaultDir is where container runtimes look for specs that are written at run time.
+// DefaultDir is a directory where container runtimes look for CDI specs that are created at run time.
 const DefaultDir = "/var/run/cdi"
 
-// class is the class of the CDI devices. The driver is their vendor.
+// class is the class of the CDI devices. Their vendor is the name of the driver.
 const class = "device"
 
 // A Directory holds the CDI specs of one driver. Other drivers may use the same directory.
@@ -28,7 +28,7 @@ type Directory struct {
 
 // NewDirectory creates the directory if it does not exist.
 func NewDirectory(path, driver string) (*Directory, error) {
-	// Names of drivers may begin with a digit, but names of CDI vendors may not.
+	// The name of a driver may begin with a digit, but a CDI vendor may not.
 	if driver == "" || driver[0] < 'a' || driver[0] > 'z' {
 		return nil, fmt.Errorf("driver name %q: must begin with a letter, because it is the vendor name of CDI devices", driver)
 	}
@@ -39,10 +39,10 @@ func NewDirectory(path, driver string) (*Directory, error) {
 	return &Directory{path: path, driver: driver, files: files}, nil
 }
 
-// Write writes or replaces the spec of a claim, and returns the qualified name of the CDI device of each device, in order. A
-// device may occur more than once: it has one CDI device, or one for each share.
+// Write writes or replaces the spec of a claim, and returns the qualified names of the CDI devices, in the order of devices. If
+// a device occurs more than once, all occurrences have the same CDI device, or one for each share.
 //
-// The container runtime never sees part of a file.
+// Write replaces the file atomically, so the container runtime never reads a part of it.
 func (d *Directory) Write(claim types.UID, devices []Device) ([]string, error) {
 	spec := &cdispec.Spec{Kind: d.kind(), Devices: []cdispec.Device{}}
 	names := make([]string, len(devices))
@@ -92,10 +92,10 @@ func (d *Directory) Remove(claim types.UID) error {
 // Path returns the path of a claim's spec.
 func (d *Directory) Path(claim types.UID) string { return filepath.Join(d.path, d.file(claim)) }
 
-// kind returns the common part of the names of all CDI devices of the driver.
+// kind returns the part that the names of all CDI devices of the driver have in common: vendor and class.
 func (d *Directory) kind() string { return d.driver + "/" + class }
 
-// file returns a name that the CDI specification demands for transient specs.
+// file returns the name of a claim's file. The CDI specification prescribes the form for specs that are created at run time.
 func (d *Directory) file(claim types.UID) string {
 	return d.driver + "-" + class + "_" + string(claim) + ".json"
 }

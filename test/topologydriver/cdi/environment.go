@@ -19,24 +19,25 @@ import (
 // VariablePrefix begins the names of all variables in containers.
 const VariablePrefix = "CELSET_DEVICE_"
 
-// The keys before the attributes in the value of a variable.
+// The keys that come before the attributes in the value of a variable.
 const (
 	keyDriver = "driver"
 	keyPool   = "pool"
 	keyDevice = "device"
 	keyShare  = "share"
-	// keyCapacity precedes the name of a capacity, because an attribute may have the same name. Names contain no colon.
+	// keyCapacity comes before the name of a capacity. It distinguishes a capacity from an attribute of the same name, because
+	// names contain no colon.
 	keyCapacity = "capacity:"
 )
 
-// A Device is the information for a container about a device.
+// A Device holds the information about a device for a container.
 type Device struct {
 	Driver, Pool, Name string
-	// Share distinguishes the shares of a device. Empty: the claim has the whole device.
+	// Share is the ID of the share that the claim has. It is empty if the claim has the whole device.
 	Share types.UID
-	// Attributes are the attributes in the ResourceSlice.
+	// Attributes are the device's attributes in the ResourceSlice.
 	Attributes map[resourceapi.QualifiedName]resourceapi.DeviceAttribute
-	// Capacity is the claim's capacity of the device.
+	// Capacity is the part of the device's capacity that the claim has.
 	Capacity map[resourceapi.QualifiedName]resource.Quantity
 }
 
@@ -70,7 +71,7 @@ func (d Device) Value() string {
 	return strings.Join(pairs, " ")
 }
 
-// escape escapes characters that would end a value, or a line in the output of "env".
+// escape escapes characters that would end a value, or would end a line in the output of the command env.
 var escape = strings.NewReplacer("%", "%25", " ", "%20", "\t", "%09", "\r", "%0D", "\n", "%0A")
 
 func attributeValue(a resourceapi.DeviceAttribute) string {
@@ -102,12 +103,12 @@ func joined[T any](list []T) string {
 	return strings.Join(texts, ",")
 }
 
-// Parsed is the parsed value of a variable.
+// Parsed is the result of parsing the value of a variable.
 type Parsed struct {
 	Driver, Pool, Device, Share string
-	// Attributes are texts, because the variable contains no types.
+	// Attributes maps names to values as texts, because the variable does not contain types.
 	Attributes map[string]string
-	// Capacity is the container's capacity of the device, or nil.
+	// Capacity maps names to the capacities that the claim has of the device. It may be nil.
 	Capacity map[string]string
 }
 

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command celset-topology-driver is a DRA driver for devices that don't exist: a ring, a mesh or another topology. A scheduler
-// allocates them, and containers get variables with their names. The driver runs on each node. See package topologydriver and
-// docs/topology-driver.md.
+// can allocate the devices, and containers get environment variables with the names of their devices. The driver runs on each
+// node. See package topologydriver and docs/topology-driver.md.
 package main
 
 import (
@@ -24,7 +24,7 @@ func newCommand(o *options) *cobra.Command {
 		func(ctx context.Context) error { return run(ctx, o) })
 }
 
-// run serves until the context ends, which is no error, or until a driver fails.
+// run runs the drivers until the context ends or a driver fails. If the context ends, it returns nil.
 func run(ctx context.Context, o *options) error {
 	config, err := o.config()
 	if err != nil {

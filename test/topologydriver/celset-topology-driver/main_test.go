@@ -31,13 +31,13 @@ import (
 
 const kubeconfig = "--kubeconfig=testdata/kubeconfig.yaml"
 
-// parse returns options from flags, as the command parses them.
+// parse returns the options for the arguments, as the command parses them.
 func parse(t *testing.T, args ...string) (*options, error) {
 	t.Helper()
 	o := newOptions()
 	o.registry = metrics.NewKubeRegistry()
 	command := newCommand(o)
-	// Logging flags may be applied only once in a process, so the test runs only the later steps of the command.
+	// Logging flags can be applied only once per process, so the test runs only the other steps of the command.
 	err := command.ParseFlags(args)
 	if err == nil {
 		err = command.ValidateArgs(command.Flags().Args())
@@ -82,7 +82,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestEnvironment checks the environment variables that a DaemonSet sets per node.
+// TestEnvironment checks that the driver reads the node's name and the pod's UID from environment variables.
 func TestEnvironment(t *testing.T) {
 	t.Setenv("NODE_NAME", "node-7")
 	t.Setenv("POD_UID", "uid-7")
@@ -97,7 +97,7 @@ func TestEnvironment(t *testing.T) {
 	require.Equal(t, "/var/run/cdi", config.CDIDir)
 }
 
-// TestMachine checks that all drivers of a machine get the node's name and values.
+// TestMachine checks that all drivers of a machine get the node's name and the same options.
 func TestMachine(t *testing.T) {
 	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--machine=hgx-h100")
 	require.NoError(t, err)
@@ -109,7 +109,7 @@ func TestMachine(t *testing.T) {
 	require.Equal(t, modelled.Topology("node-7"), config.Topology)
 }
 
-// TestSlices checks that the devices of a file become the node's devices.
+// TestSlices checks that the driver publishes the devices of a file with ResourceSlices.
 func TestSlices(t *testing.T) {
 	o, err := parse(t, kubeconfig, "--node-name=node-7", "--topology=ring", "--slices=testdata/slices.yaml")
 	require.NoError(t, err)
@@ -126,7 +126,7 @@ func TestSlices(t *testing.T) {
 	require.Equal(t, []string{"node-7 node-7 gpu.example.com/gpu-0 1", "node-7 node-7 gpu.example.com/gpu-1 1", "node-7 node-7 nic.example.com/nic-0 0"}, told)
 }
 
-// shortDir returns a directory with a path short enough for sockets.
+// shortDir returns a directory whose path is short enough for sockets.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "celset-")
@@ -135,7 +135,7 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
-// TestAddressInUse checks that the program ends without leaving a socket if it can't serve.
+// TestAddressInUse checks that the program ends if it can't serve at an address, and leaves no sockets.
 func TestAddressInUse(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func TestAddressInUse(t *testing.T) {
 	require.Empty(t, entries)
 }
 
-// TestRun runs the program with an API server and calls its endpoints.
+// TestRun runs the program with an API server, and requests its HTTP endpoints.
 func TestRun(t *testing.T) {
 	cp := env.APIServer(t, env.TopologyDriver)
 	client := cp.Client()
@@ -198,7 +198,7 @@ func TestRun(t *testing.T) {
 	require.Zero(t, code)
 }
 
-// get returns status and body, or zero values without an answer.
+// get requests a URL, and returns the status code and the body. Without a response it returns zero values.
 func get(url string) (code int, body string) {
 	response, err := http.Get(url)
 	if err != nil {
@@ -212,7 +212,7 @@ func get(url string) (code int, body string) {
 	return response.StatusCode, string(content)
 }
 
-// TestPage checks that docs/topology-driver.md has all flags, and the devices published by default.
+// TestPage checks that docs/topology-driver.md lists all flags, and the devices that the driver publishes by default.
 func TestPage(t *testing.T) {
 	content, err := os.ReadFile("../../../docs/topology-driver.md")
 	require.NoError(t, err)

@@ -22,22 +22,22 @@ import (
 	"github.com/celset/celset/test/topologydriver/cdi"
 )
 
-// options are the values of the flags.
+// options holds the values of the flags.
 type options struct {
 	program.Options
 	wiring topologydriver.Wiring
 	kind   string
-	// machine is the model of a machine to publish instead of a wiring, or empty.
+	// machine is the model of a machine whose devices are published, or empty.
 	machine string
-	// slices is a file of ResourceSlices to publish instead of a wiring or a machine.
+	// slices is the name of a file with ResourceSlices whose devices are published, or empty.
 	slices     string
 	node       string
 	podUID     string
 	kubeletDir string
 	cdiDir     string
-	// registry is the metrics registry of the process.
+	// registry is the registry for the metrics of the process.
 	registry topologydriver.Registry
-	// flags records which flags were set.
+	// flags is the flag set. It shows which flags the user has set.
 	flags *pflag.FlagSet
 }
 
@@ -45,7 +45,7 @@ func newOptions() *options {
 	return &options{
 		Options: program.NewOptions(5, ":8080"),
 		wiring:  topologydriver.Wiring{Devices: 8, Rows: 4, Columns: 4}, kind: string(topology.Ring),
-		// A DaemonSet can set values per node only through the environment.
+		// The pods of a DaemonSet have the same flags on all nodes, so values of the node must come from environment variables.
 		node: os.Getenv("NODE_NAME"), podUID: os.Getenv("POD_UID"),
 		kubeletDir: "/var/lib/kubelet", cdiDir: cdi.DefaultDir,
 		registry: processRegistry{},
@@ -79,7 +79,7 @@ func kinds() string {
 	return strings.Join(names, ", ")
 }
 
-// validate rejects invalid combinations of flags. Topologies validate their own parameters.
+// validate returns an error if flags exclude each other. Parameters of a topology are checked when it is created.
 func (o *options) validate() error {
 	errs := []error{o.Validate()}
 	if o.node == "" {
@@ -95,10 +95,11 @@ func (o *options) validate() error {
 	return errors.Join(errs...)
 }
 
-// wiringFlags conflict with a machine. --topology is allowed beside a machine, because DaemonSets set it and take further flags.
+// wiringFlags conflict with a machine. --topology is allowed together with a machine, because the DaemonSet sets --topology and
+// users add flags.
 var wiringFlags = []string{"devices", "rows", "columns", "driver-name", "nic-driver-name", "device-prefix", "peer-list"}
 
-// topology returns the topology of the flags.
+// topology returns the topology that the flags describe.
 func (o *options) topology() (topology.Topology, error) {
 	var given string
 	var modelled machine.Machine
@@ -158,7 +159,7 @@ func (o *options) client() (kubernetes.Interface, error) {
 	return kubernetes.NewForConfig(config)
 }
 
-// processRegistry registers metrics for /metrics.
+// processRegistry is a registry whose metrics the program serves at /metrics.
 type processRegistry struct{}
 
 func (processRegistry) Register(one metrics.Registerable) error { return legacyregistry.Register(one) }

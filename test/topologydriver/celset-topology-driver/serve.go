@@ -17,8 +17,8 @@ import (
 	"github.com/celset/celset/test/topologydriver"
 )
 
-// probes serves /healthz, which fails if the kubelet would get no answer, and /readyz, which fails until the kubelet has
-// registered the drivers.
+// probes returns a handler for two probes. /healthz fails if a driver does not answer calls on its sockets. /readyz fails until
+// the kubelet has registered all drivers.
 func probes(drivers *topologydriver.Drivers) http.Handler {
 	return program.Probes(program.Checks{
 		Live:  map[string]healthz.Checker{"sockets": drivers.Healthy},
@@ -32,7 +32,7 @@ func metricsPage() http.Handler {
 	return mux
 }
 
-// serve serves at the address of a flag until the context ends.
+// serve runs an HTTP server at an address until the context ends. flag is the name of the flag with the address, for errors.
 func serve(ctx context.Context, flag, address string, handler http.Handler) error {
 	if address == program.NoAddress {
 		return nil

@@ -54,7 +54,8 @@ func TestRoundTrip(t *testing.T) {
 	require.Len(t, entries, 1, "nothing is left of how it was written")
 }
 
-// TestStatesDoNotShare checks that a derived state does not change its origin, because it may never be stored.
+// TestStatesDoNotShare checks that With and Without don't change the original state. The driver may still need it if the new
+// state can't be stored.
 func TestStatesDoNotShare(t *testing.T) {
 	before := example()
 	after := before.With("uid-b", Claim{Name: "b"}).Without("uid-a")
@@ -64,7 +65,7 @@ func TestStatesDoNotShare(t *testing.T) {
 	require.Zero(t, State{}.Without("uid-a").Devices())
 }
 
-// TestLayoutMeansNothing checks that reformatting the file, or adding fields of a later driver, does not damage it.
+// TestLayoutMeansNothing checks that a file is valid if it has another layout, or fields that a later driver has added.
 func TestLayoutMeansNothing(t *testing.T) {
 	file := newFile(t)
 	require.NoError(t, file.Store(example()))
@@ -113,7 +114,7 @@ func TestErrors(t *testing.T) {
 		"something else":   {"{}", "has no version"},
 		"a changed device": {strings.Replace(stored, "d-0", "d-9", 1), "the checksum does not match the content"},
 		"no state":         {`{"version": "v1", "checksum": ""}`, "the checksum does not match the content"},
-		// The checksum is valid.
+		// The checksum is right, so only the type of the field is wrong.
 		"another type": {`{"version": "v1", "checksum": "12ae32cb1ec02d01eda3581b127c1fee3b0dc53572ed6baf239721a03d82e126", "state": ""}`, "cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -146,7 +147,8 @@ func TestErrors(t *testing.T) {
 	})
 }
 
-// TestFormat pins the format: a driver must read files of all other drivers with this version.
+// TestFormat checks that the format of the file does not change. Drivers must be able to read all files of the same format
+// version.
 func TestFormat(t *testing.T) {
 	file := newFile(t)
 	require.NoError(t, file.Store(State{}.With("uid-a", Claim{Namespace: "ns", Name: "a", Devices: []Device{{Request: "r", Pool: "p", Name: "d"}}})))

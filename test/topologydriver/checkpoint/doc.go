@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package checkpoint stores the claims that a driver has prepared, with their devices, in a file. The file is the driver's only
-// state. It is read at the start of each call of the kubelet, and written before any effect of the call is visible. So neither a
-// restart nor a second driver process, as in a rolling update, loses a device or prepares it twice.
+// state. It is read at the start of each call of the kubelet, and written before any effect of the call is visible. So a driver
+// that restarts, or a second driver in a rolling update, neither loses a prepared device nor prepares it for two claims.
 //
 //	file, err := checkpoint.New("/var/lib/kubelet/plugins/mla.example.com")
 //	state, err := file.Load()

@@ -16,10 +16,10 @@ import (
 	"k8s.io/kubernetes/pkg/util/filesystem"
 )
 
-// FileName is the name of the checkpoint in its directory.
+// FileName is the name of the checkpoint file.
 const FileName = "checkpoint.json"
 
-// version is the version of the file format. A change that an older driver would misread needs a new version.
+// version is the version of the file's format. A change that older drivers would read wrongly needs a new version.
 const version = "v1"
 
 // envelope is the content of the file.
@@ -30,7 +30,7 @@ type envelope struct {
 	State    json.RawMessage `json:"state"`
 }
 
-// CorruptError means that the file is damaged, so the devices in use are unknown.
+// CorruptError means that the file is damaged, so it is unknown which devices are in use.
 type CorruptError struct {
 	Path, Reason string
 }
@@ -41,7 +41,7 @@ func (e *CorruptError) Error() string {
 		e.Path, e.Reason)
 }
 
-// VersionError means that another version of the driver wrote the file.
+// VersionError means that a driver has written the file in another version of the format.
 type VersionError struct {
 	Path, Version string
 }
@@ -70,8 +70,8 @@ func New(dir string) (*File, error) {
 // Path returns the path of the file.
 func (f *File) Path() string { return f.path }
 
-// Load reads the state; without a file the state is empty. It fails with a CorruptError or a VersionError if the file can't be
-// used.
+// Load reads the state from the file. If there is no file, the state is empty. If the file can't be used, the error is a
+// CorruptError or a VersionError.
 func (f *File) Load() (State, error) {
 	content, err := f.files.Read(FileName)
 	if errors.Is(err, store.ErrKeyNotFound) {
@@ -104,7 +104,7 @@ func (f *File) decode(content []byte) (State, error) {
 	return state, nil
 }
 
-// Store replaces the file atomically.
+// Store writes the state to the file. It replaces the file atomically.
 func (f *File) Store(state State) error {
 	content, err := json.Marshal(state)
 	if err != nil {
@@ -124,7 +124,8 @@ func (f *File) Store(state State) error {
 	return nil
 }
 
-// checksum depends neither on the layout of JSON nor on the Go types of this version.
+// checksum returns the checksum of a state in JSON. It does not depend on white space, and not on the fields that this version
+// of the driver knows.
 func checksum(state json.RawMessage) (string, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, state); err != nil {

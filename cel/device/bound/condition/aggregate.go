@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// greatest is list.map(x, value).max(), or min() if Negated is set.
+// greatest is the quantity list.map(x, value).max(), or list.map(x, value).min() if Negated is set.
 type greatest struct {
 	Mapped
 	Negated bool
@@ -41,17 +41,17 @@ func (n greatest) Number(s *propagate.State) outcome.Number {
 	return result
 }
 
-// extreme bounds the greatest of some values.
+// extreme accumulates, device by device, the bounds of the greatest value in a list.
 type extreme struct {
 	open, fails bool
-	// certain means that at least one value is surely in the list. Then least is a lower bound of the greatest value. any means
-	// that at least one value may be in the list. Then most is an upper bound.
+	// certain means that the list surely has a value. Only then is least a lower bound of the greatest value. any means that
+	// the list may have a value. Only then is most an upper bound of the greatest value.
 	certain, any bool
 	least, most  int64
 	// floor is the smallest value that may be in the list.
 	floor int64
-	// joining has the smallest value of each possible device that is surely in the list once it is chosen. others counts the
-	// other possible devices.
+	// joining has the smallest value of each possible device that is surely in the list once the device is chosen. others
+	// counts the possible devices that may be chosen without being in the list.
 	joining []int64
 	others  int
 }
@@ -85,8 +85,8 @@ func (e *extreme) add(value outcome.Number, within outcome.Outcome, chosen bool)
 	return true
 }
 
-// result returns the bounds of the greatest value after left devices have joined the set. At least left-others of these devices
-// are in joining, and in the worst case they have the smallest values.
+// result returns the bounds of the greatest value after the search has chosen left more devices. At least left-others of the
+// new devices are in joining. In the worst case, they are the devices with the smallest values.
 func (e *extreme) result(left int) outcome.Number {
 	switch {
 	case e.open:
@@ -102,16 +102,16 @@ func (e *extreme) result(left int) outcome.Number {
 		}
 	}
 	if !e.certain {
-		// The list may be empty, and that is an error.
+		// The list may be empty, and CEL's max and min fail for an empty list.
 		return outcome.Number{Least: e.floor, Most: e.most, Fails: true}
 	}
 	return outcome.Number{Least: e.least, Most: e.most, Fails: e.fails}
 }
 
-// total is list.map(x, value).sum(). Devices outside of the list add zero.
+// total is the quantity list.map(x, value).sum(). A device outside of the list adds zero to the sum.
 type total struct{ Mapped }
 
-// adds returns the amount that a device adds if it is in the set.
+// adds returns the amount that a device adds to the sum if the device is in the set.
 func (n total) adds(s *propagate.State, device int) outcome.Number {
 	value, within := n.of(s, device)
 	if within == outcome.True {
@@ -173,7 +173,8 @@ func NewGreatest(m Mapped) propagate.Quantity { return greatest{Mapped: m} }
 // NewLeast returns list.map(x, value).min().
 func NewLeast(m Mapped) propagate.Quantity { return greatest{Mapped: m, Negated: true} }
 
-// NewTotal returns list.map(x, value).sum(). A sum of 1 for each device that satisfies a condition becomes a number of devices.
+// NewTotal returns list.map(x, value).sum(). A sum that adds 1 for each device with a property becomes a count of these
+// devices.
 func NewTotal(m Mapped) propagate.Quantity {
 	choice, ok := m.Value.(conditionalNumber)
 	if !ok || choice.Yes != (Constant{1}) || choice.No != (Constant{0}) {

@@ -8,20 +8,22 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// assuming is a condition with a simpler form under a premise. The premise must hold for all chosen and possible devices: for
-// example, no value fails, or no sum overflows.
+// assuming is a condition with two forms: then is simpler, but valid only if a premise holds for all chosen and possible
+// devices. For example, the premise is that no value fails, or that no sum overflows. general is always valid.
 type assuming struct {
 	premise       Premise
 	then, general propagate.Condition
 }
 
-// A Premise is an assumption about the devices of a partial set. It makes a simpler condition valid.
+// A Premise is an assumption about the chosen and possible devices. If the premise holds, a simpler form of a condition is
+// valid.
 type Premise interface {
 	// holds reports whether the premise holds for the chosen and possible devices.
 	holds(s *propagate.State) bool
 }
 
-// behaves is the premise that a leaf misbehaves for no chosen or possible device.
+// behaves is the premise that the value of a leaf is regular for every chosen and possible device. Against names the
+// irregularity that is excluded, such as failing.
 type behaves struct {
 	leaf *propagate.Leaf
 	propagate.Against
@@ -32,7 +34,7 @@ func (p behaves) holds(s *propagate.State) bool {
 	return c != nil && !c.Misbehaviour[p.Against].Meets(s.Chosen) && (s.Left <= 0 || !c.Misbehaviour[p.Against].Meets(s.Domain))
 }
 
-// exact is the premise that a predicate is either true or false for any two of the devices.
+// exact is the premise that a predicate is decided (either true or false) for every pair of chosen and possible devices.
 type exact struct{ predicate *propagate.Predicate }
 
 func (p exact) holds(s *propagate.State) bool { return p.predicate.IsSettled(s) }
@@ -45,7 +47,7 @@ func (p sorted) holds(s *propagate.State) bool {
 	return c != nil && c.Groups.Sorted && s.AreWithin(c.Groups.Known)
 }
 
-// hasKeys is the premise that all values of a leaf can be compared, such as ints, strings or bools.
+// hasKeys is the premise that the values of a leaf are comparable, such as ints, strings or bools, for all devices.
 type hasKeys struct{ leaf *propagate.Leaf }
 
 func (p hasKeys) holds(s *propagate.State) bool {
@@ -69,12 +71,12 @@ func (p different) holds(s *propagate.State) bool {
 	return true
 }
 
-// bothHold is the premise that two premises hold.
+// bothHold is the conjunction of two premises.
 type bothHold [2]Premise
 
 func (p bothHold) holds(s *propagate.State) bool { return p[0].holds(s) && p[1].holds(s) }
 
-// together returns the premise that both premises hold. p may be nil.
+// together returns the conjunction of two premises, or q if p is nil.
 func together(p, q Premise) Premise {
 	if p == nil || p == q {
 		return q
@@ -97,8 +99,9 @@ func (n assuming) Negation() propagate.Condition {
 
 func (n assuming) Propagate(s *propagate.State) propagate.Status { return s.Propagate(n.choose(s)) }
 
-// liftPremise applies build to the simpler form of a condition on one device, and moves the premise outside. This is valid because a
-// premise does not depend on the device. It returns false if there is no premise or the list is not all devices.
+// liftPremise reads list.all(x, holds) or a similar quantifier. If holds is assuming{premise, then}, it returns
+// assuming{premise, build(then)}, because a premise does not depend on the device x. It returns false if holds has no premise
+// or the list is not all devices.
 func liftPremise(list DeviceList, holds, general propagate.Condition, build func(then propagate.Condition) propagate.Condition) (propagate.Condition, bool) {
 	n, ok := holds.(assuming)
 	if _, all := list.(AllDevices); !ok || !all {
@@ -107,7 +110,8 @@ func liftPremise(list DeviceList, holds, general propagate.Condition, build func
 	return assuming{n.premise, build(n.then), general}, true
 }
 
-// withoutFailure recognizes "left || fails". fails is never true, but may fail.
+// withoutFailure recognizes "left || fails", where fails is an expression that can be false or an error, but never true. If the
+// expression fails for no device, the disjunction is left.
 func withoutFailure(left, fails propagate.Condition) (propagate.Condition, bool) {
 	p, ok := fails.(*propagate.Predicate)
 	if !ok || p.Negated {
@@ -124,16 +128,16 @@ func withoutFailure(left, fails propagate.Condition) (propagate.Condition, bool)
 	return assuming{behaves{when.Leaf, propagate.Failing}, left, or{left, fails}}, true
 }
 
-// NewAssuming returns a condition that uses then for partial sets that satisfy the premise, otherwise general.
+// NewAssuming returns a condition that evaluates then if the premise holds for the partial set, and general otherwise.
 func NewAssuming(p Premise, then, general propagate.Condition) propagate.Condition {
 	return assuming{p, then, general}
 }
 
-// Behaves returns the premise that a leaf does not misbehave.
+// Behaves returns the premise that no value of a leaf shows the given irregularity, such as failing.
 func Behaves(l *propagate.Leaf, how propagate.Against) Premise { return behaves{l, how} }
 
-// IsExact returns the premise that a predicate is either true or false.
+// IsExact returns the premise that a predicate is decided (either true or false) for all devices.
 func IsExact(p *propagate.Predicate) Premise { return exact{p} }
 
-// HasKeys returns the premise that all values of a leaf have keys.
+// HasKeys returns the premise that all values of a leaf are comparable.
 func HasKeys(l *propagate.Leaf) Premise { return hasKeys{l} }

@@ -19,29 +19,32 @@ import (
 //	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
 //	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
 //
-// Each side alone removes few devices. Together the sides leave few places for the box, for example 25 for a box of 4x4 in a mesh
-// of 8x8.
+// Each side alone removes few devices. All sides together leave few places for the box. For example, a box of 4x4 in a mesh of
+// 8x8 has 25 places.
 //
-//  1. The places are listed once for all tabulated devices, by cutting the devices at one side after the other (newBoxPositions).
-//  2. A place is reached if it has all chosen devices, and enough devices for the list. Each of its edges must have a
+//  1. newBoxPositions lists the places once for all tabulated devices. It cuts the set of devices at one side after the other.
+//  2. A place is reachable if it has all chosen devices, and enough devices for the list. Each of its edges must have a
 //     chosen or possible device (reach).
-//  3. A device in no reached place is removed. If no place is reached, the box is false.
+//  3. Propagate removes a device that is in no reachable place. If no place is reachable, the condition is false.
 //
-// Each place is visited once. If there are too many places, the condition as written is used.
+// Each call visits each place once. If there are too many places, the condition as written (general) is used.
 type box struct {
 	list DeviceList
 	axes []Axis
-	// sides lists alternatives. Each alternative has the allowed distance for each axis.
+	// sides lists alternatives. One of them must hold. An alternative has the allowed distance for each axis, in the order of
+	// axes.
 	sides [][]outcome.Limits
 	// size is the minimum length of the list.
 	size int
-	// general is the condition as written. It is used if a leaf has values that are no numbers. For the function it is open.
+	// general is the condition as written. It replaces the box if a value is not a number. For the function of package library,
+	// general is open: it allows every outcome.
 	general propagate.Condition
-	// Derivation stores the places.
+	// Derivation stores the places, because they are computed only once.
 	propagate.Derivation
 }
 
-// newSpan returns a condition on one distance over the whole set. If b is nil, the condition belongs to one search.
+// newSpan returns the condition that the greatest minus the smallest value of the whole set is within the limits. b is nil for
+// a condition that only one search uses.
 func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &box{list: AllDevices{}, axes: []Axis{{Leaf: l}}, sides: [][]outcome.Limits{{side}}, size: 1, general: general, Derivation: b.NewDerivation()}
 	if b != nil {
@@ -50,7 +53,8 @@ func (b *Builder) newSpan(l *propagate.Leaf, side outcome.Limits, general propag
 	return n
 }
 
-// joinBoxes replaces two boxes that must both hold by one box. It returns false for other conditions.
+// joinBoxes returns one box for the conjunction of two boxes. It returns false if one of the conditions is not a box with one
+// alternative of sides.
 func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	l, ok := left.(*box)
 	r, both := right.(*box)
@@ -63,8 +67,8 @@ func (b *Builder) joinBoxes(left, right propagate.Condition) (*box, bool) {
 	}, true
 }
 
-// NewBox returns the function Box of package library: the devices of the list have coordinates on axes, and the box has sides of
-// these lengths in any order.
+// NewBox returns the function Box of package library: the axes give the coordinates of the list's devices, and the devices fill
+// a box with sides of these lengths, in any order.
 func (b *Builder) NewBox(list DeviceList, axes []Axis, sides []int64) propagate.Condition {
 	n := &box{list: list, axes: axes, size: 1, general: propagate.Open{}, Derivation: b.NewDerivation()}
 	inOrders(sides, nil, func(order []int64) {
@@ -77,7 +81,7 @@ func (b *Builder) NewBox(list DeviceList, axes []Axis, sides []int64) propagate.
 	return n
 }
 
-// inOrders calls f with first followed by the numbers, for each different order of the numbers.
+// inOrders calls f once for each different order of the numbers. Each call gets first followed by the ordered numbers.
 func inOrders(numbers, first []int64, f func([]int64)) {
 	if len(numbers) == 0 {
 		f(first)
@@ -89,7 +93,7 @@ func inOrders(numbers, first []int64, f func([]int64)) {
 	}
 }
 
-// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the whole set.
+// spanOf recognizes list.map(x, value).max() - list.map(x, value).min() over the whole set, and returns the leaf of value.
 func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
 	greater, isGreater := a.left.(greatest)
 	smaller, isSmaller := a.right.(greatest)
@@ -103,7 +107,7 @@ func spanOf(a arithmetic) (l *propagate.Leaf, ok bool) {
 
 func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	m, ok := n.members(s)
-	defer n.giveBack(s, m)
+	defer giveBackMembers(s, n.list, m)
 	switch {
 	case !ok:
 		return n.general.Bound(s)
@@ -122,11 +126,11 @@ func (n *box) Bound(s *propagate.State) outcome.Outcome {
 	}
 }
 
-// Propagate removes devices outside of all reached places. This removes no device of a reached place, so the result is a
-// fixpoint.
+// Propagate removes the devices that are in no reachable place. A reachable place loses no device, so a second call would
+// remove nothing.
 func (n *box) Propagate(s *propagate.State) propagate.Status {
 	m, ok := n.members(s)
-	defer n.giveBack(s, m)
+	defer giveBackMembers(s, n.list, m)
 	switch {
 	case !ok:
 		return s.Propagate(n.general)
@@ -150,26 +154,16 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 	return propagate.Fix
 }
 
-// members returns the members of the list. The caller must call giveBack when it no longer needs them. It returns false if the
-// membership of a device is not decided or one of its coordinates is not a number.
+// members returns the members of the list. It returns false if it is not decided whether a device is in the list, or if a
+// coordinate of a device is not a number. The caller must call
+// giveBackMembers when it no longer needs the members.
 func (n *box) members(s *propagate.State) (m members, ok bool) {
-	if _, all := n.list.(AllDevices); all {
-		left := min(max(0, s.Left), s.Domain.Count())
-		m, ok = members{s.Chosen, s.Domain, left, left}, true
-	} else {
-		m, ok = membersOf(s, n.list)
-	}
+	m, ok = listMembers(s, n.list)
 	for i := range n.axes {
 		c := s.Column(n.axes[i].Leaf)
 		ok = ok && c != nil && m.chosen.IsWithin(c.Ints) && (m.most == 0 || m.possible.IsWithin(c.Ints))
 	}
 	return m, ok
-}
-
-func (n *box) giveBack(s *propagate.State, m members) {
-	if _, all := n.list.(AllDevices); !all {
-		m.giveBack(s)
-	}
 }
 
 // complete returns the outcome for the devices of a complete list.
@@ -197,8 +191,8 @@ func (n *box) complete(s *propagate.State, devices bitset.Set) outcome.Outcome {
 	}))
 }
 
-// distance returns the distance between the smallest and the greatest number. On a circle it is the length of the shortest arc
-// with all numbers. ok is false without numbers, and if the distance is the greatest int64 or more, because limits end there.
+// distance returns the distance between the smallest and the greatest number of the devices. On a circle it is the length of
+// the shortest arc with all numbers. ok is false if there are no devices, or if the distance is too large for an upper limit.
 func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, ok bool) {
 	entries := s.Column(a.Leaf).Entries
 	if a.Circle > 0 {
@@ -220,7 +214,7 @@ func (a Axis) distance(s *propagate.State, devices bitset.Set) (distance int64, 
 	return distance, ok && least <= most && distance < outcome.Unlimited
 }
 
-// reach adds the devices of each reached place to reached. It returns false if no place is reached.
+// reach adds the devices of each reachable place to the set reached. It returns false if no place is reachable.
 func (n *box) reach(s *propagate.State, m members, places []boxPosition, reached bitset.Set) (possible bool) {
 	all := s.Borrow(m.chosen)
 	defer s.GiveBack(all)
@@ -236,7 +230,7 @@ func (n *box) reach(s *propagate.State, m members, places []boxPosition, reached
 	return possible
 }
 
-// positions returns the places of a box, or nil if there are too many.
+// positions returns the places of a box, or nil if there are too many places.
 func (n *box) positions(s *propagate.State) []boxPosition {
 	if known, ok := n.Derived(s).([]boxPosition); ok {
 		return known

@@ -13,23 +13,23 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// A boxPosition is a place of a box: a possible position.
+// A boxPosition is one possible place of a box in the space of the coordinates.
 type boxPosition struct {
-	// within has the devices in the place.
+	// within has the devices with coordinates in the place.
 	within deviceSet
-	// edges are sets of devices. The box must have a device of each edge, so that it extends from one side of the place to the
-	// other.
+	// Each set in edges has the devices at one edge of the place. The box needs at least one device of each set. Otherwise the
+	// box would not extend from one side of the place to the other.
 	edges []deviceSet
 }
 
 const (
-	// maxPositions limits the number of places. maxPositionBytes limits their memory.
+	// maxPositions limits the number of places of one box. maxPositionBytes limits their memory.
 	maxPositions, maxPositionBytes = 1 << 15, 8 << 20
-	// MaxSides is the maximum number of coordinates. All orders of the sides are tried.
+	// MaxSides is the maximum number of sides of a box. It is small because each order of the sides is an alternative.
 	MaxSides = 4
 )
 
-// holds reports whether the place has at least size of the devices, and each edge at least one of them.
+// holds reports whether at least size devices of all are in the place, and at least one device of all is at each edge.
 func (p *boxPosition) holds(all bitset.Set, size int) bool {
 	if p.within.countIn(all) < size {
 		return false
@@ -78,7 +78,7 @@ func newBoxPositions(s *propagate.State, axes []Axis, sides [][]outcome.Limits, 
 	return result
 }
 
-// A draft is a place that is not yet cut at all sides.
+// A draft is a place that newBoxPositions has cut at the first axes, but not yet at the others.
 type draft struct {
 	within bitset.Set
 	edges  []bitset.Set
@@ -92,8 +92,8 @@ func (d draft) place() boxPosition {
 	return p
 }
 
-// cut cuts drafts at one more side, for each number at which the side may begin. Drafts with fewer than size devices are dropped.
-// It returns false if a distance overflows or if yield returns false.
+// cut cuts each draft along one more axis, once for each coordinate at which the box may begin, and yields the results. It
+// drops results with fewer than size devices. It returns false if a distance overflows or if yield returns false.
 func (a Axis) cut(s *propagate.State, side outcome.Limits, of []draft, size int, yield func(draft) bool) bool {
 	c := s.Column(a.Leaf)
 	seen := map[int64]bool{}
@@ -135,7 +135,8 @@ func (a Axis) cut(s *propagate.State, side outcome.Limits, of []draft, size int,
 	return true
 }
 
-// cut restricts a draft. It returns false if fewer than size devices or an empty edge remain. It omits edges with all devices.
+// cut restricts a draft to the devices in within and adds the edges. It returns false if fewer than size devices remain or an
+// edge is empty. It omits an edge that has all devices of the draft, because such an edge excludes nothing.
 func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result draft, ok bool) {
 	result.within = slices.Clone(d.within)
 	result.within.Keep(within)
@@ -157,7 +158,8 @@ func (d draft) cut(size int, within bitset.Set, edges ...bitset.Set) (result dra
 	return result, true
 }
 
-// An Axis is one coordinate. If Circle is above zero, the axis is a circle with this number of positions.
+// An Axis is one coordinate of the devices. If Circle is above zero, the coordinate runs on a circle with this number of
+// positions.
 type Axis struct {
 	Leaf   *propagate.Leaf
 	Circle int64

@@ -9,13 +9,13 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// A deviceSet is a set of devices that is read often. A small set is stored as a list of devices, and other sets as bits.
+// A deviceSet is an immutable set of devices. A small set is stored as a list of devices, and a large set as bits.
 type deviceSet struct {
 	few  []int32
 	bits bitset.Set
 }
 
-// fewBits is the number of bits of a set that are read in the time of one listed device.
+// fewBits is the number of bits that can be read in the time that one listed device takes.
 const fewBits = 32
 
 func newSpot(devices bitset.Set) deviceSet {
@@ -34,7 +34,7 @@ func (s *deviceSet) bytes() int {
 	return int(unsafe.Sizeof(*s)) + 8*len(s.bits) + int(unsafe.Sizeof(int32(0)))*len(s.few)
 }
 
-// has reports whether the set contains all given devices. count is their number.
+// has reports whether the set contains all given devices. count is the number of given devices.
 func (s *deviceSet) has(devices bitset.Set, count int) bool {
 	if s.bits != nil {
 		return devices.IsWithin(s.bits)

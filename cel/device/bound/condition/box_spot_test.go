@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// TestSpotsAreSets compares both forms of a deviceSet with the bitset.Set that it is made from.
+// TestSpotsAreSets compares both forms of a deviceSet (list and bits) with the bitset.Set that the deviceSet was made from.
 func TestSpotsAreSets(t *testing.T) {
 	listed, bits := 0, 0
 	cases.CheckN(t, cases.Of(500, 5000), func(t *rapid.T) {

@@ -5,8 +5,8 @@ package condition
 
 import "github.com/celset/celset/cel/device/bound/propagate"
 
-// A Builder combines conditions and numbers into the condition that propagates best. The Builder is nil for a condition that
-// belongs to one search.
+// A Builder constructs conditions and numbers in the form that propagates best. Constructors get a nil Builder for a condition
+// that only one search uses.
 type Builder struct {
 	// SetSize is the number of devices in a set.
 	SetSize int

@@ -19,20 +19,20 @@ import (
 //	devices.exists_one(o, partner(d, o))             1
 //	devices.all(o, linked(d, o))                     0 that don't satisfy it
 //
-// If the predicate is either true or false for each device, bounds only need to count bits.
+// If the predicate is decided (either true or false) for each device, bounds follow from counting bits.
 //
-// The search spends most of its time here. The loops are written by hand, because the compiler keeps a state for each range over
-// bitset.Set.All that returns early.
+// The search spends most of its time here. The loops over bits are written by hand: a range over bitset.Set.All with an early
+// return is slower, because the compiler keeps a state for each such loop.
 type cardinality struct {
 	predicate *propagate.Predicate
 	// slot is the slot of the variable that iterates over the set.
 	slot int
 	outcome.Limits
-	// general is the condition as written. It is used if the predicate may fail.
+	// general is the condition as written. It replaces the count if the predicate may fail.
 	general propagate.Condition
 }
 
-// verdict returns the outcome for a number between fewest and most.
+// verdict returns the possible outcomes if the counted number lies between fewest and most.
 func (n *cardinality) verdict(fewest, most int) outcome.Outcome {
 	return n.Verdict(int64(fewest), int64(most))
 }
@@ -53,8 +53,8 @@ func (n *cardinality) Bound(s *propagate.State) outcome.Outcome {
 	return n.verdict(t.Fewest, t.Most)
 }
 
-// Propagate removes devices that make the number too large or too small. It distinguishes devices that satisfy the predicate from
-// other devices.
+// Propagate removes the devices that make the counted number too large or too small. It treats all devices that satisfy the
+// predicate alike, and also all devices that don't.
 func (n *cardinality) Propagate(s *propagate.State) propagate.Status {
 	r := n.predicate.Row(s, n.slot)
 	if !r.Exact {
@@ -73,7 +73,7 @@ func (n *cardinality) Propagate(s *propagate.State) propagate.Status {
 func (n *cardinality) propagateRow(s *propagate.State, r *propagate.Row) bool {
 	chosen, possible := s.CountsOf(r.Yes)
 	if possible == 0 {
-		// The number can't change any more.
+		// No device is left to choose, so the counted number is final.
 		return n.isWithin(chosen, chosen) && s.Left >= 0
 	}
 	others := s.Domain.Count() - possible
@@ -97,7 +97,7 @@ func (n *cardinality) propagateRow(s *propagate.State, r *propagate.Row) bool {
 	return true
 }
 
-// Demand returns the devices that satisfy a predicate of one variable, and how many of them must still join the set.
+// Demand returns the devices that satisfy a predicate of one variable, and how many more of these devices the set needs.
 func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	if len(n.predicate.Slots) != 1 || n.Least <= 0 {
 		return nil, 0
@@ -109,8 +109,8 @@ func (n *cardinality) Demand(s *propagate.State) (of bitset.Set, count int) {
 	return r.Yes, int(min(n.Least, int64(s.Left+s.Universe()))) - s.Chosen.CountAnd(r.Yes)
 }
 
-// ofEach returns the outcome for a complete set. The condition must hold with each device of the set as the outer variable. ok is
-// false if counting is not enough.
+// ofEach returns the outcome of devices.all(outer, n) for a complete set: n must hold with each device as the outer variable.
+// ok is false if the predicate is not decided for a device or the work is used up.
 func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outcome, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
@@ -135,7 +135,8 @@ func (n *cardinality) ofEach(s *propagate.State, outer int) (result outcome.Outc
 	return outcome.True, true
 }
 
-// overEach returns the index of the counted variable in the predicate. ok is false unless the other variable is outer.
+// overEach returns the index of the counted variable in the predicate. ok is false unless the predicate has exactly one other
+// variable and this variable is outer.
 func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	p := n.predicate
 	if len(p.Slots) != propagate.MaxArity || outer == n.slot || !p.HasVariable(outer) {
@@ -147,8 +148,9 @@ func (n *cardinality) overEach(outer int) (over int, ok bool) {
 	return over, true
 }
 
-// propagateEach propagates the condition for each chosen device as the outer variable. It removes possible devices that make the
-// condition false if they are chosen. ok is false if counting is not enough.
+// propagateEach propagates devices.all(outer, n): n must hold with each chosen device as the outer variable. It removes
+// possible devices that would violate n once they are chosen. ok is false if the predicate is not decided or the work is used
+// up.
 func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propagate.Status, ok bool) {
 	over, ok := n.overEach(outer)
 	if !ok {
@@ -156,7 +158,7 @@ func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propa
 	}
 	removed := s.Removed
 	defer func() { s.Removed = s.Removed || removed }()
-	// A second round is needed because required devices may require more devices, or complete the set.
+	// A second round is needed because the devices that the first round requires may require more devices or complete the set.
 	for range 2 {
 		s.Removed = false
 		if holds, ok := n.propagateChosen(s, over); !holds || !ok {
@@ -186,8 +188,8 @@ func (n *cardinality) propagateEach(s *propagate.State, outer int) (result propa
 	return propagate.Fix, ok
 }
 
-// propagateChosen propagates the condition for each chosen device. In Lacking it collects the devices that need all but one of
-// the devices left to choose.
+// propagateChosen propagates the condition for each chosen device. It collects in s.Lacking the chosen devices that need all
+// but one of the devices that are left to choose.
 func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok bool) {
 	p := n.predicate
 	made := p.RowsOver(s, over)
@@ -213,7 +215,8 @@ func (n *cardinality) propagateChosen(s *propagate.State, over int) (holds, ok b
 	return true, true
 }
 
-// demandsOfChosen adds up the demands of the chosen devices. It returns false if they need too many devices.
+// demandsOfChosen adds up how many more devices the chosen devices need. It returns false if they need more than s.Left
+// devices.
 func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 	made := n.predicate.RowsOver(s, over)
 	lacks := func(i int) (*propagate.Row, int) {
@@ -230,7 +233,7 @@ func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 		}
 	}
 	if most < s.Left {
-		// Even if the demands are disjoint, at least one device may be chosen freely, so no device can be removed.
+		// Even if no device satisfies two demands at once, one choice stays free, so no device can be removed.
 		return true
 	}
 	d := s.Demands()
@@ -241,7 +244,7 @@ func (n *cardinality) demandsOfChosen(s *propagate.State, over int) bool {
 	return d.Propagate()
 }
 
-// removeUnfit removes the possible devices that make the condition false.
+// removeUnfit removes the possible devices that make the condition false once they are chosen.
 func (n *cardinality) removeUnfit(s *propagate.State, over int) (ok bool) {
 	p := n.predicate
 	made := p.RowsOver(s, over)
@@ -273,8 +276,8 @@ func (n *cardinality) removeUnfit(s *propagate.State, over int) (ok bool) {
 	return true
 }
 
-// removeIsolated removes a possible device if it counts too few devices even when all possible devices are chosen. No other
-// device can be removed while more devices are left to choose than any device needs.
+// removeIsolated removes a possible device that counts too few devices even if all possible devices are chosen. This is enough
+// if more devices are left to choose than any device needs, because then no other device can be removed.
 func (n *cardinality) removeIsolated(s *propagate.State, over int) (ok bool) {
 	all := s.Borrow(s.Domain)
 	defer s.GiveBack(all)
@@ -303,8 +306,8 @@ func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
 	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.Yes)+s.Left-1) == n.Least
 }
 
-// isStarved reports whether too few devices are left for the possible device once it is chosen. If a device in Lacking does not
-// count this device, it needs all other devices left to choose.
+// isStarved reports whether a possible device, once it is chosen, leaves too few devices that satisfy all needs. A device in
+// Lacking needs all but one of the devices left to choose. If it does not count this device, it needs all other choices.
 func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
 	rest := s.Borrow(s.Domain)

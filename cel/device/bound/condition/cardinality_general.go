@@ -14,17 +14,18 @@ import (
 //
 //	devices.exists_one(d, !devices.exists(o, follows(o, d)))
 //
-// If the number is reached, the condition must be false for all other devices. If the number can only just be reached, the
-// condition must be true for all remaining devices.
+// If the number of devices that surely satisfy the condition reaches the maximum, all other devices must violate the condition.
+// If the minimum can only just be reached, all undecided devices must satisfy the condition.
 type generalCardinality struct {
 	slot         int
 	holds, fails propagate.Condition
 	outcome.Limits
-	// general is the condition as written. It is used if parts may fail.
+	// general is the condition as written. It replaces the count if a part of the condition may fail.
 	general propagate.Condition
 }
 
-// newGeneralCardinality returns a condition that counts devices of the whole set.
+// newGeneralCardinality returns the condition that the number of devices of the whole set that satisfy holds is within the
+// limits.
 func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	if propagate.IsOpen(holds) {
 		return general
@@ -40,7 +41,7 @@ func newGeneralCardinality(slot int, holds propagate.Condition, l outcome.Limits
 
 func (n generalCardinality) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 
-// Propagate bounds the number and propagates the condition for chosen devices that are undecided.
+// Propagate bounds the counted number. It propagates the counted condition, or its negation, for chosen undecided devices.
 func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
 	certain := s.Borrow(s.Domain)
 	defer s.GiveBack(certain)
@@ -71,9 +72,9 @@ func (n generalCardinality) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// classify counts the devices that surely satisfy the condition (surely) and the undecided devices (open). It puts the devices
-// that surely satisfy the condition into certain, unless certain is nil. ok is false if the condition may fail or the work is
-// used up.
+// classify counts the devices that surely satisfy the condition (surely) and the undecided devices (open). If certain is not
+// nil, classify adds the devices that surely satisfy the condition to certain. ok is false if the condition may fail or the
+// work is used up.
 func (n generalCardinality) classify(s *propagate.State, devices, certain bitset.Set) (surely, open int, ok bool) {
 	certain.Clear()
 	for i := range devices.All() {
@@ -97,7 +98,7 @@ func (n generalCardinality) classify(s *propagate.State, devices, certain bitset
 	return surely, open, true
 }
 
-// propagateOpen propagates a condition for the chosen devices that are undecided.
+// propagateOpen propagates must for each chosen device that is still undecided.
 func (n generalCardinality) propagateOpen(s *propagate.State, must propagate.Condition) propagate.Status {
 	for i := range s.Chosen.All() {
 		s.Slots[n.slot] = i

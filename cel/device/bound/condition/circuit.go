@@ -5,11 +5,11 @@ package condition
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// circuit is list.ring(a, b, joined) if closed, otherwise list.path(a, b, joined). A search with limited tries looks for a way
-// over all chosen devices that adds no more possible devices than allowed.
+// circuit is list.ring(a, b, joined) if closed, otherwise list.path(a, b, joined). A search with a limited number of tries
+// looks for a ring or path through all chosen devices that adds at most as many possible devices as are left to choose.
 type circuit struct{ closed bool }
 
-// maxWayTries limits the devices that are tried for one way.
+// maxWayTries limits the number of devices that one search for a ring or path tries.
 const maxWayTries = 1 << 10
 
 func (n circuit) find(g *graph) matchResult {
@@ -23,7 +23,7 @@ func (n circuit) find(g *graph) matchResult {
 	w := &waySearch{graph: g, closed: n.closed, tries: maxWayTries, visited: s.Borrow(g.chosen), need: g.chosen.Count(), distance: make([]int, len(g.rows))}
 	starts := s.Borrow(g.chosen)
 	defer func() { s.GiveBack(w.visited); s.GiveBack(starts) }()
-	// A ring goes over all chosen devices, so it may start at any of them. A path may start at any device.
+	// A ring goes through all chosen devices, so the search may start at any chosen device. A path may start at any device.
 	if !n.closed || starts.IsEmpty() {
 		starts.Join(g.possible)
 	}
@@ -42,11 +42,11 @@ func (n circuit) find(g *graph) matchResult {
 	return none
 }
 
-// narrow keeps the devices within reach of all chosen devices.
+// narrow keeps the devices that all chosen devices can reach.
 func (circuit) narrow(g *graph, keep bitset.Set) { (connected{}).narrow(g, keep) }
 
 // complete calls the function of package library. If the function gives up, its result depends on the order of the devices, so
-// the outcome is not decided.
+// complete returns an undecided result.
 func (n circuit) complete(g *graph) matchResult {
 	of := g.library()
 	found, ended := of.FindPath()
@@ -63,18 +63,18 @@ func (n circuit) complete(g *graph) matchResult {
 	}
 }
 
-// waySearch is a depth-first search for a way.
+// waySearch is a depth-first search for a ring or path, called way.
 type waySearch struct {
 	*graph
 	closed bool
 	// tries is the number of tries left.
 	tries int
-	// visited has the devices of the way so far. need counts the chosen devices that are not on the way. added counts the
-	// possible devices on the way.
+	// visited has the devices on the way so far. need is the number of chosen devices that are not on the way yet. added is the
+	// number of possible devices on the way.
 	visited     bitset.Set
 	need, added int
 	start       int
-	// distance is the number of steps from the start to each device.
+	// distance[i] is the number of steps from the start to device i.
 	distance []int
 }
 
@@ -106,7 +106,7 @@ func (w *waySearch) measure() {
 	}
 }
 
-// at continues the way at a device, and removes the device again if there is no way.
+// at appends a device to the way and searches on. If the search finds no complete way, at removes the device again.
 func (w *waySearch) at(device int) bool {
 	if w.tries--; w.tries < 0 {
 		return false
@@ -118,7 +118,7 @@ func (w *waySearch) at(device int) bool {
 	case w.need == 0 && w.added >= w.fewest && w.ends(device):
 		return true
 	case left > 0:
-		// Devices that must be on the way come first.
+		// Chosen devices must be on the way, so the search tries them first.
 		for _, chosen := range [2]bool{true, false} {
 			for i := range w.rows[device].All() {
 				if !w.visited.Has(i) && w.chosen.Has(i) == chosen && w.at(i) {
@@ -131,7 +131,7 @@ func (w *waySearch) at(device int) bool {
 	return false
 }
 
-// visit adds a device to the way, or removes it.
+// visit adds a device to the way if by is 1, or removes the device if by is -1.
 func (w *waySearch) visit(device, by int) {
 	if by > 0 {
 		w.visited.Add(device)

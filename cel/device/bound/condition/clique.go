@@ -5,7 +5,7 @@ package condition
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// clique is list.clique(a, b, joined).
+// clique is list.clique(a, b, joined): each device of the list is joined to each other device.
 type clique struct{}
 
 func (clique) find(g *graph) matchResult {

@@ -72,7 +72,7 @@ func (n arithmetic) Number(s *propagate.State) outcome.Number {
 	return outcome.Combine(n.left.Number(s), n.right.Number(s), n.operation)
 }
 
-// NewArithmetic returns the operation, or its result if both operands are constant.
+// NewArithmetic returns the operation on two quantities. If both operands are constant, it returns the constant result.
 func NewArithmetic(o outcome.Operation, left, right propagate.Quantity) propagate.Quantity {
 	l, constantLeft := left.(Constant)
 	r, constantRight := right.(Constant)
@@ -84,7 +84,7 @@ func NewArithmetic(o outcome.Operation, left, right propagate.Quantity) propagat
 	return arithmetic{o, left, right}
 }
 
-// NewConditionalNumber returns CEL's conditional of two numbers.
+// NewConditionalNumber returns CEL's conditional "when ? yes : no" for two numbers.
 func NewConditionalNumber(when propagate.Condition, yes, no propagate.Quantity) propagate.Quantity {
 	return conditionalNumber{when, yes, no}
 }

@@ -5,8 +5,8 @@ package condition
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// connected is list.connected(a, b, joined). Each chosen device must reach every other chosen device over no more possible
-// devices than may be added.
+// connected is list.connected(a, b, joined). Each chosen device must reach every other chosen device, and the ways between them
+// must use at most as many possible devices as are left to choose.
 type connected struct{}
 
 func (connected) find(g *graph) matchResult {
@@ -30,7 +30,7 @@ func (connected) find(g *graph) matchResult {
 	case g.fewest == 0:
 		return some
 	}
-	// Look for a large enough connected part of the graph.
+	// The list has no chosen device, so a connected part of the graph must be large enough for the whole list.
 	left := g.state.Borrow(g.possible)
 	defer g.state.GiveBack(left)
 	for i := range left.All() {
@@ -41,8 +41,8 @@ func (connected) find(g *graph) matchResult {
 	return none
 }
 
-// narrow keeps the devices within reach of all chosen devices. Chosen devices that are already connected have the same reach, so
-// one of them is checked.
+// narrow keeps the devices that all chosen devices can reach. Chosen devices that are connected with each other reach the same
+// devices, so narrow checks only one of them.
 func (connected) narrow(g *graph, keep bitset.Set) {
 	reached := g.state.Borrow(g.chosen)
 	defer g.state.GiveBack(reached)
@@ -64,8 +64,8 @@ func (connected) narrow(g *graph, keep bitset.Set) {
 	}
 }
 
-// reach sets reached to the devices within reach of a device. A way may use at most over possible devices, not counting the
-// first.
+// reach sets reached to the devices that a device can reach over at most over possible devices. The start is not counted, and
+// chosen devices are never counted.
 func (g *graph) reach(from, over int, reached bitset.Set) {
 	s := g.state
 	layer, next := s.Borrow(reached), s.Borrow(reached)
@@ -74,7 +74,7 @@ func (g *graph) reach(from, over int, reached bitset.Set) {
 	reached.Add(from)
 	layer.SetTo(reached)
 	for {
-		// Chosen devices cost nothing.
+		// A way over chosen devices adds no devices to the set, so its length is not limited.
 		for {
 			g.neighbours(layer, next)
 			next.Keep(g.chosen)

@@ -12,7 +12,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// This file implements nvalue, the number of different values in a list. A device has one value or a list of values.
+// This file implements the global constraint nvalue: the number of different values in a list. A device has one value or a list
+// of values.
 //
 //	devices.map(d, d.rack).distinct().size()
 //	devices.map(d, d.rails).flatten().distinct().size()
@@ -23,7 +24,7 @@ type distinctSize struct {
 	list DeviceList
 }
 
-// NewDistinctSize returns the number of different values. It is open unless the values are a leaf.
+// NewDistinctSize returns the quantity for the number of different values. The quantity is open unless the values are a leaf.
 func NewDistinctSize(m Mapped) propagate.Quantity {
 	leaf, ok := m.LeafOf()
 	if !ok {
@@ -32,7 +33,8 @@ func NewDistinctSize(m Mapped) propagate.Quantity {
 	return distinctSize{leaf, m.List}
 }
 
-// Number is open if values can't be compared or a membership is not decided.
+// Number bounds the number of different values. It is open if values can't be compared or it is undecided whether a device is
+// in the list.
 func (n distinctSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
@@ -52,7 +54,7 @@ func (n distinctSize) Number(s *propagate.State) outcome.Number {
 			others = append(others, possible)
 		}
 	}
-	// The values are fewest if further members repeat the values of chosen devices first, and then have the most frequent values.
+	// For the lower bound, further members repeat values of chosen devices first, and then have the most frequent values.
 	slices.SortFunc(others, func(a, b int) int { return cmp.Compare(b, a) })
 	least := chosen
 	for _, count := range others {
@@ -89,7 +91,8 @@ type unionSize struct {
 	list DeviceList
 }
 
-// Number is open if values can't be compared or a membership is not decided.
+// Number bounds the number of different values. It is open if values can't be compared or it is undecided whether a device is
+// in the list.
 func (n unionSize) Number(s *propagate.State) outcome.Number {
 	m, ok := membersOf(s, n.list)
 	defer m.giveBack(s)
@@ -104,7 +107,7 @@ func (n unionSize) Number(s *propagate.State) outcome.Number {
 	if !ok || !m.chosen.IsWithin(groups.Known) || !m.possible.IsWithin(groups.Known) || !s.Spend() {
 		return outcome.OpenNumber
 	}
-	// adds is the number of values of each possible device that no chosen device has.
+	// adds[i] is the number of values of possible device i that no chosen device has.
 	adds := make([]int, s.Universe())
 	chosen, others := 0, 0
 	for _, with := range groups.Members {
@@ -125,7 +128,7 @@ func (n unionSize) Number(s *propagate.State) outcome.Number {
 	slices.Sort(joining)
 	least, most := chosen, chosen
 	if m.fewest > 0 {
-		// In any choice of devices at least one adds this number of values.
+		// At least m.fewest devices join. Whichever they are, one of them adds at least this number of new values.
 		least += joining[m.fewest-1]
 	}
 	for _, count := range joining[len(joining)-m.most:] {

@@ -19,7 +19,7 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 	case Constant:
 		return verdict{outcome.Compare(outcome.Less, outcome.Exactly(value), outcome.Exactly(q.Value))}
 	case conditionalNumber:
-		// The condition of a choice between two numbers can be propagated, but a comparison of the choice can't.
+		// Propagate supports a conditional of two conditions, but not a comparison of a conditional number.
 		yes, no := Above(q.Yes, value), Above(q.No, value)
 		switch {
 		case isVerdict(yes, outcome.True) && isVerdict(no, outcome.False):
@@ -29,9 +29,9 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 		}
 		return c
 	case arithmetic:
-		// The quantity is a constant minus a count, so a small count is preferred.
+		// The quantity is a constant minus a count. It is greater than the value if the count is small.
 		if of, constantLeft := q.left.(Constant); constantLeft && q.operation.Name == outcome.Subtraction.Name && isCount(q.right) {
-			// The constant is far enough from the smallest int64, so a difference can't overflow.
+			// of.Value is far enough from the smallest int64, so a constant minus a count can't overflow.
 			if most, ok := outcome.Subtract(of.Value, value); ok && of.Value > math.MinInt64/2 {
 				return ofSearch.WithLimits(Comparison{outcome.Less, q.right, Constant{most}}, q.right, outcome.LimitsOf(outcome.Less, most, false))
 			}
@@ -42,10 +42,10 @@ func Above(q propagate.Quantity, value int64) propagate.Condition {
 	}
 }
 
-// ofSearch is nil, because a nil Builder makes conditions that belong to one search.
+// ofSearch is the Builder for conditions that belong to one search. It is nil.
 var ofSearch *Builder
 
-// isCount reports whether a quantity is a number of devices or of values. Such a number is never far from zero.
+// isCount reports whether a quantity is a number of devices or of values. Such a number is small, so arithmetic can't overflow.
 func isCount(q propagate.Quantity) bool {
 	switch q.(type) {
 	case size, distinctSize, unionSize:

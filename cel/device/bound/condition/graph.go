@@ -10,8 +10,8 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// onGraph is a function of package library on the graph of a list's devices: connected, clique, ring or path. Its bounds follow
-// from the graph of the chosen and possible devices.
+// onGraph is a function of package library on the graph of a list's devices: connected, clique, ring or path. The chosen and
+// possible devices form a graph, and the graph determines the bounds.
 //
 //	devices.connected(a, b, linked(a, b))
 type onGraph struct {
@@ -47,7 +47,8 @@ func (n onGraph) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// graph returns the graph of the list's members. It returns false if the relation or a membership may fail or is not decided.
+// graph returns the graph of the list's members. It returns false if the relation may fail, or if the relation or the
+// membership of a device is not decided.
 func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	m, ok := membersOf(s, n.list)
 	g := &graph{members: m, state: s, rows: s.Rows()}
@@ -67,7 +68,8 @@ func (n onGraph) graph(s *propagate.State) (*graph, bool) {
 	return g, true
 }
 
-// joinsOf finds the devices that are joined to a device, in either direction.
+// joinsOf sets into to the devices that are joined to a device, in either direction of the relation. It returns false if the
+// relation is not decided for a device in all.
 func (n onGraph) joinsOf(s *propagate.State, device int, all, into bitset.Set) bool {
 	into.Clear()
 	for over := range propagate.MaxArity {

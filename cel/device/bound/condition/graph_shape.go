@@ -14,7 +14,8 @@ import (
 type graphProperty interface {
 	// find reports whether the chosen devices can be completed to a set whose graph has the property.
 	find(g *graph) matchResult
-	// narrow removes possible devices from keep if no such set contains them. find must not have returned none.
+	// narrow removes a possible device from keep if no completion with the property contains the device. The caller must not
+	// call narrow if find returned none.
 	narrow(g *graph, keep bitset.Set)
 }
 
@@ -26,7 +27,7 @@ type graph struct {
 	rows []bitset.Set
 }
 
-// library returns the graph of the chosen devices, if no device is added.
+// library returns the graph of the chosen devices as the type of package library.
 func (g *graph) library() library.Graph {
 	number := make(map[int]int, g.chosen.Count())
 	for i := range g.chosen.All() {
@@ -46,15 +47,15 @@ type matchResult int
 
 const (
 	none matchResult = iota
-	// some means that a match needs devices that are not chosen, or that the search gave up.
+	// some means that a match may need further devices, or that the search gave up.
 	some
-	// surely means that the chosen devices are enough.
+	// surely means that the chosen devices alone match.
 	surely
-	// fails means that a relation may fail.
+	// fails means that evaluating a relation may fail, so the result may be an error.
 	fails
 )
 
-// outcomesOf returns the outcome of a function for the result of its search.
+// outcomesOf converts the result of a search into the possible outcomes of the function.
 func outcomesOf(m matchResult) outcome.Outcome {
 	switch m {
 	case none:

@@ -8,7 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// join replaces two constraints on the bounding box, on gaps or on a sum by one. It returns false for other conditions.
+// join returns one constraint for two constraints on the bounding box, on gaps or on a sum. It returns false for other
+// conditions.
 func (b *Builder) join(left, right propagate.Condition) (propagate.Condition, bool) {
 	if joined, ok := b.joinBoxes(left, right); ok {
 		return joined, true
@@ -36,7 +37,8 @@ func (b *Builder) join(left, right propagate.Condition) (propagate.Condition, bo
 	return joinSums(left, right)
 }
 
-// WithConjunct adds a conjunct. If possible, it joins the conjunct with an earlier one on the bounding box, gaps or a sum.
+// WithConjunct appends c to conjuncts. If c and an earlier conjunct constrain the bounding box, gaps or the same sum, it joins
+// the two.
 func (b *Builder) WithConjunct(conjuncts []propagate.Condition, c propagate.Condition) []propagate.Condition {
 	for i := range conjuncts {
 		if joined, ok := b.join(conjuncts[i], c); ok {

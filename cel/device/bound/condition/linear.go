@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// linear is a constant plus a sum of quantities with factors. Comparisons of such sums are normalized: all quantities are on one
-// side, for all of these spellings:
+// linear is a constant plus a sum of quantities with factors. A comparison of two such sums is normalized: all quantities move
+// to one side. So these spellings have the same form:
 //
 //	devices.map(d, d.row).max() == devices.map(d, d.row).min() + 3
 //	devices.map(d, d.row).max() - devices.map(d, d.row).min() + 1 == devices.size()
@@ -25,14 +25,14 @@ type term struct {
 }
 
 const (
-	// maxFactor limits factors, and maxTerms the number of terms. So no sum overflows unless a value is far from zero
-	// ([outcome.IsFar]).
+	// maxFactor limits the factors of a sum, and maxTerms the number of terms. Within these limits a sum overflows only if a
+	// value is far from zero ([outcome.IsFar]).
 	maxFactor, maxTerms = 1 << 10, 4
-	// MaxConstant limits the absolute value of constants.
+	// MaxConstant limits the absolute value of the constant of a sum.
 	MaxConstant = 1 << 60
 )
 
-// linearOf reads a quantity. It returns false if a factor or a constant is too large.
+// linearOf converts a quantity to a linear sum. It returns false if a factor or the constant is too large.
 func linearOf(q propagate.Quantity) (linear, bool) {
 	switch q := q.(type) {
 	case Constant:
@@ -61,7 +61,7 @@ func linearOf(q propagate.Quantity) (linear, bool) {
 	return linear{terms: []term{{1, q}}}, !propagate.IsOpen(q)
 }
 
-// plus adds another sum times a factor.
+// plus adds factor times another sum. It returns false if a factor, the constant or the number of terms becomes too large.
 func (l linear) plus(factor int64, other linear) (linear, bool) {
 	product, ok := outcome.Multiply(factor, other.constant)
 	if !ok || factor < -maxFactor || factor > maxFactor {
@@ -88,7 +88,7 @@ func (l *linear) add(added term) {
 	l.terms = append(l.terms, added)
 }
 
-// isSame reports whether two quantities are the same: extremes or sums of one column, or one value.
+// isSame reports whether two quantities are the same: the same extreme or sum of one column, or the same value.
 func isSame(a, b propagate.Quantity) bool {
 	switch a := a.(type) {
 	case greatest:
@@ -111,7 +111,7 @@ func isSameColumn(a, b Mapped) bool {
 	return ok && both && of == and
 }
 
-// linearLimits reads a comparison of two linear sums as limits of one sum of terms.
+// linearLimits converts a comparison of two linear sums to limits for one sum of terms.
 func linearLimits(c Comparison) (terms []term, l outcome.Limits, ok bool) {
 	left, ok := linearOf(c.Left)
 	right, too := linearOf(c.Right)

@@ -10,19 +10,20 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// A condition on all devices or all pairs may limit the distance between the greatest and the smallest number. Then it becomes a
+// If a condition on all devices or all pairs limits the distance between the greatest and the smallest number, it becomes a
 // [box]:
 //
 //	devices.all(a, devices.all(b, a.row - b.row < 4))
 //	devices.all(d, d.row < devices.map(o, o.row).min() + 4)
 
-// distance limits the distance between the greatest and the smallest number of a column.
+// distance limits the greatest minus the smallest number of a column (a number for each device).
 type distance struct {
 	leaf *propagate.Leaf
 	most int64
 }
 
-// DistancesOfAll reads devices.all(x, holds) for the slot of x. It returns false if this is no condition on distances.
+// DistancesOfAll converts devices.all(x, holds), for the slot of x, to a [box]. It returns false if holds does not limit
+// distances.
 func (b *Builder) DistancesOfAll(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	slots, negated := []int{slot}, false
 	if c, ok := holds.(*cardinality); ok && c.Limits == (outcome.Limits{Least: 0, Most: 0}) {
@@ -43,8 +44,8 @@ func (b *Builder) DistancesOfAll(slot int, holds, general propagate.Condition) (
 	return assuming{near, result, general}, true
 }
 
-// distancesIn returns the distances in a condition on all devices in the slots. If negated is set, the negation of the
-// condition must hold.
+// distancesIn returns the distances that a condition limits if it holds for all devices in the slots. If negated is set, the
+// negation of the condition must hold.
 func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distance, bool) {
 	switch holds := holds.(type) {
 	case *propagate.Predicate:
@@ -64,10 +65,10 @@ func distancesIn(slots []int, holds propagate.Condition, negated bool) ([]distan
 	}
 }
 
-// distancesInBoth returns the distances in two conditions. Both conditions must hold, or one of them if either is set.
+// distancesInBoth returns the distances that two conditions limit. If negated or either is set, only one of the two must hold.
 func distancesInBoth(slots []int, left, right propagate.Condition, negated, either bool) ([]distance, bool) {
 	if either && isIdentity(left, negated, slots...) {
-		// The distance of a device from itself is zero.
+		// left only excludes that both slots have the same device, and the distance of a device from itself is zero.
 		distances, ok := distancesIn(slots, right, negated)
 		return distances, ok && !slices.ContainsFunc(distances, func(d distance) bool { return d.most < 0 })
 	}
@@ -76,7 +77,7 @@ func distancesInBoth(slots []int, left, right propagate.Condition, negated, eith
 	return append(of, and...), ok && too && !either
 }
 
-// distancesInComparison reads a comparison. Several numbers are within an upper limit if the greatest number is.
+// distancesInComparison returns the distances in one comparison. An upper limit for the greatest number limits all numbers.
 func distancesInComparison(slots []int, c Comparison, negated bool) ([]distance, bool) {
 	if negated {
 		opposite, ok := c.Negation().(Comparison)
@@ -106,7 +107,7 @@ func distancesInComparison(slots []int, c Comparison, negated bool) ([]distance,
 	return distances, ok
 }
 
-// distancesAtMost returns the distances in a sum that is at most zero for all devices in the slots.
+// distancesAtMost returns the distances that a sum limits if the sum is at most zero for all devices in the slots.
 func distancesAtMost(slots []int, sum linear) ([]distance, bool) {
 	terms := linear{constant: sum.constant}
 	for _, t := range sum.terms {

@@ -8,9 +8,9 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// A DeviceList is a part whose value is a list of devices of the set: "devices", or a filter of such a list.
+// A DeviceList is a list of devices in an expression: "devices" (the whole set), or a filter of such a list.
 type DeviceList interface {
-	// membership returns the possible results of the list's filter for a device of the set.
+	// membership returns whether a device of the set is in the list, as the possible results of the filter.
 	membership(s *propagate.State, device int) outcome.Outcome
 }
 
@@ -41,7 +41,7 @@ func (f filtered) membership(s *propagate.State, device int) outcome.Outcome {
 	return result
 }
 
-// count bounds the number of devices in the list that satisfy the condition. If the condition is nil, every device does.
+// count bounds the number of devices in the list that satisfy holds. If holds is nil, count bounds the length of the list.
 func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condition) propagate.Counts {
 	if p, over, ok := predicateOver(list, slot, holds); ok {
 		return p.Row(s, over).Counts(s)
@@ -57,8 +57,8 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 		}
 		t.Fails = t.Fails || o.May(outcome.Error)
 	}
-	// s.Left possible devices join the set. The number is smallest if the devices that may not count join first, and greatest
-	// if the devices that may count join first.
+	// s.Left possible devices join the set. The counted number is smallest if devices that may be uncounted join first, and
+	// greatest if devices that may be counted join first.
 	surely, maybe, others := 0, 0, 0
 	for i := range s.Domain.All() {
 		o := filteredMembership(s, list, slot, holds, i)
@@ -77,8 +77,8 @@ func count(s *propagate.State, list DeviceList, slot int, holds propagate.Condit
 	return t
 }
 
-// predicateOver returns the predicate that decides which devices of the whole set count, as a filter or as the condition. over is
-// the slot of its variable for these devices.
+// predicateOver returns the predicate that decides which devices of the whole set are counted. The predicate is either the
+// filter of the list or holds. over is the index of the predicate's variable for these devices.
 func predicateOver(list DeviceList, slot int, holds propagate.Condition) (p *propagate.Predicate, over int, ok bool) {
 	if f, isFiltered := list.(filtered); isFiltered && holds == nil {
 		list, slot, holds = f.list, f.slot, f.keeps
@@ -90,7 +90,7 @@ func predicateOver(list DeviceList, slot int, holds propagate.Condition) (p *pro
 	return p, slot, ok && p.HasVariable(slot)
 }
 
-// filteredMembership returns the membership of a device in list.filter(slot, holds).
+// filteredMembership returns whether a device is in list.filter(x, holds), for the slot of x.
 func filteredMembership(s *propagate.State, list DeviceList, slot int, holds propagate.Condition, device int) outcome.Outcome {
 	if holds == nil {
 		return list.membership(s, device)
@@ -98,7 +98,7 @@ func filteredMembership(s *propagate.State, list DeviceList, slot int, holds pro
 	return filtered{list, slot, holds}.membership(s, device)
 }
 
-// size is list.size().
+// size is the quantity list.size().
 type size struct{ list DeviceList }
 
 func (n size) Number(s *propagate.State) outcome.Number {

@@ -59,9 +59,9 @@ func (n and) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// Propagate propagates each side alone and joins the domains. A device is removed if both sides remove it. Propagation is
-// monotonic: removing devices never makes a side keep more. So a side at its fixpoint keeps its devices in the joined domain, and
-// again removes devices that only the other side kept.
+// Propagate propagates each side alone and joins the domains, so it removes a device only if both sides remove it. Propagation
+// is monotonic: with fewer possible devices a side never keeps more of them. So a side at its fixpoint also keeps its devices
+// in the joined domain, and a second call would remove the same devices.
 func (n or) Propagate(s *propagate.State) propagate.Status {
 	before := s.Borrow(s.Domain)
 	removed, hypothetical := s.Removed, s.Hypothetical
@@ -97,8 +97,8 @@ func (n or) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// propagateSide propagates one side of the disjunction. If the side is subsumed only after it removed devices, it may be false for
-// completions with these devices. So the result is Fix, not Subsumed.
+// propagateSide propagates one side of the disjunction. A side may be always true only after it has removed devices. Then it
+// may be false for completions with these devices, so propagateSide returns Fix instead of Subsumed.
 func propagateSide(s *propagate.State, c propagate.Condition, before bitset.Set) propagate.Status {
 	switch was := s.Propagate(c); {
 	case was == propagate.Failed || s.Domain.Count() < s.Left:
@@ -116,10 +116,10 @@ func (n conditional) Bound(s *propagate.State) outcome.Outcome {
 	return n.when.Bound(s).Choose(n.yes.Bound(s), n.no.Bound(s))
 }
 
-// A biconditional is an equality of bools.
+// A biconditional is an equality of two bools.
 type biconditional struct{ left, right propagate.Condition }
 
-// NewBiconditional returns an equality of bools. It simplifies equalities with constants.
+// NewBiconditional returns an equality of two bools. If one side is constant, it returns the other side or its negation.
 func NewBiconditional(left, right propagate.Condition) propagate.Condition {
 	switch {
 	case propagate.IsOpen(left) || propagate.IsOpen(right):
@@ -139,7 +139,7 @@ func (n biconditional) Bound(s *propagate.State) outcome.Outcome {
 
 func (n biconditional) Negation() propagate.Condition { return biconditional{n.left, NewNot(n.right)} }
 
-// NewConditional returns CEL's conditional. It simplifies conditionals with constants.
+// NewConditional returns CEL's "when ? yes : no". It simplifies conditionals with constants.
 func NewConditional(when, yes, no propagate.Condition) propagate.Condition {
 	switch {
 	case isVerdict(when, outcome.True):
@@ -155,12 +155,13 @@ func NewConditional(when, yes, no propagate.Condition) propagate.Condition {
 // A negator is a condition with a negation that propagates better than [not].
 type negator interface {
 	propagate.Condition
-	// Negation returns a condition that is true where this one is false, false where it is true, and fails where it fails.
+	// Negation returns the opposite condition: true where this condition is false, false where it is true, failing where it
+	// fails.
 	Negation() propagate.Condition
 }
 
-// NewNot returns the negation. It moves the negation inwards unless this harms propagation. De Morgan's laws also hold for CEL's
-// errors.
+// NewNot returns the negation of operand. It moves the negation into the operand unless this makes propagation weaker. De
+// Morgan's laws also hold for CEL's errors.
 func NewNot(operand propagate.Condition) propagate.Condition {
 	if n, ok := operand.(negator); ok {
 		return n.Negation()
@@ -179,7 +180,7 @@ func NewChoice(when, yes, no propagate.Condition) propagate.Condition {
 	return conditional{when, yes, no}
 }
 
-// NewVerdict returns a condition that does not depend on devices.
+// NewVerdict returns a condition with the same outcome for all sets of devices.
 func NewVerdict(is outcome.Outcome) propagate.Condition { return verdict{is} }
 
 // IsTrue reports whether a condition is true for all sets of devices.

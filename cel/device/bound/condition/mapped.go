@@ -8,14 +8,14 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// Mapped is list.map(x, value).
+// Mapped is the list of values list.map(x, value).
 type Mapped struct {
 	List  DeviceList
 	Slot  int
 	Value propagate.Quantity
 }
 
-// of returns the value of a device, and whether the device is in the list.
+// of returns the value of a device, and whether the device is in the list that is mapped.
 func (m Mapped) of(s *propagate.State, device int) (value outcome.Number, within outcome.Outcome) {
 	if !s.Spend() {
 		return outcome.OpenNumber, outcome.Open
@@ -31,7 +31,7 @@ func (m Mapped) of(s *propagate.State, device int) (value outcome.Number, within
 	return value, within
 }
 
-// Column returns the leaf of the values if the list has all devices of the set.
+// Column returns the leaf that computes the values. It returns false unless the list has all devices of the set.
 func (m Mapped) Column() (l *propagate.Leaf, ok bool) {
 	if _, all := m.List.(AllDevices); !all {
 		return nil, false
@@ -39,7 +39,7 @@ func (m Mapped) Column() (l *propagate.Leaf, ok bool) {
 	return m.LeafOf()
 }
 
-// LeafOf returns the leaf of the values.
+// LeafOf returns the leaf that computes the values, for any list. It returns false if the values are not a leaf.
 func (m Mapped) LeafOf() (*propagate.Leaf, bool) {
 	v, tabulated := m.Value.(propagate.Value)
 	if !tabulated || !v.IsColumn(m.Slot) {
@@ -48,7 +48,7 @@ func (m Mapped) LeafOf() (*propagate.Leaf, bool) {
 	return v.Leaf, true
 }
 
-// CountedBy recognizes, for each device of the set, the number of devices that satisfy a predicate.
+// CountedBy recognizes values of the form devices.filter(o, predicate).size(), and returns the predicate on x and o.
 func CountedBy(m Mapped) (*propagate.Predicate, bool) {
 	number, ok := m.Value.(size)
 	if _, all := m.List.(AllDevices); !ok || !all {

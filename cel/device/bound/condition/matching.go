@@ -10,24 +10,25 @@ import (
 	"github.com/celset/celset/cel/device/library"
 )
 
-// matching is list.paired(other, a, b, joined). The lengths of the two lists are open while devices are added. For each possible
-// pair of lengths, the chosen devices must find partners, and each possible device must have enough partners.
+// matching is list.paired(other, a, b, joined). While devices are added, the lengths of the two lists are open. For each
+// possible pair of lengths, the chosen devices must find partners in the other list, and each possible device must have enough
+// partners.
 type matching struct {
 	lists [2]DeviceList
 	joins *propagate.Predicate
 }
 
-// bipartite holds the members of both lists and the relation that joins them.
+// bipartite is the graph of a matching: the members of both lists and the relation that joins members of different lists.
 type bipartite struct {
 	state *propagate.State
 	sides [2]members
-	// all has the chosen and possible members of each list.
+	// all[i] has the chosen and possible members of list i.
 	all   [2]bitset.Set
 	joins *propagate.Predicate
 }
 
-// bipartite returns false if the relation or a membership may fail or is not decided, or if a device is in both lists. The caller
-// must call giveBack in any case.
+// bipartite builds the graph. It returns false if the relation may fail, if the relation or a membership is not decided, or if
+// a device is in both lists. The caller must call giveBack in any case.
 func (n matching) bipartite(s *propagate.State) (c *bipartite, ok bool) {
 	c, ok = &bipartite{state: s, joins: n.joins}, true
 	for side, list := range n.lists {
@@ -54,15 +55,15 @@ func (c *bipartite) giveBack() {
 	}
 }
 
-// row returns the devices of the other list that a member is joined to.
+// row returns the devices of the other list that are joined to a member of list side.
 func (c *bipartite) row(side, device int) *propagate.Row {
 	return c.joins.RowAt(c.state, 1-side, device)
 }
 
-// lengths are possible lengths of the two lists.
+// lengths has the final lengths of the two lists.
 type lengths [2]int
 
-// lengths calls f for all possible lengths. One length must be a multiple of the other.
+// lengths calls f for each possible pair of final lengths. One length must be a multiple of the other.
 func (c *bipartite) lengths(f func(lengths)) {
 	s := c.state
 	left := max(0, s.Left)
@@ -83,7 +84,7 @@ func (c *bipartite) lengths(f func(lengths)) {
 	}
 }
 
-// takes returns the number of partners of each member of a list.
+// takes returns the number of partners that each member of list side needs.
 func (l lengths) takes(side int) int {
 	if l[side] == 0 {
 		return 0
@@ -91,7 +92,8 @@ func (l lengths) takes(side int) int {
 	return max(1, l[1-side]/l[side])
 }
 
-// possibleMembers returns the devices that a list of the given length may contain. No device joins a list that already has this length.
+// possibleMembers returns the devices that may be in a list of the final length. If the chosen members already have this
+// length, no possible device may join.
 func (c *bipartite) possibleMembers(side int, l lengths) bitset.Set {
 	if l[side] == c.sides[side].chosen.Count() {
 		return c.sides[side].chosen
@@ -99,13 +101,13 @@ func (c *bipartite) possibleMembers(side int, l lengths) bitset.Set {
 	return c.all[side]
 }
 
-// partners returns the number of possible partners of a member.
+// partners returns how many devices of the other list may become partners of a member of list side.
 func (c *bipartite) partners(side, device int, l lengths) int {
 	return c.row(side, device).Yes.CountAnd(c.possibleMembers(1-side, l))
 }
 
-// fits reports whether enough members of both lists have enough partners, and the chosen members have them at the same time. This
-// is sufficient only if no device is added.
+// fits reports whether a matching with these final lengths seems possible: enough members of each list have enough partners,
+// and the chosen members can have their partners at the same time. The check is complete only if no device is left to choose.
 func (c *bipartite) fits(l lengths) bool {
 	for side := range c.sides {
 		able := 0
@@ -121,12 +123,12 @@ func (c *bipartite) fits(l lengths) bool {
 	return true
 }
 
-// suffices reports whether all chosen members of a list can have their partners at the same time.
+// suffices reports whether all chosen members of list side can have disjoint partners.
 func (c *bipartite) suffices(side int, l lengths) bool {
 	takes, given := l.takes(side), l.takes(1-side)
 	var chosen, partners []int
 	for i := range c.sides[side].chosen.All() {
-		// A member is repeated for each of its partners.
+		// A member with several partners is entered several times, so that an ordinary matching finds all partners.
 		for range takes {
 			chosen = append(chosen, i)
 		}
@@ -160,7 +162,7 @@ func (c *bipartite) find() matchResult {
 	return found
 }
 
-// Propagate keeps the possible devices with enough partners for some lengths.
+// Propagate removes the possible devices that don't have enough partners for any pair of lengths.
 func (n matching) Propagate(s *propagate.State) propagate.Status {
 	c, ok := n.bipartite(s)
 	defer c.giveBack()

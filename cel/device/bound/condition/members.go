@@ -9,14 +9,15 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// members are the devices that are in a list or may join it.
+// members are the devices of the set that are in a list (chosen) or may join the list (possible).
 type members struct {
 	chosen, possible bitset.Set
-	// fewest and most limit how many of the possible devices join the set.
+	// fewest and most bound the number of possible members that join the set.
 	fewest, most int
 }
 
-// membersOf returns the members of a list in borrowed sets. ok is false if it is not decided whether a device is in the list.
+// membersOf returns the members of a list, in sets borrowed from s. ok is false if it is undecided whether a device is in the
+// list.
 func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	m = members{chosen: s.Borrow(s.Chosen), possible: s.Borrow(s.Domain)}
 	if s.Left <= 0 {
@@ -81,12 +82,28 @@ func narrowToList(s *propagate.State, list DeviceList, device int, to bitset.Set
 	return true
 }
 
+// listMembers returns the members of a list. The caller must call giveBackMembers when it no longer needs them. ok is false if it is
+// not decided whether a device is in the list. For the whole set, listMembers does not copy the sets.
+func listMembers(s *propagate.State, list DeviceList) (m members, ok bool) {
+	if _, all := list.(AllDevices); all {
+		left := min(max(0, s.Left), s.Domain.Count())
+		return members{s.Chosen, s.Domain, left, left}, true
+	}
+	return membersOf(s, list)
+}
+
+func giveBackMembers(s *propagate.State, list DeviceList, m members) {
+	if _, all := list.(AllDevices); !all {
+		m.giveBack(s)
+	}
+}
+
 func (m members) giveBack(s *propagate.State) {
 	s.GiveBack(m.chosen)
 	s.GiveBack(m.possible)
 }
 
-// remove removes the possible devices that are not in keep.
+// remove removes the possible members that are not in keep from the domain.
 func (m members) remove(s *propagate.State, keep bitset.Set) {
 	gone := s.Borrow(m.possible)
 	gone.Drop(keep)

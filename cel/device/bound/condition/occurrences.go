@@ -17,22 +17,24 @@ import (
 //
 // Steps:
 //
-//  1. If a value of a chosen device occurs too often or can't occur often enough, the constraint fails. A possible device
-//     is removed if choosing it would have this effect.
-//  2. The values of chosen devices need further devices. If these are all devices to add, other values are removed.
-//  3. Each value adds no device, or some numbers of devices. The sums of these numbers are enumerated. If none of the sums
-//     is the number of devices to add, the constraint fails.
+//  1. If the value of a chosen device occurs too often or can't occur often enough, the constraint fails. Propagate removes a
+//     possible device if choosing the device would have this effect.
+//  2. The values of chosen devices need further devices. If they need all devices that are left to choose, Propagate removes
+//     the devices with other values.
+//  3. Each value contributes 0 or some allowed number of further devices. The sums of these numbers are enumerated. If no sum
+//     equals the number of devices left to choose, the constraint fails.
 //
-// Each value is visited once.
+// Each call visits each value once.
 type occurrences struct {
 	leaf *propagate.Leaf
-	// Limits bound the number of devices that have the same value as a device, including that device.
+	// Limits bound, for each device of the set, the number of devices with the same value. The device itself counts.
 	outcome.Limits
-	// general is the condition as written. It is used if values can't be compared.
+	// general is the condition as written. It replaces the constraint if values can't be compared.
 	general propagate.Condition
 }
 
-// newOccurrences recognizes a count of the devices with the same value as each device. It returns false for other conditions.
+// newOccurrences recognizes a condition that limits, for each device, the number of devices with the same value. It returns
+// false for other conditions.
 func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := holds.(*cardinality)
 	if !ok || !c.predicate.HasVariable(slot) || !c.predicate.HasVariable(c.slot) {
@@ -46,11 +48,12 @@ func newOccurrences(slot int, holds, general propagate.Condition) (propagate.Con
 	if others {
 		l = outcome.Limits{Least: outcome.Saturated(l.Least, 1), Most: outcome.Saturated(l.Most, 1)}
 	}
-	// Numbers of devices are not negative.
+	// A number of devices is never negative.
 	return occurrences{leaf, outcome.Limits{Least: max(0, l.Least), Most: max(-1, l.Most)}, general}, true
 }
 
-// sameValueIn recognizes that two devices have the same value. others means that they must also be different devices.
+// sameValueIn recognizes the condition that two devices have the same value. others is true if the condition also requires that
+// the devices differ.
 func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others, ok bool) {
 	switch c := c.(type) {
 	case *propagate.Predicate:
@@ -81,7 +84,7 @@ func sameValueIn(c propagate.Condition, negated bool) (l *propagate.Leaf, others
 
 func (n occurrences) Negation() propagate.Condition { return NewNot(n.general) }
 
-// groups returns the devices by value, or nil if values can't be compared.
+// groups returns the devices grouped by value, or nil if values can't be compared.
 func (n occurrences) groups(s *propagate.State) []bitset.Set {
 	c := s.Column(n.leaf)
 	if c == nil || !s.AreWithin(c.Groups.Known) {
@@ -133,7 +136,8 @@ func (n occurrences) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// need returns how many devices the values of chosen devices need. It returns false if a value can't be within the limits.
+// need returns the number of further devices that the values of chosen devices need. It returns false if the number of devices
+// with such a value can't be within the limits.
 func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, ok bool) {
 	for _, with := range groups {
 		chosen, possible := s.CountsOf(with)
@@ -148,8 +152,8 @@ func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, 
 	return needed, true
 }
 
-// isReachable reports whether the values may add exactly s.Left devices. The sums are a set of bits. Each value shifts the set by
-// each number of devices that the value may add.
+// isReachable reports whether the values together can contribute exactly s.Left further devices. Bit i of a set means that i is
+// a possible sum. For each value, the set is shifted by each number of devices that the value may contribute.
 func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	words := s.Left/64 + 1
 	memory := s.Words(2 * words)
@@ -178,7 +182,8 @@ func (n occurrences) isReachable(s *propagate.State, groups []bitset.Set) bool {
 	return bitset.Set(reached).Has(s.Left)
 }
 
-// joinShifted shifts the bits of one set up and adds them to another set, or to the same set. Bits beyond the end are lost.
+// joinShifted shifts the bits of from up by a number of positions and adds them to to. Both may be the same set. Bits beyond
+// the end are lost.
 func joinShifted(to, from []uint64, by int) {
 	words, rest := by/64, uint(by%64)
 	for w := len(to) - 1; w >= words; w-- {

@@ -11,21 +11,21 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// identity is d == o.
+// identity is the condition d == o on two iteration variables.
 type identity struct{ left, right int }
 
 func (n identity) Bound(s *propagate.State) outcome.Outcome {
 	return outcome.Of(s.Slots[n.left] == s.Slots[n.right])
 }
 
-// localComparison compares values of two or more devices.
+// localComparison compares values that depend on single devices.
 type localComparison struct {
 	Comparison
-	// whole evaluates the comparison with CEL.
+	// whole evaluates the same comparison with CEL, if the values of a side are not tabulated.
 	whole propagate.Condition
 }
 
-// Negation does not negate the embedded Comparison, because the result would lack the field whole.
+// Negation overrides the promoted method of Comparison, because the promoted method would drop the field whole.
 func (n localComparison) Negation() propagate.Condition { return not{n} }
 
 func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
@@ -39,7 +39,7 @@ func (n localComparison) Bound(s *propagate.State) outcome.Outcome {
 	return n.whole.Bound(s)
 }
 
-// keyOf returns the key of the quantity's value, or nil. Keys are equal for equal values.
+// keyOf returns a comparable key of the quantity's value, or nil. Equal values have equal keys.
 func keyOf(s *propagate.State, q propagate.Quantity) any {
 	if v, ok := q.(propagate.Value); ok {
 		return v.Entry(s).Key
@@ -47,14 +47,15 @@ func keyOf(s *propagate.State, q propagate.Quantity) any {
 	return nil
 }
 
-// listRelations are functions on two sorted lists without duplicates. They run for each pair of devices and are not charged.
+// listRelations maps a CEL function to its implementation for two sorted lists without duplicates. The search runs it for each
+// pair of devices, and does not charge its cost.
 var listRelations = map[string]func(left, right []any) bool{
 	"sets.contains":   func(left, right []any) bool { return common(left, right) == len(right) },
 	"sets.equivalent": func(left, right []any) bool { return slices.Equal(left, right) },
 	"sets.intersects": func(left, right []any) bool { return common(left, right) > 0 },
 }
 
-// common counts the values that are in both lists.
+// common counts the values that both sorted lists contain.
 func common(left, right []any) (count int) {
 	for len(left) > 0 && len(right) > 0 {
 		switch order := key.Compare(left[0], right[0]); {
@@ -70,11 +71,11 @@ func common(left, right []any) (count int) {
 	return count
 }
 
-// listRelation is a function on the lists of two devices.
+// listRelation is a CEL function of two devices' lists, such as lists that intersect.
 type listRelation struct {
 	left, right propagate.Value
 	holds       func(left, right []any) bool
-	// whole evaluates the function with CEL.
+	// whole evaluates the same function with CEL, if the lists are not tabulated.
 	whole propagate.Condition
 }
 
@@ -85,8 +86,8 @@ func (n listRelation) Bound(s *propagate.State) outcome.Outcome {
 	return n.whole.Bound(s)
 }
 
-// isIdentity reports whether a condition requires that two variables have the same device. If slots are given, they must include
-// both variables.
+// isIdentity reports whether a condition (or its negation, if negated is set) requires that two variables are the same device.
+// If slots are given, the two variables must be among them.
 func isIdentity(c propagate.Condition, negated bool, slots ...int) bool {
 	switch c := c.(type) {
 	case identity:
@@ -102,7 +103,8 @@ func isIdentity(c propagate.Condition, negated bool, slots ...int) bool {
 // NewIdentity returns the condition that two variables have the same device.
 func NewIdentity(left, right int) propagate.Condition { return identity{left, right} }
 
-// NewLocalComparison compares values of devices. It uses whole if the values of the two sides are not available.
+// NewLocalComparison returns a comparison of devices' values. The condition evaluates whole if the values of a side are not
+// available.
 func NewLocalComparison(c Comparison, whole propagate.Condition) propagate.Condition {
 	return localComparison{c, whole}
 }
@@ -110,8 +112,8 @@ func NewLocalComparison(c Comparison, whole propagate.Condition) propagate.Condi
 // IsListRelation reports whether a function compares the lists of two devices.
 func IsListRelation(function string) bool { return listRelations[function] != nil }
 
-// NewListRelation returns the condition that a function of the lists of two devices is true. It uses whole if the lists are not
-// available.
+// NewListRelation returns the condition that a function of two devices' lists is true. The condition evaluates whole if the
+// lists are not available.
 func NewListRelation(function string, left, right propagate.Value, whole propagate.Condition) propagate.Condition {
 	return listRelation{left, right, listRelations[function], whole}
 }

@@ -11,26 +11,26 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// pattern is a condition that some devices of the set have given relations to each other and to the devices of outer variables: a
-// chain, a square, a path over a third device.
+// pattern is the condition that some devices of the set have given relations to each other and to the devices of outer
+// variables. Examples are a chain, a square, and a path over a third device.
 //
 //	devices.exists(a, devices.exists(b, devices.exists(c, linked(a, b) && linked(b, c))))
 //
-// The search assigns one variable after the other. Candidates must satisfy the relations with earlier variables. A match must not
-// add more than s.Left devices.
+// The search assigns a device to one variable after the other. A candidate must satisfy the relations with earlier variables. A
+// match must not need more than s.Left devices that are not chosen.
 type pattern struct {
-	// variables are the slots of the variables.
+	// variables are the slots of the variables that the search assigns.
 	variables []int
 	parts     []*propagate.Predicate
-	// general is the condition as written. It is used if relations may fail.
+	// general is the condition as written. It replaces the pattern if a relation may fail.
 	general propagate.Condition
 }
 
-// maxTries limits the devices that are tried for one pattern. After that the search gives up and returns some.
+// maxTries limits the devices that one search tries. After maxTries devices the search returns some, which means undecided.
 const maxTries = 1 << 12
 
-// newPattern recognizes exists over all devices with a conjunction of relations, which may contain more such quantifiers. It
-// returns general for other conditions.
+// newPattern recognizes devices.exists over a conjunction of relations and further such quantifiers. It returns general for
+// other conditions.
 func newPattern(slot int, holds, general propagate.Condition) propagate.Condition {
 	p := &pattern{variables: []int{slot}, general: general}
 	if !p.collect(holds) || len(p.variables)+len(p.parts) < 3 {
@@ -39,7 +39,8 @@ func newPattern(slot int, holds, general propagate.Condition) propagate.Conditio
 	return p
 }
 
-// collect adds the variables and relations of a condition. It returns false for other conditions.
+// collect adds the variables and relations of a condition to the pattern. It returns false if the condition is not a
+// conjunction of relations and quantifiers.
 func (n *pattern) collect(c propagate.Condition) bool {
 	switch c := c.(type) {
 	case and:
@@ -77,8 +78,8 @@ func (n *pattern) Bound(s *propagate.State) outcome.Outcome {
 	}
 }
 
-// mayFail reports whether a relation may fail for devices of the set. find does not evaluate the relations of all devices. If
-// no devices of the set form the pattern, the failure of a relation is the result.
+// mayFail reports whether a relation may fail for devices of the set. find skips the relations of many devices. But if no
+// devices match, CEL's result is the error of a failing relation, so callers must check mayFail.
 func (n *pattern) mayFail(s *propagate.State) bool {
 	all := s.Borrow(s.Chosen)
 	defer s.GiveBack(all)
@@ -88,10 +89,10 @@ func (n *pattern) mayFail(s *propagate.State) bool {
 
 func (n *pattern) Negation() propagate.Condition { return NewNot(n.general) }
 
-// find searches for the pattern with at most left devices that are not chosen.
+// find searches for a match with at most left devices that are not chosen.
 func (n *pattern) find(s *propagate.State, left int) matchResult {
 	for _, p := range n.parts {
-		// A relation on outer variables only does not depend on the search.
+		// A relation that only has outer variables is the same for all matches, so it is checked once.
 		if slices.ContainsFunc(p.Slots, func(slot int) bool { return slices.Contains(n.variables, slot) }) {
 			continue
 		}
@@ -111,12 +112,12 @@ func (n *pattern) find(s *propagate.State, left int) matchResult {
 type patternSearch struct {
 	*pattern
 	*propagate.State
-	// left is the number of devices that may be added. tries counts the tried devices.
+	// left is the number of devices outside of the chosen ones that the match may still add. tries counts the tried devices.
 	left, tries int
 	added       []int
 }
 
-// from assigns the variables from an index on.
+// from assigns devices to the variables from index place on.
 func (m *patternSearch) from(place int) matchResult {
 	if place == len(m.variables) {
 		if len(m.added) == 0 {
@@ -151,7 +152,8 @@ func (m *patternSearch) from(place int) matchResult {
 	return best
 }
 
-// with assigns a device to the variable at the index, and searches for the later variables.
+// with assigns a device to the variable at index place, and then searches for the later variables. there is true if the device
+// is chosen or the match already added it.
 func (m *patternSearch) with(place, device int, there bool) matchResult {
 	if !there && len(m.added) >= m.left {
 		return none
@@ -164,8 +166,8 @@ func (m *patternSearch) with(place, device int, there bool) matchResult {
 	return m.from(place + 1)
 }
 
-// candidates returns the devices that satisfy the relations with earlier variables, in a borrowed set. It returns false if a
-// relation may fail.
+// candidates returns the devices for the variable at index place that satisfy the relations with earlier variables, in a
+// borrowed set. It returns false if a relation may fail.
 func (m *patternSearch) candidates(place int) (bitset.Set, bool) {
 	candidates := m.Borrow(m.Chosen)
 	if m.left > 0 {

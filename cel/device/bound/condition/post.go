@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// WithLimits replaces a comparison of a quantity with a constant by a condition that propagates, if there is one. The builder is
-// nil for a condition of one search.
+// WithLimits replaces a comparison of a quantity with a constant by a condition that propagates. If there is no such condition,
+// it returns the comparison. The builder is nil for a condition that only one search uses.
 func (b *Builder) WithLimits(c Comparison, of propagate.Quantity, l outcome.Limits) propagate.Condition {
 	switch of := of.(type) {
 	case size:
@@ -48,7 +48,8 @@ func (b *Builder) WithLimits(c Comparison, of propagate.Quantity, l outcome.Limi
 	return c
 }
 
-// ofEach recognizes that the number of devices with a property is the size of the set, so all devices have the property.
+// ofEach recognizes a filter that must keep as many devices as the set has. It returns the condition that all devices satisfy
+// the filter.
 func (b *Builder) ofEach(f filtered, l outcome.Limits, general propagate.Condition) (propagate.Condition, bool) {
 	c, ok := f.keeps.(*cardinality)
 	if !ok || b == nil || b.SetSize == 0 || l.Least != int64(b.SetSize) || l.Most < l.Least {
@@ -57,17 +58,18 @@ func (b *Builder) ofEach(f filtered, l outcome.Limits, general propagate.Conditi
 	return assuming{exact{c.predicate}, NewForAll(AllDevices{}, f.slot, f.keeps), general}, true
 }
 
-// A condition on the greatest or smallest of some numbers of devices is a condition on each number or on one of them:
+// If numbers of devices are computed for each device, a condition on the greatest or smallest number becomes a condition on
+// each number (all) or on some number (exists):
 //
 //	devices.map(d, devices.filter(o, linked(d, o)).size()).min() >= 2    devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 
-// extreme reads limits of the greatest or smallest number of devices. It returns c for other quantities.
+// extreme converts limits for the greatest or smallest number of devices. It returns c for other quantities.
 func (b *Builder) extreme(c Comparison, of greatest, l outcome.Limits) propagate.Condition {
 	p, ok := CountedBy(of.Mapped)
 	if !ok || b == nil {
 		return c
 	}
-	// All numbers must keep one of the limits, and one number must reach the other limit.
+	// For a greatest number, each number must be at most Most, and one number must be at least Least.
 	each, one := outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}, outcome.Limits{Least: l.Least, Most: outcome.Unlimited}
 	if of.Negated {
 		each, one = outcome.Limits{Least: l.Least, Most: outcome.Unlimited}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: l.Most}
@@ -95,7 +97,8 @@ func (b *Builder) sizeWithin(q propagate.Quantity, l outcome.Limits) propagate.C
 	return b.WithLimits(c, q, l)
 }
 
-// quotient reads a comparison of a sum's quotient or remainder by a positive constant. It returns c for other quantities.
+// quotient converts a comparison of sum/constant or sum%constant, with a positive constant, to limits of the sum. It returns c
+// for other quantities.
 func (b *Builder) quotient(c Comparison, of arithmetic, l outcome.Limits) propagate.Condition {
 	by, ok := of.right.(Constant)
 	sum, linear := linearOf(of.left)
@@ -109,7 +112,7 @@ func (b *Builder) quotient(c Comparison, of arithmetic, l outcome.Limits) propag
 		}
 		m, l = modulus{by.Value, l.Least}, outcome.Limits{Least: outcome.UnlimitedBelow, Most: outcome.Unlimited}
 		if m.remainder > 0 {
-			// The remainder of a negative number is not positive.
+			// CEL's remainder of a negative number is zero or negative, so a positive remainder needs a positive sum.
 			l.Least = 1
 		}
 	} else {

@@ -8,8 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// LinearComparison reads a comparison of two linear sums as limits of one quantity, of a distance, or of a sum. It returns false
-// for other comparisons.
+// LinearComparison converts a comparison of two linear sums to limits of one quantity, of a distance, or of a sum. It returns
+// false for other comparisons.
 func (b *Builder) LinearComparison(c Comparison) (propagate.Condition, bool) {
 	terms, l, ok := linearLimits(c)
 	if !ok {
@@ -34,7 +34,8 @@ func (b *Builder) LinearComparison(c Comparison) (propagate.Condition, bool) {
 	return is, ok
 }
 
-// valuesOfAll recognizes the size of a list with one value for each device. It is constant unless a value fails.
+// valuesOfAll recognizes the size of a list with one value for each device of the set, and returns the leaf of the values. The
+// size is constant unless a value fails.
 func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
 	n, ok := q.(size)
 	if !ok {
@@ -47,7 +48,7 @@ func valuesOfAll(q propagate.Quantity) (*propagate.Leaf, bool) {
 	return values.Column()
 }
 
-// ofTerms returns the condition that a sum of terms is within limits. It returns false if it does not support the terms.
+// ofTerms returns the condition that a sum of terms is within limits. It returns false for terms without such a condition.
 func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propagate.Condition, bool) {
 	if len(terms) == 1 && isCount(terms[0].of) {
 		return b.WithLimits(c, terms[0].of, l.Divide(terms[0].factor)), true
@@ -58,8 +59,9 @@ func (b *Builder) ofTerms(terms []term, l outcome.Limits, c Comparison) (propaga
 	return b.newSum(terms, l, modulus{}, c)
 }
 
-// oneValueIn returns the condition that the greatest and the smallest value are equal, for any ordered type. It returns general
-// for other distances, and for a comparison with arithmetic, which fails unless the values are numbers: max == min + 0.
+// oneValueIn returns the condition that the greatest and the smallest value are equal, for values of any ordered type. It
+// returns general for other distances. It also returns general for a comparison with arithmetic, such as max == min + 0,
+// because the comparison fails unless the values are numbers.
 func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general Comparison) propagate.Condition {
 	_, left := general.Left.(greatest)
 	_, right := general.Right.(greatest)
@@ -70,7 +72,7 @@ func oneValueIn(l *propagate.Leaf, distance outcome.Limits, general Comparison) 
 	return assuming{sorted{l}, one, general}
 }
 
-// distanceIn recognizes "factor*max - factor*min" of a column.
+// distanceIn recognizes "factor*max - factor*min" of one column, and returns the column's leaf and the factor.
 func distanceIn(terms []term) (l *propagate.Leaf, factor int64, ok bool) {
 	if len(terms) != 2 || terms[0].factor != -terms[1].factor || terms[0].factor == 0 {
 		return nil, 0, false

@@ -8,7 +8,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// SortedDistance reads a condition on two members of a sorted list that are neighbours, or the first and the last member:
+// SortedDistance converts a condition on two members of a sorted list. The members must be neighbours, or the first and the
+// last:
 //
 //	devices.map(d, d.index).sort()[1] == devices.map(d, d.index).sort()[0] + 1
 //	devices.sortBy(d, d.index)[7].index - devices.sortBy(d, d.index)[0].index == 7
@@ -35,7 +36,7 @@ func (b *Builder) SortedDistance(members []SomeMember, holds, general propagate.
 	}
 }
 
-// distanceBetween returns the limits for the distance between the numbers that sort the two members.
+// distanceBetween returns the limits that holds sets for the distance between the numbers of the two members.
 func distanceBetween(first, last SomeMember, holds propagate.Condition) (outcome.Limits, bool) {
 	p, ok := holds.(*propagate.Predicate)
 	if !ok || p.Negated {

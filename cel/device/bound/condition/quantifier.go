@@ -9,14 +9,14 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// forAll is list.all(x, holds). One device that makes holds false decides, even if holds fails for other devices.
+// forAll is list.all(x, holds). It is false as soon as holds is false for one device, even if holds fails for other devices.
 type forAll struct {
 	list  DeviceList
 	slot  int
 	holds propagate.Condition
 }
 
-// NewForAll returns list.all(x, holds) for the slot of x. It returns a cardinality or a global constraint if possible.
+// NewForAll returns list.all(x, holds) for the slot of x. It returns a cardinality or a global constraint if one fits.
 func NewForAll(list DeviceList, slot int, holds propagate.Condition) propagate.Condition {
 	general := forAll{list, slot, holds}
 	if simpler, ok := liftPremise(list, holds, general, func(then propagate.Condition) propagate.Condition { return NewForAll(list, slot, then) }); ok {
@@ -50,7 +50,7 @@ func (n forAll) Bound(s *propagate.State) outcome.Outcome {
 	default:
 		result = result.And(n.ofDomain(s))
 	}
-	// No verdict absorbs a failure of the list itself.
+	// If computing the list fails, the quantifier fails, even if holds is decided for all devices.
 	return result | failure(s, n.list)
 }
 
@@ -64,8 +64,8 @@ func (n forAll) ofChosen(s *propagate.State) outcome.Outcome {
 	return result
 }
 
-// ofDomain returns the outcome of the condition on the devices that will join the set. If fewer acceptable devices than needed
-// are possible, each completion has a device that makes the condition false.
+// ofDomain returns the outcome of holds for the devices that will join the set. If fewer than s.Left possible devices may
+// satisfy holds, each completion has a device that makes the quantifier false.
 func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	acceptable := 0
 	var any outcome.Outcome
@@ -82,8 +82,8 @@ func (n forAll) ofDomain(s *propagate.State) outcome.Outcome {
 	return any
 }
 
-// of returns the outcome of the condition on the device if it is in the set. The outcome is true if the device is not in the
-// list.
+// of returns the outcome of holds for a device, provided that the device joins the set. The outcome is true if the device is
+// not in the list.
 func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	if !s.Spend() {
 		return outcome.Open
@@ -99,7 +99,7 @@ func (n forAll) of(s *propagate.State, device int) outcome.Outcome {
 	return within.Choose(holds, outcome.True)
 }
 
-// Propagate propagates the condition for each chosen device in the list, and removes possible devices that can't satisfy it.
+// Propagate propagates holds for each chosen device in the list, and removes possible devices that can't satisfy holds.
 func (n forAll) Propagate(s *propagate.State) propagate.Status {
 	if c := n.counting(); c != nil {
 		if result, ok := c.propagateEach(s, n.slot); ok {
@@ -116,7 +116,7 @@ func (n forAll) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// counting returns the condition if it counts devices for each device of the set, or nil.
+// counting returns holds if holds counts devices for each device of the set, otherwise nil.
 func (n forAll) counting() *cardinality {
 	if _, all := n.list.(AllDevices); !all {
 		return nil
@@ -153,7 +153,7 @@ func (n forAll) removeFromDomain(s *propagate.State) {
 	s.GiveBack(possible)
 }
 
-// failure returns Error if the list may fail, otherwise no result.
+// failure returns Error if computing the list may fail, otherwise no outcome.
 func failure(s *propagate.State, list DeviceList) outcome.Outcome {
 	if _, never := list.(AllDevices); never {
 		return 0
@@ -173,7 +173,7 @@ func failure(s *propagate.State, list DeviceList) outcome.Outcome {
 	return result
 }
 
-// exists is list.exists(x, holds). It uses de Morgan's law, which also holds for CEL's errors.
+// exists is list.exists(x, holds). It is computed as !list.all(x, !holds), which is also correct for CEL's errors.
 type exists struct {
 	list  DeviceList
 	slot  int
@@ -199,7 +199,7 @@ func (n exists) Bound(s *propagate.State) outcome.Outcome {
 	return forAll{n.list, n.slot, NewNot(n.holds)}.Bound(s).Not()
 }
 
-// existsOne is list.exists_one(x, holds). It fails if holds fails for any device.
+// existsOne is list.exists_one(x, holds). Unlike exists, it fails if holds fails for any device.
 type existsOne struct {
 	list  DeviceList
 	slot  int

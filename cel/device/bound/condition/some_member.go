@@ -12,21 +12,21 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// SomeMember is a condition on one device of the set at a position.
+// SomeMember is a condition on one member of the set: the device at a given position of a list.
 type SomeMember struct {
 	Slot  int
 	Order *propagate.Leaf
 	Place int64
 	Size  int
-	// Sorted means that the candidates for the position can be determined.
+	// Sorted means that the list is sorted, so the set determines which devices are candidates for the position.
 	Sorted bool
-	// Others are the other members in the condition. Two members with the same order are different devices.
+	// Others are the other members that the condition refers to. Two members of the same list are different devices.
 	Others []SomeMember
 	Holds  propagate.Condition
 }
 
-// each calls f for each candidate until f returns false. The candidate is chosen during the call. each returns false if the
-// candidates are not known.
+// each calls f for each candidate until f returns false. The candidate is in its slot during the call. each returns false if
+// the candidates can't be determined.
 func (n SomeMember) each(s *propagate.State, f func(device int) bool) bool {
 	candidates, ok := n.candidates(s)
 	if !ok {
@@ -54,7 +54,7 @@ func (n SomeMember) each(s *propagate.State, f func(device int) bool) bool {
 	return true
 }
 
-// Bound returns the union of the outcomes for all candidates.
+// Bound returns the union of the condition's outcomes for all candidates.
 func (n SomeMember) Bound(s *propagate.State) outcome.Outcome {
 	var result outcome.Outcome
 	known := n.each(s, func(int) bool {
@@ -99,8 +99,8 @@ func (n SomeMember) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// A device is a candidate if the right numbers of devices can be before and behind it: not too many are chosen, and enough are
-// possible.
+// A device is a candidate if the right number of devices can be before it and behind it in the list: not too many chosen
+// devices, and enough possible devices.
 
 // candidates returns the devices that may be at the position, in a borrowed set. It returns false if the devices can't be sorted.
 func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
@@ -124,12 +124,12 @@ func (n SomeMember) candidates(s *propagate.State) (bitset.Set, bool) {
 // sideCounts counts the chosen and the possible devices on one side.
 type sideCounts struct{ chosen, possible int }
 
-// holds reports whether count devices can be on this side after left devices are added to the set.
+// holds reports whether exactly count devices can be on this side after left more devices have been chosen.
 func (r sideCounts) holds(count, left int) bool {
 	return r.chosen <= count && r.chosen+min(left, r.possible) >= count
 }
 
-// byPosition returns the candidates in the order of positions. No two devices have the same position.
+// byPosition returns the candidates if the list is sorted by position. No two devices have the same position.
 func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
@@ -165,7 +165,7 @@ func (n SomeMember) byPosition(s *propagate.State) bitset.Set {
 	return candidates
 }
 
-// dropWrongSide removes the devices on the wrong side of another member.
+// dropWrongSide removes the candidates on the wrong side of another member, which has the device other at index place.
 func (n SomeMember) dropWrongSide(candidates bitset.Set, other int, place int64) {
 	for i := range candidates.All() {
 		if i < other != (n.Place < place) {
@@ -174,7 +174,7 @@ func (n SomeMember) dropWrongSide(candidates bitset.Set, other int, place int64)
 	}
 }
 
-// byValue returns the candidates in the order of values. Devices with the same value may have any order.
+// byValue returns the candidates if the list is sorted by value. Devices with the same value may be in any order.
 func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set {
 	candidates := s.Borrow(s.Chosen)
 	candidates.Clear()
@@ -205,8 +205,8 @@ func (n SomeMember) byValue(s *propagate.State, g *propagate.Groups) bitset.Set 
 	return candidates
 }
 
-// isPossible reports whether a device with a value may be at the position. before, here and behind count devices with smaller,
-// equal and greater values.
+// isPossible reports whether a device with a given value may be at the position. before, here and behind count the devices with
+// smaller, equal and greater values.
 func (n SomeMember) isPossible(before, here, behind sideCounts, left int) bool {
 	place, rest := int(n.Place), n.Size-1-int(n.Place)
 	most := func(there sideCounts) int {

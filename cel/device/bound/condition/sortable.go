@@ -9,7 +9,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// sortable is a condition that is valid only if the values of the lists can be sorted. It is open otherwise.
+// sortable is a condition that is valid only if the values of the lists can be sorted. Otherwise it allows every outcome.
 type sortable struct {
 	lists []Mapped
 	then  propagate.Condition
@@ -50,7 +50,7 @@ func (n sortable) Propagate(s *propagate.State) propagate.Status {
 	return s.Propagate(n.then)
 }
 
-// NewSortable returns then if the values of the lists can be sorted, and open otherwise.
+// NewSortable returns a condition that is then if the values of the lists can be sorted, and otherwise allows every outcome.
 func NewSortable(lists []Mapped, then propagate.Condition) propagate.Condition {
 	return sortable{lists, then}
 }

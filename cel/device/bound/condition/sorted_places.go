@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// maxPositionsOfSet is the maximum number of devices in a set whose positions are computed.
+// maxPositionsOfSet is the maximum size of a set of devices for the computation of positions.
 const maxPositionsOfSet = 256
 
 // A positionSet is a set of positions in a sorted list.
@@ -38,13 +38,13 @@ func (p *positionSet) keep(other positionSet) {
 	}
 }
 
-// next returns the positions shifted by one towards the end of the list.
+// next returns each position plus one.
 func (p positionSet) next() (result positionSet) {
 	joinShifted(result[:], p[:], 1)
 	return result
 }
 
-// last returns the positions shifted by one towards the beginning of the list.
+// last returns each position minus one.
 func (p positionSet) last() (result positionSet) {
 	for w := range p {
 		result[w] = p[w] >> 1
@@ -60,17 +60,17 @@ func placeAt(place int) (result positionSet) {
 	return result
 }
 
-// sortedPositions computes the possible positions of devices.
+// sortedPositions computes the positions that devices may have in the sorted list of a complete set.
 type sortedPositions struct {
 	*propagate.State
 	entries []propagate.Entry
-	// order has the chosen and possible devices sorted by number. For each of them, before has the positions allowed by devices
-	// before it, and behind the positions allowed by devices behind it.
+	// order has the chosen and possible devices sorted by number. before[i] has the positions of device order[i] that the
+	// devices before it allow. behind[i] has the positions that the devices behind it allow.
 	order          []int32
 	before, behind []positionSet
-	// firstChosen and lastChosen are the indexes in order of the first and the last chosen device.
+	// firstChosen and lastChosen are the indexes of the first and the last chosen device in order.
 	firstChosen, lastChosen int
-	// kinds are the different gaps with their positions. longest is the longest gap.
+	// kinds has each different gap with the positions where it is required. longest is the longest gap.
 	kinds   []gapKind
 	longest int64
 	size    int
@@ -81,7 +81,7 @@ type gapKind struct {
 	at positionSet
 }
 
-// newSortedPositions returns false if a number is not known or too far from zero.
+// newSortedPositions sorts the devices by number. It returns false if a number is not known or too far from zero.
 func newSortedPositions(s *propagate.State, of *propagate.Leaf, gaps []outcome.Limits) (p *sortedPositions, ok bool) {
 	c := s.Column(of)
 	size := s.Chosen.Count() + max(0, s.Left)
@@ -119,7 +119,7 @@ func (p *sortedPositions) addKind(gap outcome.Limits, place int) {
 
 func (p *sortedPositions) number(device int32) int64 { return p.entries[device].Number.Least }
 
-// find computes before and behind. It returns false if no set is possible.
+// find computes before and behind. It returns false if no completion satisfies the gaps.
 func (p *sortedPositions) find() bool {
 	p.firstChosen, p.lastChosen = len(p.order), -1
 	for i, device := range p.order {
@@ -144,7 +144,7 @@ func (p *sortedPositions) find() bool {
 	return found
 }
 
-// findBefore finds the positions of a device that devices before it allow.
+// findBefore computes before[i]: the positions of device order[i] that the devices before it allow.
 func (p *sortedPositions) findBefore(i int) {
 	for j := i - 1; j >= 0; j-- {
 		distance := p.number(p.order[i]) - p.number(p.order[j])
@@ -161,7 +161,7 @@ func (p *sortedPositions) findBefore(i int) {
 	}
 }
 
-// findBehind finds the positions of a device that devices behind it allow.
+// findBehind computes behind[i]: the positions of device order[i] that the devices behind it allow.
 func (p *sortedPositions) findBehind(i int) {
 	for j := i + 1; j < len(p.order); j++ {
 		distance := p.number(p.order[j]) - p.number(p.order[i])
@@ -178,7 +178,7 @@ func (p *sortedPositions) findBehind(i int) {
 	}
 }
 
-// allowed returns the positions that may have this distance to the next number.
+// allowed returns the positions of the set that may have this distance to the next number in the list.
 func (p *sortedPositions) allowed(distance int64, of positionSet) (result positionSet) {
 	for _, kind := range p.kinds {
 		if kind.Least <= distance && distance <= kind.Most {

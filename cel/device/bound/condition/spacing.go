@@ -10,18 +10,19 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// spacing is a condition on the distances between neighbours in a sorted list of numbers, by position:
+// spacing is a condition on the distances between neighbours in the sorted list of numbers. Each position has limits of its
+// own:
 //
 //	cel.bind(s, devices.map(d, d.index).sort(), lists.range(3).all(i, s[i + 1] == s[i] + 1))
 //
-// A set is a subsequence of the possible devices sorted by number, and has all chosen devices.
+// A set is a subsequence of the possible devices sorted by number, and contains all chosen devices.
 //
-//  1. The possible positions of each device follow from the devices before it, as a set of bits. Position k+1 is possible
-//     if a device at position k has the right distance and no chosen device is between them.
-//  2. The same is done from the other end.
-//  3. A device with a position that is possible from both ends is in some set. Other devices are removed.
+//  1. For each device, the possible positions follow from the devices before it. They are stored as a set of bits. Position k+1
+//     is possible if a device at position k has an allowed distance and no chosen device lies between the two.
+//  2. The same is computed from the other end.
+//  3. If a position of a device is possible from both ends, some set contains the device. Other devices are removed.
 //
-// The cost is one step for each pair of devices at a right distance.
+// The cost is one step for each pair of devices at an allowed distance.
 type spacing struct {
 	leaf *propagate.Leaf
 	// gaps[i] limits the distance between the numbers at positions i and i+1.
@@ -33,7 +34,7 @@ type spacing struct {
 // anyGap allows any distance between two sorted numbers.
 var anyGap = outcome.Limits{Least: 0, Most: outcome.Unlimited}
 
-// newSpacing returns the condition on the distance between the members at place and place+1 of a sorted list.
+// newSpacing returns a condition on the distance between the members at positions place and place+1 of a sorted list.
 func (b *Builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Limits, general propagate.Condition) propagate.Condition {
 	n := &spacing{leaf: order, gaps: make([]outcome.Limits, b.SetSize-1), general: general}
 	for i := range n.gaps {
@@ -43,7 +44,7 @@ func (b *Builder) newSpacing(order *propagate.Leaf, place int64, gap outcome.Lim
 	return n
 }
 
-// joinSpacings replaces two conditions on the same sorted list by one. It returns false for other conditions.
+// joinSpacings returns one condition for two conditions on the same sorted list. It returns false for other conditions.
 func joinSpacings(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*spacing)
 	r, too := right.(*spacing)

@@ -21,20 +21,20 @@ import (
 //
 // If at most one device may lack its successor, a set is one stretch and any number of whole circles:
 //
-//  1. The chosen devices must be in one path, and near enough for one stretch.
-//  2. Devices too far from the chosen devices, and devices of paths that are too short, are removed.
-//  3. Devices between the chosen devices are required.
+// 1. All chosen devices must be in one path, and near enough to each other for one stretch.
+// 2. Propagate removes devices too far from the chosen devices, and devices of paths that are too short.
+// 3. Propagate requires the devices between the chosen devices.
 //
-// If no circle fits into the set, each remaining device is in a stretch with all chosen devices. Each device is visited once.
-// [generalCardinality] handles other numbers and graphs.
+// If no circle fits into the set, each remaining device is in a stretch with all chosen devices, so no further device can be
+// removed. Each device is visited once. [generalCardinality] handles other limits and graphs.
 type stretches struct {
-	// follows is true for a device and its successor. over is the index of the successor's variable.
+	// follows is the relation between a device and its successor. over is the index of the successor's variable.
 	follows *propagate.Predicate
 	over    int
-	// lacking means that the limits are for the devices without a successor, otherwise for the devices with one.
+	// lacking means that the limits count the devices without a successor. Otherwise they count the devices with a successor.
 	lacking bool
 	outcome.Limits
-	// general is the condition as written. It is used for other graphs and numbers.
+	// general is the condition as written. It replaces stretches for other graphs and limits.
 	general propagate.Condition
 }
 
@@ -56,8 +56,8 @@ func newStretches(slot int, holds, fails propagate.Condition, l outcome.Limits, 
 	return general
 }
 
-// newPairs recognizes a count of pairs of a device and its successor, written as a sum over devices. It returns general for other
-// sums.
+// newPairs recognizes the number of pairs of a device and its successor, written as a sum over devices. It returns general for
+// other sums.
 func newPairs(of total, l outcome.Limits, general propagate.Condition) propagate.Condition {
 	number, ok := of.Value.(size)
 	if _, all := of.List.(AllDevices); !ok || !all {
@@ -71,7 +71,7 @@ func newPairs(of total, l outcome.Limits, general propagate.Condition) propagate
 	return general
 }
 
-// newFirst recognizes that each device, except the one with the least or greatest value, has another device with it:
+// newFirst recognizes that each device, except the device with the least or greatest value, follows another device of the set:
 //
 //	cel.bind(least, devices.map(d, d.index).min(), devices.all(d, d.index == least || devices.exists(o, follows(d, o))))
 //
@@ -99,7 +99,8 @@ func newFirst(slot int, holds, general propagate.Condition) (propagate.Condition
 	return nil, false
 }
 
-// isExtreme recognizes a value of the device in the slot and the greatest or smallest such value of all devices.
+// isExtreme recognizes that own is a value of the device in the slot, and of is the greatest or smallest of these values over
+// all devices.
 func isExtreme(slot int, own, of propagate.Quantity) (*propagate.Leaf, bool) {
 	v, ok := own.(propagate.Value)
 	g, too := of.(greatest)
@@ -121,7 +122,7 @@ func successorOf(p *propagate.Predicate, device, successor int) (over int, ok bo
 func (n stretches) Bound(s *propagate.State) outcome.Outcome { return n.general.Bound(s) }
 func (n stretches) Negation() propagate.Condition            { return NewNot(n.general) }
 
-// ends returns the allowed numbers of devices without a successor, for sets of the size.
+// ends returns the limits for the number of devices without a successor, in a set of the given size.
 func (n stretches) ends(size int) outcome.Limits {
 	if n.lacking {
 		return n.Limits
@@ -153,7 +154,8 @@ func (n stretches) Propagate(s *propagate.State) propagate.Status {
 	}
 }
 
-// propagate finds the path with the chosen devices and narrows it. It returns false if no stretch is possible.
+// propagate finds the path with the chosen devices, and removes and requires devices. It returns false if no stretch is
+// possible.
 func (g *successors) propagate() bool {
 	g.findPaths()
 	touched := path{head: -1}
@@ -189,7 +191,7 @@ func (g *successors) propagate() bool {
 	return g.Left >= 0
 }
 
-// narrow removes devices that are too far from the chosen devices of the path.
+// narrow keeps only the devices of the path that are near enough to its chosen devices.
 func (g *successors) narrow(p path) {
 	place := 0
 	for d := p.head; d >= 0; d = g.next[d] {
@@ -200,8 +202,9 @@ func (g *successors) narrow(p path) {
 	}
 }
 
-// requireCommon requires the devices in all stretches with the chosen devices of the path: the devices between them, and more if
-// the path is short on one side. A whole circle in the set may replace any device that is not between chosen devices.
+// requireCommon requires the devices that are in every stretch with the chosen devices of the path: the devices between the
+// chosen ones, and more if the path is short on one side. A whole circle in the set can replace any device that is not between
+// chosen devices.
 func (g *successors) requireCommon(p path) {
 	if g.Hypothetical || p.first < 0 || p.circular {
 		return

@@ -3,17 +3,19 @@
 
 package condition
 
-// A stretch of a circle omits a part of the circle without chosen devices. The part lies in a gap between chosen devices. If only
-// one gap is large enough, the stretch has all devices outside of the gap, and no device that every possible part covers.
+// A stretch of a circle omits a part of the circle that has no chosen devices. So the omitted part lies in a gap between chosen
+// devices. If only one gap is large enough, the stretch has all devices outside of this gap. It lacks every device that each
+// possible omitted part covers.
 
-// A gap lies between two neighbouring chosen devices of a circle, or from the only chosen device back to itself. from is the
-// position after the first of them, length the number of devices.
+// A gap is the run of devices between two neighbouring chosen devices of a circle, or from the only chosen device back to
+// itself. from is the position after the first chosen device, and length is the number of devices in the gap.
 type gap struct{ from, length int }
 
-// narrowCircle removes and requires devices of a circle that begins at a chosen device. It returns false if no stretch is
+// narrowCircle removes and requires devices of a circle whose first device is chosen. It returns false if no stretch is
 // possible.
 func (g *successors) narrowCircle(p path) bool {
-	// without is the minimum length of the omitted part. If the set also contains whole circles, the stretch omits more.
+	// without is the minimum number of omitted devices. If the set also contains whole circles, the stretch is shorter and
+	// omits more.
 	without := max(1, p.length-g.size)
 	open, count := g.openGap(p, without)
 	if count == 0 {
@@ -43,7 +45,7 @@ func (g *successors) narrowCircle(p path) bool {
 	return true
 }
 
-// openGap counts the gaps that are long enough to leave out the given number of devices, and returns the last of them.
+// openGap counts the gaps with at least without devices, and returns the last of these gaps.
 func (g *successors) openGap(p path, without int) (open gap, count int) {
 	current := gap{}
 	end := func() {

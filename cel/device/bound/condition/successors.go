@@ -15,19 +15,20 @@ type successors struct {
 	size        int
 	mayBeCircle bool
 
-	// Step 1, link: all devices, the devices without a predecessor (heads), and the successor of each device or -1 (next).
+	// Step 1, link, fills all (all devices), heads (devices without a predecessor) and next (the successor of each device, or
+	// -1).
 	all, heads bitset.Set
 	next       []int
 
-	// Step 2, findPaths: the paths, and the number of devices in circles that fit into the set.
+	// Step 2, findPaths, fills the paths, and the number of devices in circles that fit into the set.
 	paths    []path
 	circling int
 
-	// Step 3, propagate: the devices to keep.
+	// Step 3, propagate, fills keep: the possible devices that may still be in the set.
 	keep bitset.Set
 }
 
-// successorsOf returns memory for a graph. It is valid until the next call.
+// successorsOf returns the reused memory for one graph per state. The memory is valid until the next call with the same state.
 func successorsOf(s *propagate.State) *successors {
 	if known, ok := s.SpareGraph.(*successors); ok {
 		return known
@@ -39,7 +40,7 @@ func successorsOf(s *propagate.State) *successors {
 	return g
 }
 
-// link finds the successors. It returns false if the devices don't form paths and circles.
+// link finds the successor of each device. It returns false if the devices don't form paths and circles.
 func (g *successors) link(follows *propagate.Predicate, over int) bool {
 	g.heads.SetTo(g.all)
 	made := follows.RowsOver(g.State, over)
@@ -73,14 +74,14 @@ func (g *successors) link(follows *propagate.Predicate, over int) bool {
 	return true
 }
 
-// A path is a path of the graph, or a circle that can't be in the set as a whole. first and last are the positions of the first
-// and last chosen device, or -1. A circle begins at a chosen device if it has one.
+// A path is a path of the graph, or a circle that does not fit into the set as a whole. first and last are the positions of the
+// first and last chosen device on the path, or -1. A circle with a chosen device begins at a chosen device.
 type path struct {
 	head, length, first, last int
 	circular                  bool
 }
 
-// pathFrom follows the successors from the head to the end, or back to the head.
+// pathFrom follows the successors from the device head to the end of the path, or around the circle back to head.
 func (g *successors) pathFrom(head int) path {
 	p := path{head: head, first: -1, last: -1}
 	for d := head; d >= 0; d = g.next[d] {
@@ -99,7 +100,7 @@ func (g *successors) pathFrom(head int) path {
 	return p
 }
 
-// longest returns the length of the longest possible stretch. A stretch of a circle omits at least one device.
+// longest returns the maximum length of a stretch on the path. A stretch of a circle omits at least one device.
 func (p path) longest() int {
 	if p.circular {
 		return p.length - 1
@@ -107,7 +108,7 @@ func (p path) longest() int {
 	return p.length
 }
 
-// findPaths collects the paths, the circles that don't fit into the set, and the number of devices in other circles.
+// findPaths collects the paths, the circles that don't fit into the set, and the number of devices in circles that fit.
 func (g *successors) findPaths() {
 	g.paths, g.circling = g.paths[:0], 0
 	rest := g.Borrow(g.all)

@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// sum is a linear constraint: each device has a weight, and the sum over the set is within limits or leaves a remainder.
+// sum is a linear constraint: each device has a weight. The sum over the set must be within limits or leave a remainder.
 //
 //	devices.map(d, memory(d)).sum() >= 640
 //	devices.map(d, d.row).sum() == 4 * devices.map(d, d.col).sum()
@@ -21,10 +21,11 @@ import (
 //  1. The weights of all devices are computed once, and the devices are sorted by weight ([weights]).
 //  2. The sum of the chosen devices is updated from the previous partial set ([running]).
 //  3. The smallest and the greatest weights of the possible devices bound the sum.
-//  4. The sums differ by multiples of the greatest common divisor of the weights' differences ([residues]). So a sum of
-//     even numbers is not odd.
-//  5. If this does not decide, the sums of the devices to add are enumerated, unless there are too many ([reachable]).
-//  6. A possible device is removed if every sum with it is too small or too large.
+//  4. All possible sums differ by multiples of one number: the greatest common divisor of the weights' differences
+//     ([residues]). For example, a sum of even numbers is never odd.
+//  5. If steps 3 and 4 don't decide, the sums of the devices left to choose are enumerated, unless there are too many
+//     ([reachable]).
+//  6. A possible device is removed if every sum with this device is too small or too large.
 //
 // Invariant: a removed device is in no completion that satisfies the constraint. If a weight is not exact, or so large that a sum
 // might overflow, the condition as written is used.
@@ -34,12 +35,12 @@ type sum struct {
 	modulus
 	// Derivation stores the weights, and the running sum of a search.
 	propagate.Derivation
-	// general is the condition as written.
+	// general is the condition as written. It replaces the constraint if weights are not exact or too large.
 	general propagate.Condition
 }
 
-// newSum returns the condition on a sum of terms. It returns false unless each term sums a number of each device. If b is nil,
-// the condition belongs to one search.
+// newSum returns the condition on a sum of terms. It returns false unless each term is the sum of one number per device. b is
+// nil for a condition that only one search uses.
 func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general propagate.Condition) (propagate.Condition, bool) {
 	for i, t := range terms {
 		of, ok := asTotal(t.of)
@@ -54,7 +55,7 @@ func (b *Builder) newSum(terms []term, l outcome.Limits, m modulus, general prop
 	return &sum{terms: terms, Limits: l, modulus: m, general: general, Derivation: b.NewDerivation()}, true
 }
 
-// asTotal converts the size of a list to the sum of 1 for each of its devices.
+// asTotal converts the size of a list to a sum that adds 1 for each device of the list.
 func asTotal(q propagate.Quantity) (total, bool) {
 	switch q := q.(type) {
 	case total:
@@ -66,7 +67,7 @@ func asTotal(q propagate.Quantity) (total, bool) {
 	}
 }
 
-// joinSums replaces two constraints on the same sum by one. It returns false for other conditions.
+// joinSums returns one constraint for two constraints on the same sum. It returns false for other conditions.
 func joinSums(left, right propagate.Condition) (propagate.Condition, bool) {
 	l, ok := left.(*sum)
 	r, too := right.(*sum)
@@ -121,7 +122,7 @@ func (n *sum) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// bounds returns the bounds of the sum. It returns false if a weight is not known.
+// bounds returns the bounds of the sum for the partial set. It returns false if a weight is not known.
 func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
 	w, r := weightsOf(s, n.terms, n.Derivation)
 	if w == nil || s.Left < 0 || s.Domain.Count() < s.Left || !s.AreWithin(w.known) || !s.Spend() {
@@ -148,7 +149,7 @@ func (n *sum) bounds(s *propagate.State) (b sumBounds, ok bool) {
 	return b, true
 }
 
-// outcome returns the results that the constraint may still have.
+// outcome returns the outcomes that the constraint can still have within the bounds.
 func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
 	if s.Left == 0 {
 		return outcome.Of(n.Verdict(b.chosen, b.chosen) == outcome.True && (n.by == 0 || b.chosen%n.by == n.remainder))
@@ -164,7 +165,8 @@ func (n *sum) outcome(s *propagate.State, b sumBounds) outcome.Outcome {
 	return outcome.True | outcome.False
 }
 
-// removeExtremes removes a device if every sum with it is too small or too large.
+// removeExtremes removes the possible devices with a weight so small or large that every sum with them is outside of the
+// limits.
 func (n *sum) removeExtremes(s *propagate.State, b sumBounds) {
 	if n.Least != outcome.UnlimitedBelow {
 		lowest := outcome.Saturated(n.Least, b.smallest-b.most)

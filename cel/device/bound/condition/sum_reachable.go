@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// residues are the possible sums of a partial set: first plus multiples of unit. With unit 0 there is one sum.
+// residues describes the possible sums of a partial set: first plus multiples of unit. If unit is 0, first is the only sum.
 type residues struct{ unit, first int64 }
 
 // residues returns the possible sums of the partial set. unit is the greatest common divisor of the differences between the
@@ -33,7 +33,7 @@ func gcd(a, b int64) int64 {
 	return max(a, -a)
 }
 
-// meet reports whether a sum from least to most may leave the remainder.
+// meet reports whether some sum from least to most leaves the remainder that m requires.
 func (r residues) meet(least, most int64, m modulus) bool {
 	if m.by > 0 && (r.first-m.remainder)%gcd(r.unit, m.by) != 0 {
 		return false
@@ -44,22 +44,22 @@ func (r residues) meet(least, most int64, m modulus) bool {
 	return outcome.FloorOf(most-r.first, r.unit)*r.unit >= least-r.first
 }
 
-// maxReached limits the work of one enumeration, in words of bits. It takes some ten microseconds.
+// maxReached limits the work of one enumeration, in 64-bit words. This many words take some ten microseconds.
 const maxReached = 1 << 16
 
-// reachable holds the sums that 0, 1, 2, … devices can have. It has a set of bits for each number of devices. Bit i represents
-// the sum base + i*step.
+// reachable holds, for each number of devices, the sums that this number of devices can have, as a set of bits. Bit i means the
+// sum base + i*step.
 type reachable struct {
 	words      int
 	sums       []uint64
 	base, step int64
 }
 
-// isReachable reports whether s.Left possible devices may have a sum from least to most that leaves the remainder. It returns
-// true if there are too many sums to enumerate.
+// isReachable reports whether s.Left possible devices can have a sum from least to most that leaves the required remainder. It
+// returns true if there are too many sums to enumerate.
 func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most int64) bool {
 	if m.by == 0 && (least == b.least || most == b.most) {
-		// least or most is the sum of the lightest or of the heaviest devices, so it is reachable.
+		// The limit least or most is itself the sum of the lightest or the heaviest devices, so it is reachable.
 		return true
 	}
 	unlimited := least == b.least && most == b.most
@@ -69,7 +69,7 @@ func (m modulus) isReachable(s *propagate.State, b sumBounds, unit, least, most 
 	var shift func(weight int64) int64
 	switch down := (b.chosen + int64(s.Left)*greatest - least) / r.step; {
 	case unlimited:
-		// Only the remainder matters, so the sums of remainders are enumerated.
+		// Only the remainder is limited, so it is enough to enumerate the sums of the weights' remainders.
 		r.base, r.step, width = b.chosen, 1, int64(s.Left)*(m.by-1)
 		shift = func(weight int64) int64 { return ((weight % m.by) + m.by) % m.by }
 	case down < width:
@@ -112,7 +112,7 @@ func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	}
 }
 
-// begin allocates the sets for up to s.Left devices, with bits for up to width steps. It enters base as the sum of no devices.
+// begin allocates the sets for 0 to s.Left devices, with bits for width steps. It enters base as the sum of no devices.
 func (r *reachable) begin(s *propagate.State, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words
@@ -122,15 +122,15 @@ func (r *reachable) begin(s *propagate.State, width int) {
 	s.AddWork(count)
 }
 
-// add adds a device: each sum of j-1 devices, shifted by its weight, becomes a sum of j devices. It does so for each j up to
-// devices.
+// add adds a device with the given weight, in steps. Each sum of j-1 devices, shifted by the weight, becomes a sum of j
+// devices, for j from 1 to devices.
 func (r *reachable) add(shift int64, devices int) {
 	for j := devices; j > 0; j-- {
 		joinShifted(r.sums[j*r.words:(j+1)*r.words], r.sums[(j-1)*r.words:j*r.words], int(shift))
 	}
 }
 
-// of yields the sums that this number of devices can have.
+// of yields the sums that exactly this number of devices can have.
 func (r *reachable) of(devices int) iter.Seq[int64] {
 	return func(yield func(int64) bool) {
 		for w, word := range r.sums[devices*r.words : (devices+1)*r.words] {
@@ -143,16 +143,16 @@ func (r *reachable) of(devices int) iter.Seq[int64] {
 	}
 }
 
-// modulus is the required remainder of a division by a positive number. by is zero if any remainder is allowed.
+// modulus requires a remainder of the sum's division by a positive number. If by is zero, any remainder is allowed.
 type modulus struct{ by, remainder int64 }
 
-// sumBounds are the bounds of the sum of a partial set.
+// sumBounds are bounds of the sum over all completions of a partial set.
 type sumBounds struct {
 	*weights
 	// chosen is the sum of the chosen devices.
 	chosen int64
-	// least is the sum with the lightest possible devices, and greatest is the weight of the heaviest of these. most is the sum
-	// with the heaviest possible devices, and smallest is the weight of the lightest of these.
+	// least is the sum with the s.Left lightest possible devices, and greatest is the largest weight among these devices. most
+	// is the sum with the s.Left heaviest possible devices, and smallest is the least weight among these devices.
 	least, most        int64
 	smallest, greatest int64
 }

@@ -14,10 +14,10 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// weights holds the amount that each tabulated device adds to a sum.
+// weights holds the amount (weight) that each tabulated device adds to a sum.
 type weights struct {
 	of []int64
-	// known has the devices with an exact weight that is so small that sums don't overflow.
+	// known has the devices with an exact weight that is small enough for sums without overflow.
 	known bitset.Set
 	// order has the devices of known by ascending weight.
 	order []int32
@@ -29,7 +29,7 @@ type running struct {
 	sum    int64
 }
 
-// to updates the sum for the chosen devices and returns it.
+// to updates the running sum from the previous chosen devices to the given ones, and returns the sum.
 func (r *running) to(w *weights, chosen bitset.Set) int64 {
 	if r.chosen == nil {
 		r.chosen = bitset.New(len(w.of))
@@ -48,7 +48,7 @@ func (r *running) to(w *weights, chosen bitset.Set) int64 {
 	return r.sum
 }
 
-// weightsOf returns the weights and the running sum. The weights are nil if CEL could not be called.
+// weightsOf returns the weights and the running sum. The weights are nil if CEL could not evaluate the devices.
 func weightsOf(s *propagate.State, terms []term, d propagate.Derivation) (*weights, *running) {
 	w, ok := d.Derived(s).(*weights)
 	if !ok {

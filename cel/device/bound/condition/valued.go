@@ -8,14 +8,15 @@ import (
 	"github.com/celset/celset/cel/device/bound/propagate"
 )
 
-// valued is a list of values, treated as a list of the devices that have them. It fails if a value fails.
+// valued is list.map(x, value), treated as the list of the devices. It fails if the value of a device fails.
 type valued struct{ Mapped }
 
 func (v valued) membership(s *propagate.State, device int) outcome.Outcome {
 	return filtered{v.List, v.Slot, present{v.Value}}.membership(s, device)
 }
 
-// ofDevices converts the size of a filtered list of values to the size of a list of devices. They are equal if no value fails.
+// ofDevices converts the size of a filtered list of values to the size of a filtered list of devices. Both sizes are equal if
+// no value fails.
 func (n size) ofDevices() (l *propagate.Leaf, simpler size, ok bool) {
 	values, ok := n.list.(valued)
 	if !ok {
@@ -39,7 +40,7 @@ type present struct{ value propagate.Quantity }
 
 func (p present) Bound(s *propagate.State) outcome.Outcome { return presence(s, p.value) }
 
-// presence returns True if there is a value, and Error if it fails.
+// presence returns True if the quantity has a value, Error if it fails, and both if either is possible.
 func presence(s *propagate.State, q propagate.Quantity) outcome.Outcome {
 	if v, tabulated := q.(propagate.Value); tabulated {
 		if v.Entry(s).Outcome == outcome.Error {
@@ -57,5 +58,5 @@ func presence(s *propagate.State, q propagate.Quantity) outcome.Outcome {
 	}
 }
 
-// NewValued returns a list of values.
+// NewValued returns the list of values list.map(x, value) as a list of devices.
 func NewValued(m Mapped) DeviceList { return valued{m} }

@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package key converts CEL values to Go values that are comparable: two keys are equal in Go if the values are equal in CEL. So
-// keys can be used in maps. Ints, strings, bools and lists of them have a key. Compare orders keys as CEL sorts values.
+// Package key converts CEL values to keys: Go values that are equal if and only if the values are equal in CEL. So keys can be
+// used in maps. Ints, strings, bools and lists of these have a key. Compare orders keys as CEL sorts values.
 package key
 
 import (
@@ -25,7 +25,7 @@ func IsOrdered(value any) bool {
 	}
 }
 
-// Compare orders keys. It orders two ints or two strings as CEL sorts them.
+// Compare orders keys, for sorting. It orders two ints or two strings as CEL does, and keys of different types by type.
 func Compare(a, b any) int {
 	switch a := a.(type) {
 	case types.Int:
@@ -56,10 +56,10 @@ func kindOf(key any) int {
 	}
 }
 
-// maxKeys is the maximum length of a list with keys. It is the maximum length of an attribute.
+// maxKeys is the maximum length of a list that has a key. Lists in attributes are never longer.
 const maxKeys = 64
 
-// In returns the keys of the values in a list, or nil if they are not all ints, strings or bools.
+// In returns the keys of a list's elements. It returns nil unless all elements are ints, strings or bools.
 func In(list traits.Lister) []any {
 	size, ok := list.Size().(types.Int)
 	if !ok || size > maxKeys {

@@ -15,11 +15,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Bounds rely on "false && error" being false, but CEL does not absorb all errors. Some functions panic if an argument has failed
-// or has an unexpected type, and then the whole evaluation fails. So an expression has bounds only if no part of it can panic.
-// Either the functions are known to return errors (absorbed), or the part is evaluated for each device first (propagate.Guard).
+// Bounds rely on "false && error" being false, but CEL does not absorb all errors. Some functions panic if an argument has
+// failed or has an unexpected type, and then the evaluation of the whole expression fails. So an expression has bounds only if
+// every part is safe. A part is safe if its functions are known to return errors (absorbed), or if it is checked for each
+// device first (propagate.Guard).
 
-// absorbed are the functions that never panic, for any operands, but return errors. A test checks all functions of the
+// absorbed has the functions that return errors and never panic, for any operands. A test checks all functions of the
 // environment.
 var absorbed = sets.New(
 	operators.Conditional, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot,
@@ -31,14 +32,15 @@ var absorbed = sets.New(
 	// Strings.
 	"charAt", "contains", "endsWith", "find", "findAll", "format", "join", "lowerAscii", "matches", "replace", "split",
 	"startsWith", "strings.quote", "substring", "trim", "upperAscii",
-	// Lists and maps, some of them strings as well.
+	// Lists and maps. Some of the functions also work on strings.
 	"cel.@mapInsert", "first", "includes", "indexOf", "isSorted", "last", "lastIndexOf", "max", "min", "reverse",
 	"sets.contains", "sets.equivalent", "sets.intersects", "size", "slice", "sum", "distinct", "sort", "@sortByAssociatedKeys",
 	// Numbers.
 	"math.@max", "math.@min", "math.abs", "math.bitAnd", "math.bitNot", "math.bitOr", "math.bitShiftLeft", "math.bitShiftRight", "math.bitXor",
 	"math.ceil", "math.floor", "math.isFinite", "math.isInf", "math.isNaN", "math.round", "math.sign", "math.sqrt", "math.trunc",
-	// Relations.
-	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.SameOrIncludes,
+	// Relations between devices, from package library.
+	library.Connected, library.Clique, library.Ring, library.Path, library.Paired, library.Box, library.Segments,
+	library.SameOrIncludes,
 	// Optional values.
 	"hasValue", "optional.none", "optional.of", "optional.ofNonZeroValue", "optional.unwrap", "or", "orValue", "unwrapOpt", "value",
 	// Quantities and versions.
@@ -57,7 +59,7 @@ var absorbed = sets.New(
 	"format.qualifiedName", "format.uri", "format.uuid", "validate",
 )
 
-// mayAbort reports whether an operation itself, apart from its operands, may end the evaluation of the whole expression.
+// mayAbort reports whether an operation may abort the evaluation of the whole expression. Its operands are not checked.
 func (n *Normalizer) mayAbort(expr ast.Expr) bool {
 	switch expr.Kind() {
 	case ast.StructKind:
@@ -81,7 +83,7 @@ func (n *Normalizer) mayAbort(expr ast.Expr) bool {
 	}
 }
 
-// isHashable reports whether a value surely has a type that works as a key of maps. Other values, such as versions, panic.
+// isHashable reports whether a value surely has a type that works as a map key. CEL panics for other keys, such as versions.
 func (n *Normalizer) isHashable(expr ast.Expr) bool {
 	if expr.Kind() == ast.CallKind {
 		switch call := expr.AsCall(); call.FunctionName() {
@@ -99,7 +101,7 @@ func (n *Normalizer) isHashable(expr ast.Expr) bool {
 	}
 }
 
-// MayBeInt reports whether a value is an int or has a type that CEL only knows at run time. It is false for nil.
+// MayBeInt reports whether a value is an int or has a type that is only known at run time. It returns false for nil.
 func (n *Normalizer) MayBeInt(expr ast.Expr) bool {
 	if expr == nil {
 		return false
@@ -108,7 +110,7 @@ func (n *Normalizer) MayBeInt(expr ast.Expr) bool {
 	return t == types.IntKind || t == types.DynKind
 }
 
-// isComputedList recognizes lists whose elements CEL compares one by one. CEL may turn a literal list into a lookup.
+// isComputedList recognizes lists whose elements CEL compares one by one for "in". CEL may turn a literal list into a lookup.
 func (n *Normalizer) isComputedList(expr ast.Expr) bool {
 	if expr.Kind() == ast.ListKind {
 		return slices.ContainsFunc(expr.AsList().Elements(), func(e ast.Expr) bool {
@@ -118,7 +120,7 @@ func (n *Normalizer) isComputedList(expr ast.Expr) bool {
 	return n.IsList(expr)
 }
 
-// Require records the operations of a part that may abort, unless they have a guard.
+// Require adds the operations of a part that may abort to Unguarded, unless an operation has a guard.
 func (n *Normalizer) Require(expr ast.Expr, s Scope) {
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {
 		if n.mayAbort(e) && !n.guard(e, s.without(hidden)) {

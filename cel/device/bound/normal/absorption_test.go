@@ -21,7 +21,7 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// notAbsorbed lists functions that an expression with bounds must not contain, each with the reason.
+// notAbsorbed maps functions that may panic, so that an expression with bounds must not contain them, to the reason.
 var notAbsorbed = map[string]string{
 	"flatten":       "its cost is counted with a depth that may have failed",
 	"lists.range":   "it is not made if it is too long",
@@ -29,8 +29,8 @@ var notAbsorbed = map[string]string{
 	operators.OldIn: "values that can't be hashed are not looked up but panic",
 }
 
-// unreachable are functions that no expression over devices can call, because there is no authorizer or the parser rejects the
-// name.
+// unreachable has the functions that no expression over devices can call, because there is no authorizer or the parser rejects
+// the name.
 var unreachable = []string{
 	"allowed", "check", "error", "errored", "fieldSelector", "group", "labelSelector", "name", "namespace", "path", "reason",
 	"resource", "serviceAccount", "subresource", "in", operators.OldIn, "__not_strictly_false__",
@@ -43,8 +43,8 @@ func environment(t *testing.T) *device.Environment {
 	return e
 }
 
-// TestEveryFunctionIsKnown checks that each function of the environment is listed as absorbed, notAbsorbed or unreachable, and
-// behaves so.
+// TestEveryFunctionIsKnown checks that each function of the environment is listed in absorbed, notAbsorbed or unreachable, and
+// that calls behave as listed.
 func TestEveryFunctionIsKnown(t *testing.T) {
 	e := environment(t)
 	for name, declaration := range e.Functions() {
@@ -65,7 +65,7 @@ func TestEveryFunctionIsKnown(t *testing.T) {
 	require.Empty(t, absorbed.Difference(sets.KeySet(e.Functions())), "these are not declared any more")
 }
 
-// TestSyntaxFailsAsItShould checks syntax other than calls. $ is an operand.
+// TestSyntaxFailsAsItShould checks syntax other than calls. In the texts, $ is a placeholder for an operand.
 func TestSyntaxFailsAsItShould(t *testing.T) {
 	e := environment(t)
 	for _, text := range []string{
@@ -84,7 +84,7 @@ func TestSyntaxFailsAsItShould(t *testing.T) {
 	require.NotZero(t, countAborts(t, e, "{$: 1}"), "keys of any type may be allowed by now")
 }
 
-// kinds are values of all kinds.
+// kinds are operands of all kinds of values, including errors.
 var kinds = []string{
 	"7", "-1", "9223372036854775807", "'a,b'", "''", "'['", "true", "1.5", "2u", "b'x'", "null",
 	"[1, 2]", "['a', 'b']", "[dyn(1), dyn('a')]", "[[1], [2]]", "[]", "{'a': 1}", "{}", "devices", "devices[0]",
@@ -92,7 +92,7 @@ var kinds = []string{
 	"duration('1s')", "optional.none()", "optional.of(1)", "int", "ip('10.0.0.1')", "cidr('10.0.0.0/8')", "url('https://a.b/c')", "format.uuid()",
 }
 
-// literals maps the name of a type to a value.
+// literals maps the name of a type to the text of a value.
 var literals = map[string]string{
 	"int": "1", "uint": "1u", "double": "1.5", "bool": "true", "string": "'a'", "bytes": "b'a'",
 	"google.protobuf.Duration": "duration('1s')", "google.protobuf.Timestamp": "timestamp('2026-01-01T00:00:00Z')",
@@ -100,7 +100,7 @@ var literals = map[string]string{
 	"kubernetes.NamedFormat": "format.uuid()", "net.IP": "ip('10.0.0.1')", "net.CIDR": "cidr('10.0.0.0/8')",
 }
 
-// literal returns a value of a type.
+// literal returns the text of a value of a type.
 func literal(t *types.Type) string {
 	switch t.Kind() {
 	case types.ListKind:
@@ -116,7 +116,7 @@ func literal(t *types.Type) string {
 	return literals[t.TypeName()]
 }
 
-// macros has calls of the macros of package library. The key is the function that the macro expands to, without "@".
+// macros maps each function that a macro of package library expands to, without "@", to calls of the macro.
 var macros = map[string][]string{
 	"connected": {"$.connected(a, b, a == b)", "[1, 2].connected(a, b, $)", "[1].connected(a, b, [true][devices.size()])"},
 	"clique":    {"$.clique(a, b, a == b)", "[1, 2].clique(a, b, $)", "[1].clique(a, b, [true][devices.size()])"},
@@ -126,15 +126,19 @@ var macros = map[string][]string{
 		"$.box(a, [a], [2])", "$.box(a, a, [2])", "[1].box(a, $, [2])", "[1].box(a, [1], $)", "[1].box(a, [1], [1], $)", "[1].box(a, [$], [$])",
 		"[1].box(a, [1], [1], [$])", "[1].box(a, [[1][devices.size()]], [2])",
 	},
+	"segments": {
+		"$.segments(2, a, a)", "[1].segments($, a, a)", "[1].segments(2, a, $)", "[1].segments([2][devices.size()], a, a)",
+		"[1].segments(2, a, [1][devices.size()])",
+	},
 	"paired": {"$.paired($, a, b, a == b)", "[1].paired([2], a, b, $)", "[1].paired([2], a, b, [true][devices.size()])"},
 }
 
 // extremes maps two functions that can't be called by name to the macros that expand to them.
 var extremes = map[string]string{"math.@max": "math.greatest", "math.@min": "math.least"}
 
-// calls returns calls of a function, with $ for an operand of any kind. All operands of a declaration are $, or one operand is $
-// and the others have declared types. Other calls have failing operands of the declared types. Functions that can't be called by
-// name are called by their macros.
+// calls returns texts of calls of a function, with $ for an operand of any kind. For each declaration, all operands are $, or
+// one operand is $ and the others have the declared types. In other calls, all operands are failing values of the declared
+// types. Functions that can't be called by name are called by their macros.
 func calls(name string, f *decls.FunctionDecl) []string {
 	switch name {
 	case operators.NotStrictlyFalse, "cel.@mapInsert":
@@ -189,8 +193,8 @@ func call(name string, member bool, args []string) string {
 	}
 }
 
-// countAborts evaluates each text with operands of all kinds, together with operators that absorb every error. It counts the
-// evaluations that still fail. With more than two operands it skips some combinations.
+// countAborts evaluates each text with operands of all kinds, inside operators that absorb every error. It returns the number
+// of evaluations that still fail. With more than two operands it skips some combinations.
 func countAborts(t *testing.T, e *device.Environment, texts ...string) int {
 	t.Helper()
 	aborts := 0
@@ -214,7 +218,7 @@ func countAborts(t *testing.T, e *device.Environment, texts ...string) int {
 	return aborts
 }
 
-// anyKind returns the text of an operand that is chosen among the kinds. It fails if the choice is out of range.
+// anyKind returns the text of an operand that selects one of the kinds by index. The text fails if the index is out of range.
 func anyKind(operand int) string {
 	return fmt.Sprintf("[dyn(%s)][devices[0].attributes['d'].k%d]", strings.Join(kinds, "), dyn("), operand)
 }
@@ -227,7 +231,7 @@ func choosing(choice []int) *device.Device {
 	return device.New("d", &resourceapi.Device{Name: "0", Attributes: attributes})
 }
 
-// next advances to another choice of kinds. It returns false after the last choice.
+// next advances to the next combination of kinds. It returns false after the last combination.
 func next(choice []int) bool {
 	for i := range choice {
 		step := 1

@@ -12,11 +12,11 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// maxRange is the largest argument of lists.range that counts as a list of constants.
+// maxRange is the largest argument of lists.range. With a larger argument, the call is not treated as a list of constants.
 const maxRange = 64
 
-// constants recognizes a list of at least one constant. Large numbers are excluded, because CEL's "in" finds numbers that are not
-// in the list.
+// constants recognizes a list of at least one constant. Large numbers are excluded, because CEL's "in" rounds them and so finds
+// numbers that are not in the list.
 func (n *Normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
 	if count, ok := rangeOf(list); ok {
 		return n.numbersTo(count), count > 0
@@ -32,7 +32,7 @@ func (n *Normalizer) constants(list ast.Expr) ([]ast.Expr, bool) {
 	return list.AsList().Elements(), true
 }
 
-// rangeOf recognizes lists.range(count) with a constant.
+// rangeOf recognizes lists.range(count) with a constant count.
 func rangeOf(expr ast.Expr) (count int, ok bool) {
 	if !tree.IsCall(expr, "lists.range") {
 		return 0, false
@@ -49,7 +49,7 @@ func (n *Normalizer) numbersTo(count int) []ast.Expr {
 	return result
 }
 
-// isLarge reports whether the conversion of a number to another type may change it.
+// isLarge reports whether a number is so large that its conversion to another numeric type may change it.
 func isLarge(value ref.Val) bool {
 	const exact = 1 << 53
 	switch value := value.(type) {
@@ -64,7 +64,8 @@ func isLarge(value ref.Val) bool {
 	}
 }
 
-// IsList reports whether an expression is a list, or an attribute, which can only be iterated if it is a list.
+// IsList reports whether an expression is a list. Attributes count as lists, because iterating an attribute fails unless it is
+// a list.
 func (n *Normalizer) IsList(expr ast.Expr) bool {
 	return n.Write.TypeOf(expr).Kind() == types.ListKind || device.IsAttribute(n.Write.AST(), expr)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/key"
 )
 
-// HasCounts writes that a list has the constants of another list, each equally often. It returns nil if other is no list of
-// constants.
+// HasCounts returns the condition that list has the same values as other, each equally often. It returns nil unless other is a
+// list of constants.
 func (n *Normalizer) HasCounts(list, other ast.Expr) ast.Expr {
 	constants, ok := n.constants(other)
 	if !ok {
@@ -43,7 +43,7 @@ func isSorted(constants []ast.Expr) bool {
 	return true
 }
 
-// SameCounts writes that two lists have the same values, each equally often.
+// SameCounts returns the condition that two lists have the same values, each equally often.
 func (n *Normalizer) SameCounts(list, other ast.Expr) ast.Expr {
 	size := n.Write.Equals(n.Write.Size(n.Again(list)), n.Write.Size(n.Again(other)))
 	return n.Write.And(size, n.Write.All(n.Again(list), func(x ast.Expr) ast.Expr {
@@ -51,7 +51,7 @@ func (n *Normalizer) SameCounts(list, other ast.Expr) ast.Expr {
 	}))
 }
 
-// countOf writes how often a value occurs in a list.
+// countOf returns an expression for the number of times that a value occurs in a list.
 func (n *Normalizer) countOf(list, value ast.Expr) ast.Expr {
 	return n.Write.Size(n.Write.Filter(n.Again(list), func(x ast.Expr) ast.Expr { return n.Write.Same(x, value) }))
 }

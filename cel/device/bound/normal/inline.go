@@ -12,13 +12,13 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// cel.bind(x, init, body) names a value that may refer to the set. It is read as body with init in place of x. CEL evaluates init
-// when x is first used, so both fail for the same sets.
+// cel.bind(x, init, body) names a value, which may refer to the set. The normal form is body with init in place of x. CEL
+// evaluates init only when x is first used, so both forms fail for the same sets.
 
-// maxCopies limits the parts that one analysis creates, because nested bindings grow exponentially.
+// maxCopies limits the nodes that one analysis creates, because nested bindings grow exponentially.
 const maxCopies = 1 << 14
 
-// Reduce replaces bindings at the top of an expression by their values, if possible.
+// Reduce returns an expression without the bindings at its top. It keeps a binding that can't be replaced by its value.
 func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
 	if reduced, known := n.reduced[expr.ID()]; known {
 		return reduced
@@ -35,13 +35,13 @@ func (n *Normalizer) Reduce(expr ast.Expr, s Scope) ast.Expr {
 	return result
 }
 
-// Replace records that one part replaces another, and updates the parts that need a guard.
+// Replace records that the part by replaces the part old, and updates the parts that need a guard (Unguarded).
 func (n *Normalizer) Replace(old, by ast.Expr, s Scope) {
 	tree.Visit(old, func(e ast.Expr, _ tree.Names) { n.Unguarded.Delete(e.ID()) })
 	n.Require(by, s)
 }
 
-// Again copies a part that is used in several places.
+// Again returns a copy of a part, with new IDs, for a part that is used in several places.
 func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
 	result, ok := n.SubstituteParts(expr, nil)
 	if !ok {
@@ -50,8 +50,8 @@ func (n *Normalizer) Again(expr ast.Expr) ast.Expr {
 	return result
 }
 
-// Substitute copies an expression with another expression in place of a variable. It returns false if this would change the value
-// or become too large. bound means that the variable is declared by cel.bind.
+// Substitute returns a copy of an expression with by in place of a variable. It returns false if this would change the value of
+// the expression, or if too many nodes were copied. bound means that cel.bind declares the variable.
 func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound bool) (ast.Expr, bool) {
 	if bound && n.mayBeList(by) && n.isAppendedTo(expr, name) {
 		return expr, false
@@ -75,7 +75,8 @@ func (n *Normalizer) Substitute(expr ast.Expr, name string, by ast.Expr, bound b
 	return result, true
 }
 
-// SubstituteParts copies an expression with other expressions in place of some parts. parts maps IDs to the replacements.
+// SubstituteParts returns a copy of an expression with some parts replaced. parts maps the ID of a part to its replacement. It
+// returns false if too many nodes were copied.
 func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (ast.Expr, bool) {
 	if n.Copies += NodesOf(expr); n.Copies > maxCopies {
 		return expr, false
@@ -100,8 +101,7 @@ func (n *Normalizer) SubstituteParts(expr ast.Expr, parts map[int64]ast.Expr) (a
 	return result, true
 }
 
-// put copies an expression into the place of a part, with its type and its reference. Names in the expression keep the meaning
-// they had.
+// put overwrites the part place with a copy of by, including its type and its reference. Names in the copy keep their meaning.
 func (n *Normalizer) put(place, by ast.Expr) bool {
 	copied, ok := n.SubstituteParts(by, nil)
 	if !ok {
@@ -117,8 +117,8 @@ func (n *Normalizer) put(place, by ast.Expr) bool {
 	return true
 }
 
-// rename renames variables of comprehensions that would hide the given names. The result has no references for iteration
-// variables.
+// rename renames variables of comprehensions in expr that would hide the names in spoken. The result has no references for
+// iteration variables.
 func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	ast.PostOrderVisit(expr, ast.NewExprVisitor(func(e ast.Expr) {
 		if e.Kind() != ast.ComprehensionKind {
@@ -149,7 +149,7 @@ func (n *Normalizer) rename(expr ast.Expr, spoken sets.Set[string]) {
 	}))
 }
 
-// mayBeList reports whether an expression may be a list. max and min never return lists.
+// mayBeList reports whether an expression may be a list. CEL's max and min never return lists.
 func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 	if tree.IsCall(expr, operators.Add) {
 		return n.mayBeList(expr.AsCall().Args()[0]) && n.mayBeList(expr.AsCall().Args()[1])
@@ -159,8 +159,8 @@ func (n *Normalizer) mayBeList(expr ast.Expr) bool {
 		!n.isHashable(expr) && !tree.IsCall(expr, "max", "min")
 }
 
-// isAppendedTo reports whether CEL may append to a named list. CEL appends in place if the list is empty, so the name then refers
-// to the longer list.
+// isAppendedTo reports whether CEL may append to the list with the name. CEL appends to an empty list in place, so the name
+// would later refer to the longer list.
 func (n *Normalizer) isAppendedTo(expr ast.Expr, name string) bool {
 	found := false
 	tree.Visit(expr, func(e ast.Expr, hidden tree.Names) {

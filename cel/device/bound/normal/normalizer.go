@@ -21,33 +21,35 @@ const (
 	CompareAll     = "compare-all"
 )
 
-// A Normalizer rewrites parts of an expression into their normal form. The reader supplies the guards.
+// A Normalizer rewrites parts of one expression into their normal form.
 type Normalizer struct {
-	// Write creates parts. reduced maps the ID of a part to the part that replaces it. Copies counts the created parts.
+	// Write creates nodes. reduced maps the ID of a part to the part that Reduce returned for it. Copies counts the created
+	// nodes.
 	Write   *tree.Builder
 	reduced map[int64]ast.Expr
 	Copies  int
-	// Unguarded has the IDs of parts that may abort the evaluation and have no guard. guard reports whether it found a guard for
-	// a part.
+	// Unguarded has the IDs of parts that may abort the evaluation and have no guard. The function guard tries to add a guard
+	// for a part, and reports whether it succeeded.
 	Unguarded sets.Set[int64]
 	guard     func(ast.Expr, Scope) bool
-	// Trace, unless nil, is called for each applied rule.
+	// Trace is called for each applied rule. It may be nil.
 	Trace func(rule string, before, after ast.Expr)
 }
 
-// New returns a normalizer for an expression. guard reports whether it found a guard that detects when a part would abort.
+// New returns a normalizer for an expression. guard tries to add a guard that detects when a part would abort, and reports
+// whether it succeeded.
 func New(expression *device.Expression, guard func(ast.Expr, Scope) bool) *Normalizer {
 	return &Normalizer{Write: tree.NewBuilder(expression.AST()), reduced: make(map[int64]ast.Expr), Unguarded: sets.New[int64](), guard: guard}
 }
 
-// Traced calls Trace, unless it is nil, for an applied rule.
+// Traced calls Trace for an applied rule, unless Trace is nil.
 func (n *Normalizer) Traced(rule string, before, after ast.Expr) {
 	if n.Trace != nil {
 		n.Trace(rule, before, after)
 	}
 }
 
-// IsBool reports whether an expression is of type bool.
+// IsBool reports whether an expression has type bool.
 func (n *Normalizer) IsBool(expr ast.Expr) bool {
 	return n.Write.TypeOf(expr).Kind() == types.BoolKind
 }

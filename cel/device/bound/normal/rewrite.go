@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// isIn rewrites "k in list".
+// isIn rewrites "k in list" to list.exists(x, k == x).
 func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.elementsOf(list, s)
 	if !ok || !n.isComputedList(list) {
@@ -22,12 +22,13 @@ func (n *Normalizer) isIn(k, list ast.Expr, s Scope) (ast.Expr, bool) {
 	if _, isDevice := DeviceOf(k, s); isDevice || k.Kind() == ast.LiteralKind {
 		return found, true
 	}
-	// The exists alone would not evaluate k for an empty list, but the result must fail if k fails.
+	// For an empty list, exists would not evaluate k. But the result must fail if k fails, so add "|| fails", which evaluates
+	// k.
 	fails := n.Write.Conditional(types.BoolType, n.Write.Equals(n.Again(k), n.Again(k)), n.Write.Literal(types.False), n.Write.Literal(types.False))
 	return n.Write.Or(found, fails), true
 }
 
-// containsAll rewrites sets.contains(list, wanted).
+// containsAll rewrites sets.contains(list, wanted) with quantifiers: each wanted value is in the list.
 func (n *Normalizer) containsAll(list, wanted ast.Expr, s Scope) (ast.Expr, bool) {
 	if elements, ok := n.constants(wanted); ok {
 		list, ok := n.elementsOf(list, s)
@@ -51,7 +52,7 @@ func (n *Normalizer) containsAll(list, wanted ast.Expr, s Scope) (ast.Expr, bool
 	return n.Write.And(n.Write.All(wanted, func(x ast.Expr) ast.Expr { return n.isElement(x, list, s) }), n.IsFound(list)), true
 }
 
-// intersects rewrites sets.intersects(left, right).
+// intersects rewrites sets.intersects(left, right) with quantifiers: some value is in both lists.
 func (n *Normalizer) intersects(left, right ast.Expr, s Scope) (ast.Expr, bool) {
 	if _, ok := n.constants(left); ok || IsOfDevice(left, s) {
 		left, right = right, left
@@ -70,7 +71,7 @@ func (n *Normalizer) intersects(left, right ast.Expr, s Scope) (ast.Expr, bool) 
 		n.Write.Not(n.IsFound(right))), true
 }
 
-// isElement writes "k in list" for a list of one device, and an exists for any other list.
+// isElement returns "k in list" if the list belongs to one device, and list.exists(x, k == x) otherwise.
 func (n *Normalizer) isElement(k, list ast.Expr, s Scope) ast.Expr {
 	if IsOfDevice(list, s) {
 		return n.Write.Call(operators.In, overloads.InList, types.BoolType, k, n.Again(list))
@@ -78,12 +79,12 @@ func (n *Normalizer) isElement(k, list ast.Expr, s Scope) ast.Expr {
 	return n.Write.Exists(n.Again(list), func(x ast.Expr) ast.Expr { return n.Write.Same(k, x) })
 }
 
-// IsFound writes a condition that is true, unless the list fails.
+// IsFound returns the condition list.all(x, true). It is true, unless evaluating the list fails.
 func (n *Normalizer) IsFound(list ast.Expr) ast.Expr {
 	return n.Write.All(n.Again(list), func(ast.Expr) ast.Expr { return n.Write.Literal(types.True) })
 }
 
-// forgetOrder removes functions that only change the order or repetitions of a list below all or exists.
+// forgetOrder removes functions that only change the order or the repetitions of a list from the range of all or exists.
 func forgetOrder(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 	if expr.Kind() != ast.ComprehensionKind {
 		return nil, false
@@ -100,8 +101,8 @@ func forgetOrder(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
-// unordered returns a list without functions that only change its order or its repetitions, at the end or before map. It returns
-// false if there are no such functions.
+// unordered removes functions that only change the order or the repetitions of a list, at the end of a list expression or
+// before map or filter. It returns false if there are no such functions.
 func (n *Normalizer) unordered(list ast.Expr, s Scope) (ast.Expr, bool) {
 	if list.Kind() == ast.CallKind {
 		elements, ok := n.elementsOf(list, s)
@@ -122,8 +123,8 @@ func (n *Normalizer) unordered(list ast.Expr, s Scope) (ast.Expr, bool) {
 		c.AccuInit(), c.LoopCondition(), c.LoopStep(), c.Result()), true
 }
 
-// elementsOf removes distinct and reverse from the end of a list. It returns false unless the result is iterated device by
-// device, or is a list of one device.
+// elementsOf removes distinct and reverse from the end of a list expression. It returns false unless the result is a
+// comprehension, a name, or a list that belongs to one device.
 func (n *Normalizer) elementsOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.Without(list, s, "distinct", "reverse")
 	if !ok {
@@ -135,7 +136,7 @@ func (n *Normalizer) elementsOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	return list, list.Kind() == ast.IdentKind || list.Kind() == ast.ComprehensionKind
 }
 
-// Without removes calls of the functions from the end of a list expression.
+// Without removes calls of the given functions from the end of a list expression. It returns false if such a call may abort.
 func (n *Normalizer) Without(list ast.Expr, s Scope, functions ...string) (ast.Expr, bool) {
 	list = n.Reduce(list, s)
 	for tree.IsCall(list, functions...) {
@@ -147,7 +148,7 @@ func (n *Normalizer) Without(list ast.Expr, s Scope, functions ...string) (ast.E
 	return list, true
 }
 
-// isOneOf writes "k == element || ...".
+// isOneOf returns "k == elements[0] || k == elements[1] || ...", or nil without elements.
 func (n *Normalizer) isOneOf(k ast.Expr, elements []ast.Expr) ast.Expr {
 	if len(elements) == 0 {
 		return nil
@@ -166,12 +167,12 @@ func Sameness(expr ast.Expr) (left, right ast.Expr, ok bool) {
 	return expr.AsCall().Args()[0], right, ok && right.Kind() != ast.LiteralKind
 }
 
-// WriteSizeIs writes a comparison of the size of a list with a number.
+// WriteSizeIs returns a comparison of the size of a list with a number.
 func (n *Normalizer) WriteSizeIs(operator, overload string, list ast.Expr, number int) ast.Expr {
 	return n.Write.Call(operator, overload, types.BoolType, n.Write.Size(n.Again(list)), n.Write.Literal(types.Int(number)))
 }
 
-// HasGuarded reports whether an operation in a comprehension may abort.
+// HasGuarded reports whether an operation in a comprehension may abort the evaluation, even if it has a guard.
 func (n *Normalizer) HasGuarded(c ast.ComprehensionExpr) bool {
 	found := false
 	for _, part := range []ast.Expr{c.IterRange(), c.LoopStep()} {
@@ -180,7 +181,8 @@ func (n *Normalizer) HasGuarded(c ast.ComprehensionExpr) bool {
 	return found
 }
 
-// ValuesOf recognizes a list made with map. The result has the same values, in another order and with other repetitions.
+// ValuesOf recognizes a list made with map. The result has the same values, perhaps in another order and with other
+// repetitions.
 func (n *Normalizer) ValuesOf(list ast.Expr, s Scope) (ast.Expr, bool) {
 	list, ok := n.elementsOf(list, s)
 	if !ok || list.Kind() != ast.ComprehensionKind {

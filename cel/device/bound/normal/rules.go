@@ -11,22 +11,23 @@ import (
 )
 
 // A rule rewrites a condition towards its normal form. Both conditions must have the same value for every set, and fail for the
-// same sets. x - y == 0 can't become x == y, because the difference may overflow. n.Write.TypeOf returns types. A part that is
-// used twice must be copied (n.Again).
+// same sets. For example, x - y == 0 can't become x == y, because the difference may overflow. n.Write.TypeOf returns types. A
+// part that is used twice must be copied (n.Again).
 //
 // To add a rule, write its function, add it to rules, and add an expression to the file of its family in testdata/rules. Rules
-// are applied to the results of rules, so rewriting must terminate.
+// also apply to the results of rules, so rewriting must terminate.
 type rule struct {
-	// name is the name of the rule in testdata.
+	// name is the name of the rule in the transcripts in testdata/rules.
 	name string
-	// setOnly limits the rule to conditions that refer to the set. CEL evaluates the other conditions.
+	// setOnly limits the rule to conditions that refer to the set. Other conditions need no rewriting, because CEL evaluates
+	// them.
 	setOnly bool
 	// apply returns the rewritten condition. It returns false if the rule does not match.
 	apply func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool)
 }
 
-// rules are tried in this order. The following rules are applied elsewhere: inline-binding by Reduce, unroll-conjunct to whole
-// conjuncts, unroll-count to numbers, compare-sorted and compare-all to comparisons.
+// rules are tried in this order. Some rules are applied elsewhere: inline-binding by Reduce, unroll-conjunct to whole
+// conjuncts, unroll-count to numbers, and compare-sorted and compare-all to comparisons.
 var rules = []rule{
 	// [1, 2].all(n, p(n))            p(1) && p(2)
 	{"unroll-quantifier", false, unrollQuantifier},
@@ -67,7 +68,7 @@ func membershipInList(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 	return n.isIn(expr.AsCall().Args()[0], expr.AsCall().Args()[1], s)
 }
 
-// onTwoLists returns a rule for a function of two lists.
+// onTwoLists returns the apply function of a rule for calls of a function of two lists.
 func onTwoLists(function string, apply func(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool)) func(*Normalizer, ast.Expr, Scope) (ast.Expr, bool) {
 	return func(n *Normalizer, expr ast.Expr, s Scope) (ast.Expr, bool) {
 		if !tree.IsCall(expr, function) {
@@ -86,7 +87,7 @@ func equivalent(n *Normalizer, left, right ast.Expr, s Scope) (ast.Expr, bool) {
 	return n.Write.And(there, back), true
 }
 
-// Rewrite applies a rule to a condition. It returns false if no rule matches.
+// Rewrite applies the first matching rule to a condition. It returns false if no rule matches.
 func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	if n.Copies++; n.Copies > maxCopies {
 		return nil, false
@@ -98,13 +99,13 @@ func (n *Normalizer) Rewrite(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	}
 	n.Replace(expr, result, s)
 	if before {
-		// CEL still evaluates the original expression.
+		// CEL still evaluates the original expression, so a part that may abort remains unguarded.
 		n.Unguarded.Insert(expr.ID())
 	}
 	return result, true
 }
 
-// rewritten applies the first rule that matches.
+// rewritten applies the first rule that matches, without updating Unguarded.
 func (n *Normalizer) rewritten(expr ast.Expr, s Scope) (ast.Expr, bool) {
 	_, single := References(expr, s)
 	for _, r := range rules {

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestEachRuleHasAnExpression searches the transcripts for the name of each rule.
+// TestEachRuleHasAnExpression checks that the name of each rule occurs in a transcript.
 func TestEachRuleHasAnExpression(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "rules", "*.txt"))
 	require.NoError(t, err)

@@ -13,26 +13,26 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// A Variable is an iteration variable over devices.
+// A Variable is an iteration variable over devices, with its name and its slot.
 type Variable struct {
 	Name string
 	Slot int
 }
 
-// A referent is the meaning of an identifier: the device of an iteration variable, or anything else. slot is the number of the
-// iteration variable.
+// A referent is the meaning of an identifier: the device of the iteration variable in slot if isDevice is set, otherwise some
+// other value.
 type referent struct {
 	isDevice bool
 	slot     int
 }
 
-// DeviceIn returns the meaning of an iteration variable with the slot.
+// DeviceIn returns the meaning of an identifier that is the iteration variable over devices with the slot.
 func DeviceIn(slot int) referent { return referent{true, slot} }
 
-// A Scope maps identifiers to their meanings. Other identifiers are declared by the environment.
+// A Scope maps the identifiers of local variables to their meanings. Other identifiers are declared by the environment.
 type Scope map[string]referent
 
-// With returns the scope with one more name.
+// With returns a copy of the scope with one more name.
 func (s Scope) With(name string, is referent) Scope {
 	result := make(Scope, len(s)+1)
 	maps.Copy(result, s)
@@ -40,8 +40,8 @@ func (s Scope) With(name string, is referent) Scope {
 	return result
 }
 
-// References returns the free variables of a part that are devices. single is false if the part refers to the set, or to a
-// variable that is no device.
+// References returns the free variables of a part that are devices. single is false if the part refers to the set, or to a free
+// variable that is not a device.
 func References(expr ast.Expr, s Scope) (free []Variable, single bool) {
 	single = true
 	seen := make(map[string]bool)
@@ -75,17 +75,17 @@ func VariablesOf(expr ast.Expr) sets.Set[string] {
 	return result
 }
 
-// Within returns the scope inside a loop over devices.
+// Within returns the scope inside a loop over devices, whose variable gets the slot.
 func (s Scope) Within(c ast.ComprehensionExpr, slot int) Scope {
 	return s.Inside(c).With(tree.ElementVar(c), DeviceIn(slot))
 }
 
-// Inside returns the scope inside a loop over any values.
+// Inside returns the scope inside a loop over any values. Its variables are not devices.
 func (s Scope) Inside(c ast.ComprehensionExpr) Scope {
 	return s.With(c.AccuVar(), referent{}).With(c.IterVar(), referent{}).With(tree.ElementVar(c), referent{})
 }
 
-// without returns the scope with other meanings than devices for the names.
+// without returns a copy of the scope where the names are not devices.
 func (s Scope) without(names tree.Names) Scope {
 	for name := range names {
 		if names.Has(name) {
@@ -95,7 +95,7 @@ func (s Scope) without(names tree.Names) Scope {
 	return s
 }
 
-// DeviceOf returns the slot of a variable for a device.
+// DeviceOf returns the slot of an expression that is an iteration variable over devices.
 func DeviceOf(expr ast.Expr, s Scope) (slot int, ok bool) {
 	if expr.Kind() != ast.IdentKind {
 		return 0, false
@@ -104,7 +104,7 @@ func DeviceOf(expr ast.Expr, s Scope) (slot int, ok bool) {
 	return is.slot, is.isDevice
 }
 
-// IsOfDevice reports whether an expression refers to at most one device, and not to the set.
+// IsOfDevice reports whether an expression refers to at most one device and not to the set.
 func IsOfDevice(expr ast.Expr, s Scope) bool {
 	free, single := References(expr, s)
 	return single && len(free) <= 1

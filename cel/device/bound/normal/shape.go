@@ -12,7 +12,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// ShapeOf writes a part of an expression. Two parts have the same shape if they differ only in the names of free variables.
+// ShapeOf returns the text of a part with numbers for its free variables. Two parts have the same shape if they differ only in
+// the names of free variables.
 func ShapeOf(expr ast.Expr, free []Variable) string {
 	w := &shapeWriter{numbers: make(tree.Scope[int], len(free))}
 	for i, v := range free {
@@ -26,7 +27,7 @@ const ofLoop = -1
 
 type shapeWriter struct {
 	strings.Builder
-	// numbers maps a free variable to its index, and a variable of a loop to ofLoop.
+	// numbers maps a free variable to its index in free, and a variable of a loop inside the part to ofLoop.
 	numbers tree.Scope[int]
 }
 
@@ -56,7 +57,7 @@ func (w *shapeWriter) write(expr ast.Expr) {
 	case ast.ComprehensionKind:
 		w.comprehension(expr.AsComprehension())
 	default:
-		// Maps and structs are rare, so each has its own shape, made from its ID.
+		// Maps and structs are rare, so each gets a unique shape with its ID.
 		fmt.Fprintf(w, "expression[%d]", expr.ID())
 	}
 }
@@ -76,7 +77,7 @@ func (w *shapeWriter) name(name string) {
 	fmt.Fprintf(w, "%q", name)
 }
 
-// comprehension writes a comprehension. Its variables hide free variables with the same name.
+// comprehension writes a comprehension. The variables of the comprehension hide free variables with the same name.
 func (w *shapeWriter) comprehension(c ast.ComprehensionExpr) {
 	fmt.Fprintf(w, "loop[%q %q %q](", c.IterVar(), c.IterVar2(), c.AccuVar())
 	w.all(c.IterRange(), c.AccuInit())

@@ -20,8 +20,8 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// part draws a part of an expression over the devices d and o. They are written as <d> and <o>, unless a variable of the same
-// name hides them.
+// part draws a part of an expression over the devices d and o. The part has <d> and <o> for the devices, unless a variable of
+// the same name hides them.
 func part(t *rapid.T, depth int, hidden ...string) string {
 	variable := func() string {
 		name := rapid.SampledFrom(append([]string{"d", "o"}, hidden...)).Draw(t, "variable")
@@ -63,7 +63,7 @@ func part(t *rapid.T, depth int, hidden ...string) string {
 
 func source(part string) string { return strings.NewReplacer("<", "", ">", "").Replace(part) }
 
-// numbered replaces the devices by their number, in the order of their first appearance.
+// numbered replaces each device in a part by a number, in the order of first appearance.
 func numbered(part string) string {
 	if d, o := strings.Index(part, "<d>"), strings.Index(part, "<o>"); o >= 0 && (d < 0 || o < d) {
 		return strings.NewReplacer("<o>", "$0", "<d>", "$1").Replace(part)
@@ -86,7 +86,8 @@ func shapesIn(expression *device.Expression) []string {
 	return result
 }
 
-// Parts with the same shape share a table. So two parts may have the same shape only if they are equal after exchanging devices.
+// TestShapesDistinguishParts checks that two parts have the same shape only if they are equal up to exchanging devices. Parts
+// with the same shape share a table.
 func TestShapesDistinguishParts(t *testing.T) {
 	e, err := device.NewEnvironment(cel.Config{})
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Unrolled writes out a quantifier over constants.
+// Unrolled replaces a quantifier over a list of constants by an expression without a loop.
 func (n *Normalizer) Unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	elements, ok := n.constants(c.IterRange())
 	if is, _ := tree.QuantifierOf(c); !ok || is == tree.NoQuantifier {
@@ -21,7 +21,8 @@ func (n *Normalizer) Unrolled(c ast.ComprehensionExpr) (ast.Expr, bool) {
 	return n.ConditionOnEach(c, elements, func(holds ast.Expr, _ int) ast.Expr { return holds })
 }
 
-// ConditionOnEach writes out a quantifier over the given elements. The function only may restrict the condition on each element.
+// ConditionOnEach replaces a quantifier over the given elements by an expression that states its condition on each element. If
+// only is not nil, it may weaken the condition on the element at index place.
 func (n *Normalizer) ConditionOnEach(c ast.ComprehensionExpr, elements []ast.Expr, only func(holds ast.Expr, place int) ast.Expr) (result ast.Expr, ok bool) {
 	is, holds := tree.QuantifierOf(c)
 	place, ok := 0, true
@@ -48,7 +49,7 @@ func (n *Normalizer) ConditionOnEach(c ast.ComprehensionExpr, elements []ast.Exp
 	return result, ok
 }
 
-// CountOfConstants writes the size of constants.filter(x, keeps) as a sum.
+// CountOfConstants replaces the size of constants.filter(x, keeps) by a sum of 0 or 1 for each constant.
 func (n *Normalizer) CountOfConstants(list ast.Expr) (ast.Expr, bool) {
 	if list.Kind() != ast.ComprehensionKind {
 		return nil, false

@@ -5,16 +5,16 @@ package outcome
 
 import "math"
 
-// Limits are the numbers, from Least to Most, that satisfy a comparison with a constant.
+// Limits is the range of numbers, from Least to Most, that satisfy a comparison with a constant.
 type Limits struct{ Least, Most int64 }
 
-// The values of Least and Most without a limit.
+// The values of Least and Most that mean no limit.
 const (
 	UnlimitedBelow = math.MinInt64
 	Unlimited      = math.MaxInt64
 )
 
-// LimitsOf returns the limits of x in "x relation value", or in "value relation x" if flipped is set.
+// LimitsOf returns the numbers x that make "x r value" true, or "value r x" if flipped is set.
 func LimitsOf(r Relation, value int64, flipped bool) Limits {
 	switch {
 	case r == Equal:
@@ -30,7 +30,7 @@ func LimitsOf(r Relation, value int64, flipped bool) Limits {
 	}
 }
 
-// Verdict returns the outcome for a number between fewest and most.
+// Verdict returns the possible outcomes of the comparison for a number between fewest and most.
 func (l Limits) Verdict(fewest, most int64) Outcome {
 	switch {
 	case most < l.Least || fewest > l.Most:
@@ -42,8 +42,8 @@ func (l Limits) Verdict(fewest, most int64) Outcome {
 	}
 }
 
-// Opposite returns limits for the numbers outside of l. It returns false if these numbers are not one range. It ignores
-// negative numbers, because the numbers are counts.
+// Opposite returns the range of counts outside of l. It returns false if these counts are not one range. Negative numbers are
+// ignored, because counts are not negative.
 func (l Limits) Opposite() (Limits, bool) {
 	switch {
 	case l.Most == Unlimited && l.Least > UnlimitedBelow:
@@ -55,7 +55,7 @@ func (l Limits) Opposite() (Limits, bool) {
 	}
 }
 
-// Negate returns the limits of -x for x within the limits. The smallest int64 is left out, because it has no negative.
+// Negate returns the limits of -x if x is within l. It omits the smallest int64, because the negative of this number overflows.
 func (l Limits) Negate() Limits {
 	result := Limits{UnlimitedBelow, Unlimited}
 	if l.Most != Unlimited {
@@ -67,7 +67,7 @@ func (l Limits) Negate() Limits {
 	return result
 }
 
-// OrUnlimited removes each limit that other does not have.
+// OrUnlimited returns l without Least if other has no Least, and without Most if other has no Most.
 func (l Limits) OrUnlimited(other Limits) Limits {
 	if other.Least == UnlimitedBelow {
 		l.Least = UnlimitedBelow
@@ -78,7 +78,7 @@ func (l Limits) OrUnlimited(other Limits) Limits {
 	return l
 }
 
-// Divide returns the limits of x if factor*x is within the limits. The factor must be small.
+// Divide returns the limits of x if factor*x is within l. The factor must be small enough that nothing overflows.
 func (l Limits) Divide(factor int64) Limits {
 	if factor < 0 {
 		return l.Negate().Divide(-factor)
@@ -98,7 +98,7 @@ func (l Limits) Divide(factor int64) Limits {
 	return l
 }
 
-// Times returns the limits of x if x/by, rounded towards zero, is within the limits.
+// Times returns the limits of x if x/by, rounded towards zero, is within l.
 func (l Limits) Times(by int64) Limits {
 	if l.Least != UnlimitedBelow {
 		if l.Least = saturatedProduct(l.Least, by); l.Least <= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/cel-go/common/operators"
 )
 
-// A Number holds the results that an expression of type int may have: a value from Least to Most, or an error if Fails is set. If
-// Open is set, the value may also have another type.
+// A Number bounds the value of an expression of type int: a value from Least to Most, or an error if Fails is set. If Open is
+// set, the value may be anything, even of another type.
 type Number struct {
 	Least, Most int64
 	Fails       bool
@@ -23,19 +23,19 @@ var OpenNumber = Number{Open: true, Fails: true}
 // Exactly returns the number with one value and no error.
 func Exactly(value int64) Number { return Number{Least: value, Most: value} }
 
-// IsNever reports whether the number has no value, so that the expression fails in any case.
+// IsNever reports whether the expression has no possible value, so that it surely fails.
 func (n Number) IsNever() bool { return !n.Open && n.Least > n.Most }
 
-// IsExact reports whether the number has exactly one value. It may also fail.
+// IsExact reports whether exactly one value is possible. An error may be possible, too.
 func (n Number) IsExact() bool { return !n.Open && n.Least == n.Most }
 
 // AnyNumber is any int or an error.
 var AnyNumber = Number{Least: math.MinInt64, Most: math.MaxInt64, Fails: true}
 
-// Never is the number without a value.
+// Never is the number without a possible value: the expression surely fails.
 var Never = Number{Least: 1, Most: 0, Fails: true}
 
-// Either returns the number that includes the results of a and b.
+// Either returns a number that includes all values of a and of b.
 func Either(a, b Number) Number {
 	switch {
 	case a.Open || b.Open:
@@ -54,7 +54,7 @@ func Either(a, b Number) Number {
 type Operation struct {
 	Name  string
 	apply func(x, y int64) (int64, bool)
-	// monotonic means that the result only grows or only falls with each operand. So the extreme results come from extreme
+	// monotonic means that the result only grows, or only falls, if one operand grows. So the extreme results come from extreme
 	// operands.
 	monotonic bool
 }
@@ -68,7 +68,7 @@ var (
 	Remainder      = Operation{"modulo", modulo, false}
 )
 
-// OperationOf returns the operation for an operator of CEL.
+// OperationOf returns the operation for the name of a CEL operator.
 func OperationOf(function string) (o Operation, known bool) {
 	switch function {
 	case operators.Add:
@@ -86,7 +86,7 @@ func OperationOf(function string) (o Operation, known bool) {
 	}
 }
 
-// Combine applies an operation to two numbers.
+// Combine returns the bounds of an operation on two bounded operands.
 func Combine(a, b Number, o Operation) Number {
 	switch {
 	case a.Open || b.Open:
@@ -107,7 +107,7 @@ func Combine(a, b Number, o Operation) Number {
 		for _, y := range [2]int64{b.Least, b.Most} {
 			value, ok := o.apply(x, y)
 			if !ok {
-				// Some operands overflow, and others may not.
+				// Some operands may overflow and others not, so any result is possible.
 				return AnyNumber
 			}
 			result.Least, result.Most = min(result.Least, value), max(result.Most, value)
@@ -155,14 +155,14 @@ func modulo(x, y int64) (int64, bool) {
 // A Relation is a comparison of two numbers.
 type Relation int
 
-// The comparisons. Others are written by exchanging the sides or by negation.
+// The comparisons. Other comparisons are expressed by exchanging the sides or by a negation.
 const (
 	Equal Relation = iota
 	Less
 	LessOrEqual
 )
 
-// Compare returns the possible results of a comparison.
+// Compare returns the possible results of comparing two bounded numbers.
 func Compare(r Relation, a, b Number) Outcome {
 	if a.Open || b.Open {
 		return Open
@@ -200,7 +200,7 @@ func Compare(r Relation, a, b Number) Outcome {
 	return result
 }
 
-// Negate returns the number with the opposite sign.
+// Negate returns the bounds of -x if x is bounded by n.
 func (n Number) Negate() Number {
 	if n.Open || n.IsNever() {
 		return n
@@ -211,11 +211,12 @@ func (n Number) Negate() Number {
 	return Number{Least: -n.Most, Most: -n.Least, Fails: n.Fails}
 }
 
-// farthest limits the distance of numbers from zero, so that the sum for the largest set stays within int64 in any order of
-// addition.
+// farthest is the maximum distance from zero of a number that can be summed over the largest set without overflow, in any order
+// of addition.
 const farthest = 1 << 47
 
-// IsFar reports whether a number may exceed farthest. Whether its sums overflow may depend on the order of addition.
+// IsFar reports whether a number may be farther from zero than farthest. Then the order of addition may decide whether a sum
+// overflows.
 func IsFar(n Number) bool {
 	return !n.Open && !n.IsNever() && (n.Least < -farthest || n.Most > farthest)
 }

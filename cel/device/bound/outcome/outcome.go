@@ -34,7 +34,7 @@ func (o Outcome) String() string {
 	return strings.Join(names, "|")
 }
 
-// May reports whether a result is possible.
+// May reports whether the result is possible.
 func (o Outcome) May(result Outcome) bool { return o&result != 0 }
 
 // Of returns the outcome with the value as the only result.
@@ -77,7 +77,7 @@ func (o Outcome) Or(other Outcome) Outcome {
 	return o.Not().And(other.Not()).Not()
 }
 
-// Choose returns the outcome of CEL's conditional.
+// Choose returns the outcome of CEL's conditional "o ? yes : no".
 func (o Outcome) Choose(yes, no Outcome) Outcome {
 	result := o & Error
 	if o.May(True) {

@@ -10,7 +10,7 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// Begin sets the partial set for a call. It returns false if there are no bounds for the set.
+// Begin sets the partial set for one call of Bound, Infeasible or Most. It returns false if the set has no valid bounds.
 func (s *State) Begin(p Partial) bool {
 	s.Partial, s.work, s.aborted, s.fixpoint = p, 0, false, -1
 	if p.AtFixpoint {
@@ -19,7 +19,7 @@ func (s *State) Begin(p Partial) bool {
 	return s.Problem.Usable && !s.Exhausted && s.Err == nil && !s.mayAbort()
 }
 
-// mayAbort reports whether the leaf of a guard misbehaves for a chosen or possible device, or could not be evaluated.
+// mayAbort reports whether the leaf of a guard misbehaves for a chosen or possible device, or a leaf could not be evaluated.
 func (s *State) mayAbort() bool {
 	for _, g := range s.Problem.Guards {
 		c := s.Column(g.Leaf)
@@ -30,7 +30,7 @@ func (s *State) mayAbort() bool {
 	return s.aborted || s.Err != nil
 }
 
-// Start begins a search. Calls of CEL end with ctx and are charged to the budget.
+// Start begins a search. Calls of CEL stop when ctx ends, and their cost is charged to the budget.
 func (s *State) Start(ctx context.Context, budget *cel.Budget, p *Problem, t *Tables) {
 	sets := bitset.NewList(2+len(s.initial.sets), len(t.devices))
 	for i := range s.initial.sets {

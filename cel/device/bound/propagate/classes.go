@@ -9,10 +9,10 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// If a predicate reads only columns of its two devices, devices with the same values have the same verdicts. With 5,000 nodes in
-// 280 racks there are 280 different rows, and 280 verdicts in each.
+// If a predicate reads only columns of its two devices, devices with the same values have the same verdicts, so they form a
+// class. For example, 5,000 nodes in 280 racks need only 280 different rows, each with 280 evaluated verdicts.
 
-// Reads records that the current predicate reads a leaf. Outside of a predicate t is nil.
+// Reads records that the current predicate reads the leaf of v. The receiver is nil if no predicate is being read.
 func (t *Tabulated) Reads(v Value) {
 	switch {
 	case t == nil || len(v.Slots) == 0:
@@ -27,15 +27,16 @@ func (t *Tabulated) Reads(v Value) {
 	}
 }
 
-// ReadsPair records that the current predicate compares the two devices themselves. Outside of a predicate t is nil.
+// ReadsPair records that the current predicate compares the two devices themselves. The receiver is nil if no predicate is
+// being read.
 func (t *Tabulated) ReadsPair() {
 	if t != nil {
 		t.Pairwise = true
 	}
 }
 
-// classesOf groups devices with equal values in all columns. Each value without a key forms its own class. The result is nil if
-// there are more than half as many classes as devices, or if CEL could not be called.
+// classesOf groups devices that have equal values in all columns. A device with a value that has no key forms a class of its
+// own. The result is nil if there are more than half as many classes as devices, or if CEL could not be called.
 func (s *State) classesOf(columns []*Leaf) *classes {
 	n := len(s.tables.devices)
 	type place struct {
@@ -74,8 +75,8 @@ func (s *State) classesOf(columns []*Leaf) *classes {
 	return c
 }
 
-// classesAt returns the classes of the devices for one variable, or nil if there are no useful classes. The first call computes
-// them. The caller holds the mutex.
+// classesAt returns the classes of the devices for one variable of the predicate, or nil if classes would not save work. The
+// first call computes the classes. The caller must hold the mutex.
 func (t *predicateTable) classesAt(s *State, variable int) *classes {
 	if t.Pairwise || len(t.Slots) < MaxArity {
 		return nil

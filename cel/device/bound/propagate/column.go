@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/cel/device/bound/key"
 )
 
-// A leafTable holds results of CEL. The entries of a leaf with at most one variable are published together, in column. Pairs are
-// filled one by one.
+// A leafTable stores the values of one leaf, as computed by CEL. A leaf with at most one variable has a column, which is
+// published when it is complete. A leaf with two variables has an entry for each pair, filled on demand.
 type leafTable struct {
 	mutex  sync.Mutex
 	column atomic.Pointer[column]
@@ -25,15 +25,16 @@ type leafTable struct {
 // A column holds the values of a leaf with at most one variable for all devices.
 type column struct {
 	Entries []Entry
-	// Ints has the devices with an int as value.
+	// Ints has the devices with a value of type int.
 	Ints bitset.Set
-	// Groups has the devices by value. Elements has the devices by each value in their lists, or is nil without lists.
+	// Groups groups the devices by value. Elements groups the devices by each element of their lists. It is nil if no value is
+	// a list.
 	Groups       Groups
 	Elements     *Groups
 	Misbehaviour misbehaviour
 }
 
-// size returns the memory of the column in bytes.
+// size returns the approximate memory of the column in bytes.
 func (c *column) size() int {
 	sets := 1 + len(c.Groups.Members) + 1 + len(c.Misbehaviour)
 	if c.Elements != nil {
@@ -48,15 +49,15 @@ func (c *column) size() int {
 
 // Groups holds sets of devices, one for each value of a leaf or each element of its lists.
 type Groups struct {
-	// Known has the devices with comparable values. Members has one set of devices for each value.
+	// Known has the devices with comparable values. Members has one set of devices for each different value.
 	Known   bitset.Set
 	Members []bitset.Set
 	// Sorted means that all values have the same ordered type, and that Members is sorted by value.
 	Sorted bool
 }
 
-// newGroups groups the entries by their values, which the function own returns. An entry without values is not in Known. If there
-// are more different values than most, Known is empty.
+// newGroups groups the entries by the keys that own returns for each entry. A device without keys is not in Known. If there are
+// more than most different keys, Known is empty.
 func newGroups(entries []Entry, own func(*Entry) []any, most int) Groups {
 	g := Groups{Known: bitset.New(len(entries)), Sorted: true}
 	places := make(map[any]int)
@@ -91,7 +92,7 @@ func newGroups(entries []Entry, own func(*Entry) []any, most int) Groups {
 	return g
 }
 
-// wholeValue returns the key of the entry. A list counts as one value.
+// wholeValue returns the key of the entry's value. A list counts as a single value.
 func wholeValue(e *Entry) []any {
 	if e.Key == nil {
 		return nil
@@ -99,7 +100,7 @@ func wholeValue(e *Entry) []any {
 	return []any{e.Key}
 }
 
-// eachValue returns the keys of the elements of a list, or the key of any other value.
+// eachValue returns the keys of the elements if the entry is a list, and otherwise the key of the value.
 func eachValue(e *Entry) []any {
 	if e.Elements != nil {
 		return *e.Elements
@@ -107,13 +108,14 @@ func eachValue(e *Entry) []any {
 	return wholeValue(e)
 }
 
-// SetBytes returns the memory of a set of devices in a list of sets, in bytes.
+// SetBytes returns the memory in bytes of one set of devices in a list of sets.
 func SetBytes(devices int) int { return int(unsafe.Sizeof(bitset.Set{})) + 8*bitset.Words(devices) }
 
-// misbehaviour maps each kind of misbehaviour to the devices whose entry shows it.
+// misbehaviour maps each kind of misbehaviour (see Against) to the devices whose entries show it.
 type misbehaviour [misbehaviours]bitset.Set
 
-// newMisbehaviour checks the entries of a leaf: one entry for each device, or one entry for all.
+// newMisbehaviour checks the entries of a leaf. There is one entry for each device, or a single entry that holds for all
+// devices.
 func newMisbehaviour(entries []Entry, devices int) misbehaviour {
 	var result misbehaviour
 	for how := range misbehaviours {

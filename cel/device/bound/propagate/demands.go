@@ -5,26 +5,26 @@ package propagate
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// demands adds up the numbers of devices that are still needed from disjoint sets. The sum must not exceed the number of devices
-// to add. If both are equal, all other devices are removed.
+// demands adds up the numbers of devices that several conditions still need from disjoint sets. The sum must not exceed the
+// number of devices left to choose. If both numbers are equal, devices outside of these sets are removed.
 //
 //	lists.range(16).all(t, devices.exists(d, d.tray == t))
 //	devices.all(d, devices.filter(o, linked(d, o)).size() >= 2)
 type demands struct {
 	*State
-	// of has the possible devices that the demands are for. total is the sum of the demands.
+	// of is the union of the possible devices in the sets of the demands. total is the sum of the needed numbers.
 	of    bitset.Set
 	total int
 }
 
-// Demands returns an empty sum. The caller must call Propagate, which frees its memory.
+// Demands returns an empty sum of demands. The caller must call Propagate, which also frees the memory of the sum.
 func (s *State) Demands() *demands {
 	d := &demands{State: s, of: s.Borrow(s.Domain)}
 	d.of.Clear()
 	return d
 }
 
-// Add adds a demand for count devices of a set, unless the set overlaps with an earlier demand.
+// Add adds a demand for count devices of a set. It ignores the demand if the set overlaps with the set of an earlier demand.
 func (d *demands) Add(of bitset.Set, count int) {
 	possible := d.Borrow(of)
 	defer d.GiveBack(possible)
@@ -35,7 +35,7 @@ func (d *demands) Add(of bitset.Set, count int) {
 	}
 }
 
-// Propagate frees the memory and returns false if more devices are needed than may be added.
+// Propagate frees the memory of the sum. It returns false if the demands need more devices than are left to choose.
 func (d *demands) Propagate() bool {
 	defer d.GiveBack(d.of)
 	if d.total == d.Left && d.Left > 0 {
@@ -44,13 +44,15 @@ func (d *demands) Propagate() bool {
 	return d.total <= d.Left
 }
 
-// A demander is a condition that may need more devices of a set.
+// A demander is a condition that may require a number of further devices from a set.
 type demander interface {
-	// Demand returns the set and the number of its devices that are still needed. Zero or less means no demand.
+	// Demand returns a set and the number of its devices that the condition still needs. If count is zero or less, it needs
+	// none.
 	Demand(s *State) (of bitset.Set, count int)
 }
 
-// demandsOfConjuncts adds up the demands of the active conjuncts. It returns false if they need too many devices.
+// demandsOfConjuncts adds up the demands of the active conjuncts. It returns false if they need more devices than are left to
+// choose.
 func (s *State) demandsOfConjuncts() bool {
 	var d *demands
 	for _, c := range s.active {

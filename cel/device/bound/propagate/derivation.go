@@ -5,30 +5,31 @@ package propagate
 
 import "sync/atomic"
 
-// A Derivation is the storage of a condition: data derived from all devices, which searches share, and memory for one search.
+// A Derivation gives a condition two kinds of storage: data derived from all devices, shared by all searches, and memory for
+// one search.
 type Derivation struct {
 	// index is the index in Tables.derived and in memory.ofConditions.
 	index int
-	// own is the storage of a condition that belongs to one search, otherwise nil.
+	// own is the storage of a condition that only one search uses. It is nil for other conditions.
 	own *ownDerivation
 }
 
-// Shared returns the derivation with the index.
+// Shared returns the derivation of a condition that several searches use.
 func Shared(index int) Derivation { return Derivation{index: index} }
 
-// Owned returns a derivation for a condition that belongs to one search.
+// Owned returns a derivation for a condition that only one search uses.
 func Owned() Derivation { return Derivation{own: &ownDerivation{}} }
 
-// IsOwned reports whether the condition belongs to one search.
+// IsOwned reports whether only one search uses the condition.
 func (d Derivation) IsOwned() bool { return d.own != nil }
 
-// ownDerivation is the storage of a condition that belongs to one search.
+// ownDerivation is the storage of a condition that only one search uses.
 type ownDerivation struct {
 	derived atomic.Value
 	memory  any
 }
 
-// Derived returns the data stored by Derive, or nil.
+// Derived returns the data that Derive stored, or nil.
 func (d Derivation) Derived(s *State) any {
 	if d.IsOwned() {
 		return d.own.derived.Load()
@@ -36,8 +37,8 @@ func (d Derivation) Derived(s *State) any {
 	return s.tables.derived[d.index].Load()
 }
 
-// Derive stores derived data of the given size in bytes. Two searches may call it at the same time, because they derive equal
-// data.
+// Derive stores data derived from all devices. bytes is the size of the data. Concurrent calls of two searches are safe,
+// because both searches derive equal data.
 func (d Derivation) Derive(s *State, what any, bytes int) {
 	if d.IsOwned() {
 		d.own.derived.Store(what)
@@ -48,7 +49,7 @@ func (d Derivation) Derive(s *State, what any, bytes int) {
 	}
 }
 
-// Memory returns the data that the condition keeps between calls of one search. The caller may replace it.
+// Memory returns a pointer to data that the condition keeps between the calls of one search. The caller may replace the data.
 func (d Derivation) Memory(s *State) *any {
 	if d.IsOwned() {
 		return &d.own.memory

@@ -18,21 +18,23 @@ import (
 // An Entry holds the value of a leaf for one device or one pair.
 type Entry struct {
 	known bool
-	// aborts means that CEL ends the evaluation of the whole expression here. No other part absorbs the error.
+	// aborts means that CEL stops evaluating the whole expression at this value. No operator absorbs such an error.
 	aborts bool
-	// Outcome is the value of a bool, Number the value of an int.
+	// Outcome has the possible values if the leaf is a bool, and Number if the leaf is an int.
 	Outcome outcome.Outcome
 	Number  outcome.Number
-	// Key is equal for equal values. It is nil if the value can't be compared or the leaf fails.
+	// Key is a comparable form of the value: equal values have equal keys. It is nil if the value can't be compared or the leaf
+	// fails.
 	Key any
-	// Elements are the sorted keys of a list without duplicates, or nil if the value is no list or an element has no key.
+	// Elements has the sorted keys of the list's elements, without duplicates. It is nil if the value is not a list or an
+	// element has no key.
 	Elements *[]any
 }
 
-// openEntry is the entry of a value that may be anything.
+// openEntry is the entry of a leaf that may have any value.
 var openEntry = Entry{known: true, Outcome: outcome.Open, Number: outcome.OpenNumber}
 
-// entryOf classifies a value. Values of other types than bool and int are open, but may have a key.
+// entryOf converts a value to an entry. A value that is neither bool nor int is open, but may have a key.
 func entryOf(value ref.Val) Entry {
 	switch value := value.(type) {
 	case types.Bool:
@@ -57,10 +59,10 @@ func entryOf(value ref.Val) Entry {
 	}
 }
 
-// smallText is the length of text that counts as part of the entry itself.
+// smallText is the maximum length of a text whose memory is not counted separately.
 const smallText = 16
 
-// textSize returns the memory of the entry's texts and of the list of its elements, in bytes.
+// textSize returns the memory in bytes of the entry's texts and of the list of its elements.
 func (e *Entry) textSize() int {
 	size := sizeOfText(e.Key)
 	if e.Elements != nil {
@@ -83,7 +85,7 @@ func sizeOfText(of any) int {
 	return 0
 }
 
-// misbehaves reports whether the entry shows the kind of misbehaviour.
+// misbehaves reports whether the entry shows the given kind of misbehaviour.
 func (e *Entry) misbehaves(how Against) bool {
 	switch how {
 	case Aborting:

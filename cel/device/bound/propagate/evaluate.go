@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// entry returns the entry for the devices in the slots.
+// entry returns the entry of v's leaf for the devices that are currently in v's slots.
 func (s *State) entry(v Value) *Entry {
 	t := &s.tables.leaves[v.Index]
 	if len(v.Slots) == MaxArity {
@@ -31,7 +31,8 @@ func (s *State) entry(v Value) *Entry {
 	}
 }
 
-// Column returns the values for all devices of a leaf with at most one variable, or nil if it could not be evaluated.
+// Column returns the values of a leaf with at most one variable for all devices. It returns nil if the leaf could not be
+// evaluated.
 func (s *State) Column(l *Leaf) *column {
 	t := &s.tables.leaves[l.Index]
 	if c := t.column.Load(); c != nil {
@@ -53,7 +54,7 @@ func (s *State) Column(l *Leaf) *column {
 	}
 	c.Ints, c.Groups, c.Misbehaviour = bitset.New(len(c.Entries)), newGroups(c.Entries, wholeValue, len(c.Entries)), newMisbehaviour(c.Entries, len(s.tables.devices))
 	if slices.ContainsFunc(c.Entries, func(e Entry) bool { return e.Elements != nil }) {
-		// Each device may have a long list of values that no other device has, so memory limits the number of groups.
+		// Each element of each device's list may be different, so the number of groups is limited by their memory.
 		elements := newGroups(c.Entries, eachValue, maxBytes/SetBytes(len(c.Entries)))
 		c.Elements = &elements
 	}
@@ -68,7 +69,7 @@ func (s *State) Column(l *Leaf) *column {
 	return c
 }
 
-// pair returns the entry of a leaf with two variables for two devices.
+// pair returns the entry of a leaf with two variables for a pair of devices.
 func (s *State) pair(t *leafTable, l *Leaf, first, second int) *Entry {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -93,7 +94,8 @@ func (s *State) pair(t *leafTable, l *Leaf, first, second int) *Entry {
 	return e
 }
 
-// evaluate fills an entry by calling CEL. It returns false if CEL could not be called. Then the entry must not be stored.
+// evaluate fills an entry by calling CEL. It returns false if CEL could not be called. The caller must not store the entry
+// then.
 func (s *State) evaluate(l *Leaf, e *Entry, devices [MaxArity]int) bool {
 	part := l.Part()
 	if part == nil {
@@ -123,27 +125,29 @@ func (s *State) evaluate(l *Leaf, e *Entry, devices [MaxArity]int) bool {
 	return true
 }
 
-// addToTables counts memory of pairs, rows and classes. Above maxBytes the bounds are exhausted.
+// addToTables counts memory for pairs, rows and classes. Once the tables exceed maxBytes, all later bounds are open
+// (Exhausted).
 func (s *State) addToTables(bytes int) {
 	s.Exhausted = s.Exhausted || s.tables.ofPairs.Add(int64(bytes)) > maxBytes
 	s.tables.grow(bytes)
 }
 
-// isTransient reports whether an evaluation may succeed if it is repeated later.
+// isTransient reports whether the error is about the call (context or budget), not the expression, so that a later call may
+// succeed.
 func isTransient(err error) bool {
 	var failure *cel.Error
 	return errors.As(err, &failure) && (failure.Reason == cel.ReasonInterrupted || failure.Reason == cel.ReasonBudget)
 }
 
-// Entry returns the value of the leaf for the current devices of its variables, and records whether it aborts the evaluation.
+// Entry returns the entry for the devices in the value's slots, and records whether the entry aborts the evaluation.
 func (v Value) Entry(s *State) *Entry {
 	e := s.entry(v)
 	s.aborted = s.aborted || e.aborts
 	return e
 }
 
-// Bound returns the outcome of the entry.
+// Bound returns the possible results of a leaf of type bool.
 func (v Value) Bound(s *State) outcome.Outcome { return v.Entry(s).Outcome }
 
-// Number returns the number of the entry.
+// Number returns the bounds of a leaf of type int.
 func (v Value) Number(s *State) outcome.Number { return v.Entry(s).Number }

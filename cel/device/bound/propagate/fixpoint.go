@@ -18,12 +18,12 @@ import (
 //   3. If the effort is Thorough, each possible device is tried with each conjunct without a propagator (probe).
 //   4. If a device was removed or required, the steps start again.
 //
-// Invariant: a removed device is only in completions that are false, because false absorbs the results of all other conjuncts. A
-// forced device is in all other completions.
+// Invariant: if a device is removed, every completion with the device is false, because a false conjunct makes the conjunction
+// false even if another conjunct fails. If a device is forced, it is in every other completion.
 //
-// Probing works for every condition: choose each device and compute the bound. A propagator is cheaper. It removes some of the
-// devices that probing removes, and also detects a condition that is false in every completion. A call visits at most maxWork
-// devices.
+// Probing works for every condition: choose each possible device in turn and compute the bound. A propagator is cheaper. It
+// removes only a part of the devices that probing removes, but also detects a condition that is false in every completion. One
+// call visits at most maxWork devices.
 
 // propagateAll runs the four steps. It returns false if every completion is false.
 func (s *State) propagateAll(effort Effort) bool {
@@ -55,7 +55,7 @@ func (s *State) propagateAll(effort Effort) bool {
 // toFixpoint propagates the active conjuncts in turn until none of them changes the state. It returns false if a conjunct fails
 // or too few devices are left. Subsumed conjuncts are removed from active.
 func (s *State) toFixpoint() bool {
-	// unchanged counts the conjuncts that were propagated since the last change.
+	// unchanged counts the conjuncts that were propagated since the state last changed.
 	for next, unchanged := 0, 0; unchanged < len(s.active); next++ {
 		next %= len(s.active)
 		s.Removed = false
@@ -115,18 +115,18 @@ func (s *State) probe(c Condition) {
 	s.Shallow = false
 }
 
-// Effort is the amount of work for detecting that a partial set is infeasible.
+// Effort is the amount of work that Infeasible spends on a partial set.
 type Effort int
 
 const (
-	// Quick uses only the cheap methods.
+	// Quick runs only propagators.
 	Quick Effort = iota
-	// Thorough also tries each device of the domain with the conjuncts without a propagator.
+	// Thorough also probes each possible device with each conjunct that has no propagator.
 	Thorough
 )
 
-// Infeasible reports whether all completions are false. It removes devices from p.Domain that are only in false completions, and
-// enters devices into p.Forced that are in all other completions.
+// Infeasible reports whether all completions are false. If not, it removes a device from p.Domain if every completion with it
+// is false, and adds a device to p.Forced if all other completions contain it.
 func (s *State) Infeasible(p Partial, effort Effort) bool {
 	if p.Forced != nil {
 		p.Forced.Clear()
@@ -137,7 +137,7 @@ func (s *State) Infeasible(p Partial, effort Effort) bool {
 	s.before.SetTo(p.Domain)
 	s.forced.Clear()
 	infeasible := !s.propagateAll(effort)
-	// Forced devices were chosen only for propagation. The caller decides whether to choose them.
+	// Propagation moved forced devices to the chosen devices. Undo this, because the caller decides whether to choose them.
 	p.Chosen.Drop(s.forced)
 	p.Domain.Join(s.forced)
 	if !s.IsSound() {

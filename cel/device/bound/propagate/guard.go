@@ -3,15 +3,15 @@
 
 package propagate
 
-// A Guard is a leaf that must not misbehave for any chosen or possible device. If it does, there are no bounds. The leaf has at
-// most one variable.
+// A Guard is a leaf whose misbehaviour makes bounds invalid. If the leaf misbehaves for a chosen or possible device, the state
+// has no bounds. The leaf has at most one variable.
 //
-// Guards are needed for parts that may abort the evaluation of the whole expression. If such a part is inside a leaf, it is
-// enough that the leaf aborts for no device:
+// Guards are needed for parts that may abort the evaluation of the whole expression. If such a part is inside a leaf, the guard
+// checks that the leaf aborts for no device:
 //
 //	devices.all(d, d.attributes[x].model in ['a', 'b'])
 //
-// A function of the set may panic if its operand has failed. Then it is enough that no value of its list fails:
+// A function of the set may panic if its operand has failed. Then the guard checks that no element of the operand fails:
 //
 //	devices.map(d, d.attributes[x].rails).flatten().distinct().size() == 2
 type Guard struct {
@@ -19,17 +19,17 @@ type Guard struct {
 	Against
 }
 
-// Against is a kind of misbehaviour.
+// Against is the kind of misbehaviour that a guard excludes.
 type Against int
 
 const (
-	// Aborting ends the evaluation of the whole expression.
+	// Aborting means that the leaf aborts the evaluation of the whole expression.
 	Aborting Against = iota
-	// Failing is an error, or aborting.
+	// Failing means that the leaf is an error, or aborts.
 	Failing
-	// NotBool is any value except true and false.
+	// NotBool means that the leaf is neither true nor false.
 	NotBool
-	// Far is any value except an int near enough to zero that a sum over a set can't overflow.
+	// Far means that the leaf is not an int, or an int so far from zero that a sum over a set may overflow.
 	Far
 	misbehaviours
 )

@@ -11,16 +11,16 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// A Predicate is a condition on one or two devices, such as d != o && d.row == o.row. It does not refer to the set. Its verdicts
-// are rows of bits, so counting the devices that satisfy it is counting bits.
+// A Predicate is a condition on one or two devices, such as d != o && d.row == o.row. It does not refer to the set. Its
+// verdicts are stored as rows of bits, so counting the devices that satisfy the predicate is counting bits.
 type Predicate struct {
-	// Holds is the condition that computes the rows.
+	// Holds is the condition that computes the verdicts.
 	Holds Condition
-	// Slots are the slots of the variables.
+	// Slots has the slot of each variable of the predicate.
 	Slots []int
-	// Index is the index in Problem.Predicates. Predicates that differ only in their variables share an index.
+	// Index is the index in Problem.Predicates. Predicates that differ only in the names of variables share an index.
 	Index int
-	// Negated means that this predicate is the negation of Holds.
+	// Negated means that this predicate is true where Holds is false, and the reverse.
 	Negated bool
 }
 
@@ -30,15 +30,15 @@ func (p *Predicate) HasVariable(slot int) bool { return slices.Contains(p.Slots,
 // Negation returns the negation as a condition.
 func (p *Predicate) Negation() Condition { return p.Negate() }
 
-// Negate returns the negation. It also has rows.
+// Negate returns the negation as a predicate.
 func (p *Predicate) Negate() *Predicate {
 	opposite := *p
 	opposite.Negated = !p.Negated
 	return &opposite
 }
 
-// Row returns the row over the devices of a slot. The other variable keeps its device. The slot must be a variable of the
-// predicate.
+// Row returns the verdicts for all devices in the given slot. The other variable keeps its current device. The slot must be a
+// variable of the predicate.
 func (p *Predicate) Row(s *State, slot int) *Row {
 	if len(p.Slots) == 1 {
 		return p.RowAt(s, 0, 0)
@@ -49,7 +49,7 @@ func (p *Predicate) Row(s *State, slot int) *Row {
 	return p.RowAt(s, 1, s.Slots[p.Slots[0]])
 }
 
-// RowAt returns the row over one variable, 0 or 1. outer is the device of the other variable.
+// RowAt returns the verdicts for all devices as variable over (0 or 1), with the device outer as the other variable.
 func (p *Predicate) RowAt(s *State, over, outer int) *Row {
 	r := p.RowsOver(s, over)[outer].Load()
 	if r == nil {
@@ -61,7 +61,8 @@ func (p *Predicate) RowAt(s *State, over, outer int) *Row {
 	return r
 }
 
-// RowsOver returns the rows over one variable that were computed so far.
+// RowsOver returns the rows over one variable (0 or 1), indexed by the device of the other. Rows that are not computed yet are
+// nil.
 func (p *Predicate) RowsOver(s *State, over int) rows {
 	if p.Negated {
 		return s.tables.predicates[p.Index].opposites[over]
@@ -69,7 +70,7 @@ func (p *Predicate) RowsOver(s *State, over int) rows {
 	return s.tables.predicates[p.Index].rows[over]
 }
 
-// fill computes a row and stores it for all searches.
+// fill computes a row and stores it for all searches, unless CEL could not be called.
 func (p *Predicate) fill(s *State, over, outer int) *Row {
 	t := &s.tables.predicates[p.Index]
 	t.mutex.Lock()
@@ -88,7 +89,7 @@ func (p *Predicate) fill(s *State, over, outer int) *Row {
 	return r
 }
 
-// filled returns the row of a device. Devices of the same class share a row.
+// filled computes the row with outer as the other variable. Devices of the same class share a row.
 func (p *Predicate) filled(s *State, over, outer int, t *predicateTable) *Row {
 	first := outer
 	if alike := t.classesAt(s, 1-over); alike != nil {
@@ -109,12 +110,12 @@ func (p *Predicate) filled(s *State, over, outer int, t *predicateTable) *Row {
 	return r
 }
 
-// IsExactFor reports whether the predicate is either true or false for every combination of the devices.
+// IsExactFor reports whether the predicate is decided (true or false, without error) for every combination of the devices.
 func (p *Predicate) IsExactFor(s *State, devices bitset.Set) bool {
 	if len(p.Slots) == 1 {
 		return p.RowAt(s, 0, 0).IsExact(devices)
 	}
-	// RowAt sets the slot of the other variable when it fills a row.
+	// RowAt may overwrite the slot of the other variable, so restore it.
 	other := p.Slots[1]
 	before := s.Slots[other]
 	defer func() { s.Slots[other] = before }()
@@ -126,12 +127,12 @@ func (p *Predicate) IsExactFor(s *State, devices bitset.Set) bool {
 	return true
 }
 
-// IsSettled reports whether the predicate is either true or false for any two chosen or possible devices.
+// IsSettled reports whether the predicate is decided (true or false, without error) for any two chosen or possible devices.
 func (p *Predicate) IsSettled(s *State) bool {
 	if s.settled == nil {
 		s.settled = make([]bitset.Set, len(s.tables.predicates))
 	}
-	// Devices are mostly removed, so a result for a larger set still holds.
+	// A result for a superset of the devices still holds. It is reused, because a search mostly removes devices.
 	known := s.settled[p.Index]
 	if known != nil && s.AreWithin(known) {
 		return true
@@ -147,7 +148,7 @@ func (p *Predicate) IsSettled(s *State) bool {
 	return true
 }
 
-// newRow evaluates the predicate once for each class, or for each device if there are no classes.
+// newRow evaluates the predicate once for each class of devices, or once for each device if there are no classes.
 func (p *Predicate) newRow(s *State, slot int, alike *classes) *Row {
 	n := len(s.tables.devices)
 	r := &Row{Yes: bitset.New(n), no: bitset.New(n), maybe: bitset.New(n), maybeNot: bitset.New(n), fails: bitset.New(n)}
@@ -188,7 +189,7 @@ func (p *Predicate) newRow(s *State, slot int, alike *classes) *Row {
 	return r
 }
 
-// Bound reads the verdict for the devices of the variables from a row.
+// Bound returns the verdict for the devices that are currently in the predicate's slots.
 func (p *Predicate) Bound(s *State) outcome.Outcome {
 	slot := p.Slots[len(p.Slots)-1]
 	r, device := p.Row(s, slot), s.Slots[slot]
@@ -208,7 +209,7 @@ func (p *Predicate) Bound(s *State) outcome.Outcome {
 // Propagate removes no devices, because the verdict does not depend on the other devices of the set.
 func (p *Predicate) Propagate(s *State) Status { return StatusOf(p.Bound(s)) }
 
-// Counts returns the range for the number of devices in the set that satisfy the predicate.
+// Counts bounds the number of devices in the set that satisfy the predicate.
 func (r *Row) Counts(s *State) Counts {
 	others := s.Domain.Count() - s.Domain.CountAnd(r.Yes)
 	return Counts{

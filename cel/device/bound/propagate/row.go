@@ -11,14 +11,14 @@ import (
 	"github.com/celset/celset/cel/device/bitset"
 )
 
-// A Row holds the verdicts of a predicate for all devices of one variable. The other variable, if any, has a fixed device.
+// A Row holds the verdicts of a predicate for all devices as one variable. The other variable, if any, has a fixed device.
 type Row struct {
-	// The predicate is true for the devices in Yes and false for the devices in no. It may be true for maybe, may be false for
-	// maybeNot, and may fail for fails.
+	// Each set has devices: the predicate is true for Yes and false for no. For maybe it may be true, for maybeNot it may be
+	// false, and for fails it may be an error.
 	Yes, no, maybe, maybeNot, fails bitset.Set
-	// Exact means that the predicate is either true or false for each device.
+	// Exact means that the predicate is true or false, without error, for each device.
 	Exact bool
-	// aborts means that, for some device, CEL ends the evaluation of the whole expression here.
+	// aborts means that the predicate aborts the evaluation of the whole expression for some device.
 	aborts bool
 	// opposite holds the verdicts of the negation.
 	opposite *Row
@@ -26,8 +26,8 @@ type Row struct {
 
 type rows []atomic.Pointer[Row]
 
-// At returns the row for a device, or nil if the caller must call RowAt. It must stay short enough to be inlined, because loops
-// call it for each device.
+// At returns the row for the other variable's device, or nil if the row is missing or aborts. Then the caller must call RowAt.
+// At must stay short enough to be inlined, because loops call it for each device.
 func (m rows) At(outer int) *Row {
 	if r := m[outer].Load(); r != nil && !r.aborts {
 		return r
@@ -35,15 +35,15 @@ func (m rows) At(outer int) *Row {
 	return nil
 }
 
-// A predicateTable holds the rows computed so far, and the rows of the negation. rows[0] is over the first variable, indexed by
-// the device of the second; rows[1] is the other way round.
+// A predicateTable holds the computed rows of a predicate and of its negation (opposites). rows[0] holds rows over the first
+// variable, indexed by the device of the second variable. rows[1] holds rows over the second variable, indexed by the first.
 type predicateTable struct {
 	*Tabulated
 	rows, opposites [MaxArity]rows
 
-	// mutex guards the fields below, and filling rows.
+	// mutex guards the fields below. It is also held while a row is computed.
 	mutex sync.Mutex
-	// classes are the classes of the devices for each variable. They are valid if classified is set.
+	// classes[i] groups the devices of variable i. It is valid if classified[i] is set, and may be nil.
 	classes    [MaxArity]*classes
 	classified [MaxArity]bool
 }
@@ -58,7 +58,7 @@ func (t *predicateTable) init(of *Tabulated, devices int) {
 	}
 }
 
-// size returns the memory of the table without rows, in bytes.
+// size returns the memory in bytes of the table before rows are added.
 func (t *predicateTable) size() int {
 	bytes := int(unsafe.Sizeof(*t))
 	for i := range t.rows {
@@ -67,17 +67,17 @@ func (t *predicateTable) size() int {
 	return bytes
 }
 
-// Tabulated lists the leaves that a predicate reads.
+// Tabulated describes a predicate with a table: its variables and the leaves that it reads.
 type Tabulated struct {
 	// Slots are the slots of the predicate's variables.
 	Slots []int
-	// columns are the leaves that the predicate reads for each variable.
+	// columns[i] has the leaves that the predicate reads for variable i alone.
 	columns [MaxArity][]*Leaf
-	// Pairwise means that the predicate compares the devices themselves or reads a leaf of both.
+	// Pairwise means that the predicate compares the two devices themselves or reads a leaf with both variables.
 	Pairwise bool
 }
 
-// IsExact reports whether the predicate is either true or false for each of the devices.
+// IsExact reports whether the predicate is true or false, without error, for each of the devices.
 func (r *Row) IsExact(devices bitset.Set) bool {
 	if r.Exact {
 		return true
@@ -92,16 +92,16 @@ func (r *Row) IsExact(devices bitset.Set) bool {
 
 // classes groups devices that have the same values in some columns.
 type classes struct {
-	// of maps a device to its class. first has one device of each class, members all devices of each class.
+	// of maps each device to its class. first[c] is one device of class c, and members[c] has all devices of class c.
 	of      []int32
 	first   []int
 	members []bitset.Set
 }
 
-// Counts is a range for the number of devices in a list.
+// Counts bounds the number of devices in a list.
 type Counts struct {
-	// Fewest and Most are the limits of the number.
+	// Fewest and Most are the smallest and the greatest possible number.
 	Fewest, Most int
-	// Fails means that the list may fail.
+	// Fails means that evaluating the list may fail.
 	Fails bool
 }

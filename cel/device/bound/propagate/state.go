@@ -12,10 +12,10 @@ import (
 	"github.com/celset/celset/cel/device/bound/outcome"
 )
 
-// A Condition is a part of an expression with type bool. Its results hold for every completion of the partial set in a state, as
-// the package comment promises. A condition may also implement propagation ([propagator]) and negation (package condition).
+// A Condition is a part of an expression with type bool. Its results hold for every completion of the state's partial set. A
+// condition may also have a propagator ([propagator]) and a negation (package condition).
 type Condition interface {
-	// Bound returns the possible results, and perhaps more. It does not change the state.
+	// Bound returns a set of results that includes the result of every completion. Bound does not change the state.
 	Bound(s *State) outcome.Outcome
 }
 
@@ -24,47 +24,47 @@ type Quantity interface {
 	Number(s *State) outcome.Number
 }
 
-// Open is a part of an expression that the reader does not understand.
+// Open is a part of an expression that package read does not support. It may have any value.
 type Open struct{}
 
-// Bound returns the outcome that includes every result.
+// Bound returns all outcomes.
 func (Open) Bound(*State) outcome.Outcome { return outcome.Open }
 
-// Number returns the number that includes every value.
+// Number returns bounds that include every int.
 func (Open) Number(*State) outcome.Number { return outcome.OpenNumber }
 
-// Negation returns the same condition, because the negation is open, too.
+// Negation returns the same condition, because the negation of an open condition is open.
 func (n Open) Negation() Condition { return n }
 
-// IsOpen reports whether a condition or a quantity is open.
+// IsOpen reports whether a condition or a quantity is Open.
 func IsOpen(node any) bool {
 	_, is := node.(Open)
 	return is
 }
 
-// Status is the result of propagating a condition. The names are Gecode's.
+// Status is the result of propagating a condition. The values have the same names as in the Gecode library.
 type Status int
 
 const (
 	// Failed means that the condition is false in every completion.
 	Failed Status = iota
-	// NoFix means that propagating once more might remove or require a device.
+	// NoFix means that propagating the condition again might remove or require further devices.
 	NoFix
-	// Fix means that propagating once more changes nothing, unless another condition changes the state first.
+	// Fix means that propagating the condition again changes nothing until another condition changes the state.
 	Fix
-	// Subsumed means that the condition is true for every choice of devices from the domain.
+	// Subsumed means that the condition is true in every completion.
 	Subsumed
 )
 
 // A propagator is a condition with its own algorithm for removing devices.
 type propagator interface {
 	Condition
-	// Propagate removes devices from s.Domain that make the condition false if they are chosen. It may also require devices that
-	// are in every completion that satisfies the condition, unless s.Hypothetical is set: then the condition need not hold.
+	// Propagate removes a device from s.Domain if choosing the device makes the condition false. It may also require devices
+	// that every satisfying completion contains, unless s.Hypothetical is set. Then the condition need not hold.
 	Propagate(s *State) Status
 }
 
-// StatusOf returns the status of a condition that removes no devices.
+// StatusOf converts the bound of a condition without a propagator to a status.
 func StatusOf(bound outcome.Outcome) Status {
 	switch bound {
 	case outcome.False:
@@ -76,52 +76,51 @@ func StatusOf(bound outcome.Outcome) Status {
 	}
 }
 
-// A Partial is a set that is partly chosen. A device is its index in the tabulated list.
+// A Partial is a partial set: some devices are chosen, some may be added. A device is its index in the tabulated list.
 type Partial struct {
 	// Chosen has the devices in the set. Domain has the devices that may be added. The two are disjoint.
 	Chosen, Domain bitset.Set
-	// Left is the number of devices that must still be added.
+	// Left is the number of devices that must still be chosen from Domain.
 	Left int
-	// Forced receives the devices of the domain that are in every completion that is not false. Infeasible fills it, unless it is
-	// nil.
+	// Forced receives the devices of Domain that every completion contains, except completions that are false. Infeasible fills
+	// Forced unless it is nil.
 	Forced bitset.Set
-	// AtFixpoint means that Infeasible has processed a partial set with the same devices. Since then, devices only moved from Domain
-	// to Chosen.
+	// AtFixpoint means that Infeasible has already processed a partial set with the same devices in Chosen and Domain together.
+	// Since then, devices have only moved from Domain to Chosen.
 	AtFixpoint bool
 }
 
-// A Problem holds the conjuncts that a set must satisfy, or the goal to maximize, and the parts that need tables.
+// A Problem is an expression as conditions for the search: conjuncts that a set must satisfy, or a goal to maximize.
 type Problem struct {
-	// Usable means that CEL absorbs every error as it should. There are no bounds otherwise.
+	// Usable means that bounds are valid, because each part that may abort has a guard. If it is false, there are no bounds.
 	Usable bool
-	// Conjuncts leaves out conjuncts that are true for every set. Provable means that no conjunct is open.
+	// Conjuncts has the conjuncts that depend on the set. Provable means that no conjunct is open.
 	Conjuncts []Condition
 	Provable  bool
-	// Goal is the value of a preference. It replaces the conjuncts. Above returns the condition that Goal exceeds a value.
+	// Goal is the preference's value, for a problem without conjuncts. Above returns the condition that Goal exceeds a value.
 	Goal  Quantity
 	Above func(value int64) Condition
 
-	// Leaves and Predicates each have a table. Derivations counts the conditions that have a [Derivation].
+	// Leaves and Predicates have one table each in Tables. Derivations counts the conditions that have a [Derivation].
 	Leaves      []*Leaf
 	Predicates  []Tabulated
 	Derivations int
 	Guards      []Guard
-	// Slots is the number of iteration variables over devices.
+	// Slots is the number of iteration variables over devices. Each variable has a slot.
 	Slots int
 }
 
-// Fits reports whether the initial tables for this number of devices fit into maxBytes.
+// Fits reports whether the tables for this number of devices, before on-demand entries, fit into maxBytes.
 func (p *Problem) Fits(devices int) bool {
 	each := len(p.Leaves)*entryBytes + len(p.Predicates)*2*MaxArity*pointerBytes
 	return devices <= maxBytes/max(1, each)
 }
 
-// A State is a partial set during an evaluation. Its fields are grouped by the phase that fills them.
+// A State is a partial set while conditions evaluate and propagate it. Its fields are grouped by the phase that fills them.
 type State struct {
-	// Partial is the partial set. Propagation changes it.
+	// Partial is the partial set. Propagation removes and chooses devices in it.
 	Partial
-	// Iteration variables over devices are numbered. Slots maps the number of a variable, its slot, to the variable's current
-	// device.
+	// Slots maps the number of an iteration variable (its slot) to the device that the variable currently has.
 	Slots []int
 
 	search
@@ -131,9 +130,10 @@ type State struct {
 	memory
 }
 
-// search is set when a search begins. Only Conjuncts may change later: a goal gets a new condition for each value to exceed.
+// search is set when a search begins. Only Conjuncts may change later: a preference replaces its condition for each better
+// value.
 type search struct {
-	// Conjuncts are the conjuncts of the problem. For a goal, they are the single condition that the goal exceeds a value.
+	// Conjuncts are the conjuncts of the problem. For a preference, the only conjunct is that the goal exceeds a value.
 	Problem   *Problem
 	tables    *Tables
 	Conjuncts []Condition
@@ -143,70 +143,72 @@ type search struct {
 	budget *cel.Budget
 }
 
-// call is set at the start of each call of Bound, Infeasible or Most.
+// call is reset at the start of each call of Bound, Infeasible or Most.
 type call struct {
-	// work counts the devices that this call has visited.
+	// work counts the devices that the call has visited.
 	work int
-	// aborted means that this call met a part that ends the whole evaluation in CEL. No other part absorbs its error.
+	// aborted means that the call read an entry that aborts the evaluation of the whole expression in CEL.
 	aborted bool
 	// fixpoint is the number of chosen and possible devices at the last fixpoint, or -1 if there was none.
 	fixpoint int
 }
 
-// propagation is filled during propagation.
+// propagation holds the progress of propagation within a call.
 type propagation struct {
 	// active holds the conjuncts that are not yet subsumed.
 	active []Condition
-	// Removed is set when a device leaves the domain because it is removed or required.
+	// Removed is set when a device leaves the domain, because it is removed or because it is chosen as required.
 	Removed bool
-	// forced has the devices that were chosen because every completion that is not false needs them.
+	// forced has the devices that propagation chose, because every completion without them is false.
 	forced bitset.Set
-	// Hypothetical means that the propagated condition need not hold.
+	// Hypothetical means that the propagated condition need not hold, so propagators must not require devices.
 	Hypothetical bool
-	// Shallow means that quantifiers visit chosen devices only. This is cheaper and less precise.
+	// Shallow means that quantifiers visit only chosen devices, which is cheaper and less precise.
 	Shallow bool
-	// Lacking has a row for each chosen device whose condition needs all but one of the devices left to choose.
+	// Lacking has a row for each chosen device that needs all but one of the devices left to choose (see cardinality).
 	Lacking []*Row
 }
 
-// evaluation is filled with the tables. It lasts for the whole search.
+// evaluation counts the use of CEL during the whole search.
 type evaluation struct {
-	// Evaluations counts the calls of CEL, Builds the tables that were started. Err is the reason why CEL could not be called.
+	// Evaluations counts calls of CEL. Builds counts the tables that this search started. Err says why CEL could not be called.
 	Evaluations, Builds int64
 	Err                 error
-	// Exhausted means that a call exceeded its work, or the tables their memory, or that the context ended.
+	// Exhausted means that a call exceeded maxWork, the tables exceeded maxBytes, or the context ended. All later results are
+	// open.
 	Exhausted bool
 }
 
-// memory is scratch memory that conditions use one after the other.
+// memory is scratch memory. Conditions use it one after the other.
 type memory struct {
-	// before is the domain at the start of a call.
+	// before holds the domain as it was at the start of the call.
 	before bitset.Set
-	// initial is the initial memory of spare and Slots. It is enough for most conditions.
+	// initial is preallocated memory for spare and Slots. It is large enough for most expressions.
 	initial struct {
 		sets  [4]bitset.Set
 		slots [4]int
 	}
-	// spare holds unused sets, spareRows one set for each device, and spareWords sets of bits.
+	// spare has unused sets for Borrow. spareRows has one set for each device (Rows). spareWords is memory for Words.
 	spare      []bitset.Set
 	spareRows  []bitset.Set
 	spareWords []uint64
-	// SpareGraph is the memory of the constraint that links devices with their successors.
+	// SpareGraph is the memory of condition.successors, a graph of devices and their successors.
 	SpareGraph any
-	// settled maps Predicate.Index to a set of devices. For any two devices of the set, the predicate is either true or false.
+	// settled maps Predicate.Index to a set of devices. The predicate is decided (true or false) for any two devices of the
+	// set.
 	settled []bitset.Set
-	// ofConditions holds the memory of conditions, by Derivation.index.
+	// ofConditions maps Derivation.index to the memory that the condition keeps between calls of the search.
 	ofConditions []any
 }
 
-// The work and memory of bounds are limited, because expressions and devices are untrusted. The cost of nested quantifiers is the
-// number of devices to the power of their depth.
+// Work and memory are limited, because users write the expressions and drivers write the devices, and neither is trusted. The
+// cost of nested quantifiers is the number of devices to the power of the nesting depth.
 const (
 	// maxBytes is the approximate limit for the memory of an expression's tables.
 	maxBytes = 16 << 20
-	// entryBytes is the approximate memory of an entry of a leaf.
+	// entryBytes is the approximate memory of one entry of a leaf. pointerBytes is the size of a pointer.
 	entryBytes, pointerBytes = 64, 8
-	// maxWork is the number of devices that one call of Infeasible or Bound may visit. That takes some ten milliseconds.
+	// maxWork is the number of devices that one call of Infeasible or Bound may visit. This takes some ten milliseconds.
 	maxWork = 1 << 18
 	// workBetween is the number of devices visited between two checks of the context. The time per device varies by expression.
 	workBetween = 1 << 6
@@ -215,15 +217,15 @@ const (
 // devices returns the number of chosen and possible devices.
 func (s *State) devices() int { return s.Chosen.Count() + s.Domain.Count() }
 
-// Spend counts one visited device. It returns false if the work of the call is used up or the context has ended. Every result is
-// open after that.
+// Spend counts one visited device. It returns false if the call exceeds maxWork or the context has ended. After that, every
+// result is open.
 func (s *State) Spend() bool {
 	s.work++
 	s.Exhausted = s.Exhausted || s.work > maxWork || s.work%workBetween == 0 && s.ctx.Err() != nil
 	return !s.Exhausted
 }
 
-// Borrow returns a copy of a set. The caller returns it with GiveBack.
+// Borrow returns a copy of a set in reused memory. The caller must release the copy with GiveBack.
 func (s *State) Borrow(of bitset.Set) bitset.Set {
 	if n := len(s.spare); n > 0 {
 		result := s.spare[n-1]
@@ -237,16 +239,16 @@ func (s *State) Borrow(of bitset.Set) bitset.Set {
 // Universe returns the number of tabulated devices.
 func (s *State) Universe() int { return len(s.tables.devices) }
 
-// IsAtFixpoint reports whether the number of devices is the same as at the last fixpoint.
+// IsAtFixpoint reports whether no device was removed since the last fixpoint. It compares the number of devices.
 func (s *State) IsAtFixpoint() bool { return s.fixpoint == s.devices() }
 
-// AddWork counts visited devices. If the limit is exceeded, later results are open.
+// AddWork counts visited devices. Once the sum exceeds maxWork, later results are open.
 func (s *State) AddWork(count int) { s.work += count }
 
-// GiveBack takes back a borrowed set.
+// GiveBack releases a set that Borrow returned.
 func (s *State) GiveBack(b bitset.Set) { s.spare = append(s.spare, b) }
 
-// Propagate runs the condition's propagator. A condition without a propagator removes nothing.
+// Propagate runs the condition's propagator. For a condition without a propagator, it only computes the bound.
 func (s *State) Propagate(c Condition) Status {
 	if p, ok := c.(propagator); ok {
 		return p.Propagate(s)
@@ -261,7 +263,7 @@ func (s *State) Choose(device int) {
 	s.Left--
 }
 
-// Unchoose undoes the last Choose.
+// Unchoose undoes the last call of Choose, for the same device.
 func (s *State) Unchoose(device int) {
 	s.Left++
 	s.Chosen.Remove(device)
@@ -274,7 +276,7 @@ func (s *State) Remove(device int) {
 	s.Removed = true
 }
 
-// Require chooses the devices of a set that are in the domain, because every completion that is not false needs them.
+// Require chooses the possible devices of the given set, because every completion without them is false.
 func (s *State) Require(devices bitset.Set) {
 	s.Left -= devices.CountAnd(s.Domain)
 	for w, word := range devices {
@@ -302,7 +304,7 @@ func (s *State) CountsOf(of bitset.Set) (chosen, possible int) {
 	return of.CountAnd(s.Chosen), of.CountAnd(s.Domain)
 }
 
-// Rows returns memory with one set for each device. It is valid until the next call.
+// Rows returns reused memory with one set for each device. The memory is valid until the next call.
 func (s *State) Rows() []bitset.Set {
 	if s.spareRows == nil {
 		n := len(s.tables.devices)
@@ -315,7 +317,7 @@ func (s *State) Rows() []bitset.Set {
 	return s.spareRows
 }
 
-// Words returns memory for words of bits. It is valid until the next call.
+// Words returns reused memory for words of bits. The memory is valid until the next call.
 func (s *State) Words(count int) []uint64 {
 	if len(s.spareWords) < count {
 		s.spareWords = make([]uint64, count)
@@ -323,7 +325,7 @@ func (s *State) Words(count int) []uint64 {
 	return s.spareWords[:count]
 }
 
-// IsRefutedBy reports whether the condition is false in every completion after the possible device is chosen.
+// IsRefutedBy reports whether c is false in every completion that contains the possible device.
 func (s *State) IsRefutedBy(c Condition, device int) bool {
 	s.Choose(device)
 	refuted := c.Bound(s) == outcome.False || s.Domain.Count() < s.Left
@@ -331,5 +333,5 @@ func (s *State) IsRefutedBy(c Condition, device int) bool {
 	return refuted
 }
 
-// IsSound reports whether the results since Begin can be relied on.
+// IsSound reports whether the results since Begin are valid: nothing aborted, no limit was exceeded, and CEL could be called.
 func (s *State) IsSound() bool { return !s.aborted && !s.Exhausted && s.Err == nil }

@@ -10,20 +10,21 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// Tables hold results of CEL for the devices, and data that conditions derive from them.
+// Tables hold the values and verdicts that CEL computed for the devices, and data that conditions derive from the values.
 type Tables struct {
-	// Grown, unless nil, is called with the number of bytes when the tables grow. It must be set before the tables are used.
+	// Grown is called with the number of added bytes when the tables grow. It may be nil. It must be set before the first
+	// search.
 	Grown   func(bytes int)
 	devices []*device.Device
 	leaves  []leafTable
-	// predicates are indexed by Predicate.Index, derived by Derivation.index.
+	// predicates is indexed by Predicate.Index, and derived by Derivation.index.
 	predicates []predicateTable
 	derived    []atomic.Value
-	// ofPairs is the memory of pairs, rows and classes, in bytes.
+	// ofPairs is the memory in bytes of pairs, rows and classes, which are added on demand.
 	ofPairs atomic.Int64
 }
 
-// Init prepares the tables for the devices.
+// Init allocates the tables for the devices. It does not call CEL.
 func (t *Tables) Init(p *Problem, devices []*device.Device) {
 	t.devices = devices
 	t.leaves, t.predicates = make([]leafTable, len(p.Leaves)), make([]predicateTable, len(p.Predicates))
@@ -33,8 +34,8 @@ func (t *Tables) Init(p *Problem, devices []*device.Device) {
 	}
 }
 
-// Size returns the approximate memory of the empty tables in bytes, without the analysis and the devices. Later growth is
-// reported to Grown.
+// Size returns the approximate memory in bytes of the tables before they are filled, without the analysis and the devices.
+// Grown gets the later growth.
 func (t *Tables) Size() int {
 	bytes := int(unsafe.Sizeof(*t)) + len(t.leaves)*int(unsafe.Sizeof(leafTable{})) + len(t.derived)*int(unsafe.Sizeof(atomic.Value{}))
 	for i := range t.predicates {

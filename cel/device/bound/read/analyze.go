@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// condition reads a part of type bool.
+// condition converts a part of type bool to a condition.
 func (a *analyzer) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if !a.mayRead() {
 		return propagate.Open{}
@@ -41,7 +41,7 @@ func (a *analyzer) condition(expr ast.Expr, s normal.Scope) propagate.Condition 
 	return a.relation(expr, s)
 }
 
-// newPredicate reads a part that does not refer to the set.
+// newPredicate converts a part that does not refer to the set to a predicate.
 func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.Scope) propagate.Condition {
 	before := a.read
 	a.read = &propagate.Tabulated{Slots: slotsOf(free)}
@@ -54,7 +54,7 @@ func (a *analyzer) newPredicate(expr ast.Expr, free []normal.Variable, s normal.
 	return a.tabulated("predicate", expr, free, holds, *read)
 }
 
-// comparison reads a comparison of numbers or bools. Comparisons of other types are open.
+// comparison converts a comparison of numbers or bools to a condition. Comparisons of values with other types are open.
 func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if r == outcome.Equal {
 		if same, ok := a.sortedComparison(left, right, s); ok {
@@ -94,7 +94,7 @@ func (a *analyzer) comparison(_ ast.Expr, r outcome.Relation, left, right ast.Ex
 	return c
 }
 
-// quantity reads a part of type int.
+// quantity converts a part of type int to a quantity.
 func (a *analyzer) quantity(expr ast.Expr, s normal.Scope) propagate.Quantity {
 	if !a.mayRead() {
 		return propagate.Open{}
@@ -163,7 +163,7 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	if call.FunctionName() == "sum" {
 		insignificant = insignificant[:1]
 	}
-	// It is safe to ignore sort. Sorting fails only for values of several types, and then the result is open in any case.
+	// Ignoring sort is safe. Sorting fails only if the values have several types, and then the size is open anyway.
 	list, ok := a.normal.Without(call.Target(), s, insignificant...)
 	if !ok {
 		return propagate.Open{}
@@ -178,7 +178,8 @@ func (a *analyzer) aggregate(call ast.CallExpr, s normal.Scope) propagate.Quanti
 	case "min":
 		return condition.NewLeast(m.Mapped)
 	}
-	// The sum of an empty list has the type of its elements, or int if CEL does not know the type.
+	// The sum of an empty list has the type of its elements, or int if CEL does not know the type. So the list may need to be
+	// ints.
 	if _, all := m.List.(condition.AllDevices); !all && !a.normal.MayBeInt(m.element) {
 		return propagate.Open{}
 	}

@@ -30,21 +30,22 @@ func newAnalyzer(expression *device.Expression, size int, o Options) *analyzer {
 	return a
 }
 
-// MaxParts limits the parts of an expression that are read, including parts written by rules. Real expressions have fewer. The
-// limit stops nested rules that multiply parts.
+// MaxParts limits the parts of an expression that are converted, including parts that rules create. Real expressions have fewer
+// parts. The limit stops nested rules that multiply parts.
 const MaxParts = 1 << 13
 
-// Options control how an expression is read.
+// Options control how an expression is converted to conditions.
 type Options struct {
 	// Ascending means that the devices of a set are in the order of the tables.
 	Ascending bool
-	// Parts is the maximum number of parts to read. The remaining parts are open.
+	// Parts is the maximum number of parts to convert. Any further parts are open.
 	Parts int
-	// Trace, unless nil, is called for each applied rule.
+	// Trace is called for each applied rule. It may be nil.
 	Trace func(rule string, before, after ast.Expr)
 }
 
-// Measured memory of an analysis in bytes: for each node of the syntax tree that is read or written, and for each planned leaf.
+// Memory of an analysis in bytes, as measured: for each node of the syntax tree that is read or written, and for each prepared
+// leaf.
 const (
 	readBytes     = 60
 	madeBytes     = 300
@@ -65,15 +66,15 @@ type analyzer struct {
 	expression *device.Expression
 	Options
 	leaves []*propagate.Leaf
-	// leavesByShape maps the shape of a leaf to the leaf.
+	// leavesByShape maps the shape of a part (normal.ShapeOf) to its leaf.
 	leavesByShape map[string]*propagate.Leaf
-	// predicates are the predicates with a table. predicateIndex maps a shape to the index in predicates.
+	// predicates are the predicates that need a table. predicateIndex maps the shape of a predicate to its index in predicates.
 	predicates     []propagate.Tabulated
 	predicateIndex map[string]int
-	// read collects the leaves of the current predicate. It is nil outside of a predicate.
+	// read records the leaves of the predicate that is being converted. It is nil outside of a predicate.
 	read  *propagate.Tabulated
 	slots int
-	// partsRead is the number of parts read so far.
+	// partsRead is the number of parts converted so far.
 	partsRead int
 	// normal rewrites parts into the normal form.
 	normal *normal.Normalizer
@@ -85,8 +86,7 @@ func (a *analyzer) mayRead() bool {
 	return a.partsRead <= a.Parts
 }
 
-// tabulated returns a predicate on the devices of the variables. Predicates of a kind that differ only in the names of variables
-// share a table.
+// tabulated returns a predicate on the devices of the variables. Two predicates with the same kind and shape share a table.
 func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable, holds propagate.Condition, t propagate.Tabulated) *propagate.Predicate {
 	key := kind + " " + normal.ShapeOf(expr, free)
 	index, known := a.predicateIndex[key]
@@ -98,7 +98,7 @@ func (a *analyzer) tabulated(kind string, expr ast.Expr, free []normal.Variable,
 	return &propagate.Predicate{Holds: holds, Slots: t.Slots, Index: index}
 }
 
-// newLeaf returns the leaf of a part of the expression. Parts of the same shape share a leaf.
+// newLeaf returns the leaf for a part of the expression. Parts of the same shape share a leaf.
 func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Leaf {
 	key := normal.ShapeOf(expr, free)
 	if known := a.leavesByShape[key]; known != nil {
@@ -124,7 +124,7 @@ func (a *analyzer) newLeaf(expr ast.Expr, free []normal.Variable) *propagate.Lea
 	return l
 }
 
-// addedConstant recognizes "base + 1", "1 + base" and "base - 1".
+// addedConstant recognizes "base + 1", "1 + base" and "base - 1", and returns base and the constant.
 func addedConstant(expr ast.Expr) (base ast.Expr, added int64, ok bool) {
 	if !tree.IsCall(expr, operators.Add, operators.Subtract) {
 		return nil, 0, false
@@ -160,7 +160,7 @@ func (a *analyzer) newSlot() int {
 	return a.slots - 1
 }
 
-// operand returns the operand of a function with one operand, in either style of call.
+// operand returns the operand of f(x) or x.f().
 func operand(call ast.CallExpr) ast.Expr {
 	if call.IsMemberFunction() {
 		return call.Target()

@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// boxFunction reads the function box if the coordinates are listed one by one and the sides are constants.
+// boxFunction converts a call of the function box. The call must list the coordinates one by one, and have constant sides.
 func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) propagate.Condition {
 	value, list, over, ok := a.mapOf(args[0], s)
 	sides, constant := ints(args[1])
@@ -46,7 +46,7 @@ func (a *analyzer) boxFunction(args []ast.Expr, s normal.Scope) propagate.Condit
 	return a.NewBox(list, axes, sides)
 }
 
-// ints recognizes a list of constants. The list may be an element of a literal list: [[1, 2], [3]][0].
+// ints recognizes a list of int constants. The list may be an element of a literal list, as in [[1, 2], [3]][0].
 func ints(list ast.Expr) (result []int64, ok bool) {
 	if tree.IsCall(list, operators.Index) {
 		of, index := list.AsCall().Args()[0], list.AsCall().Args()[1]

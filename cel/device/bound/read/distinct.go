@@ -12,7 +12,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// unionSize reads list.map(x, values).flatten().distinct().
+// unionSize converts the size of list.map(x, values).flatten().distinct() to a quantity.
 func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) propagate.Quantity {
 	values = a.normal.Reduce(values, s)
 	if !tree.IsCall(values, "flatten") || !values.AsCall().IsMemberFunction() || len(values.AsCall().Args()) > 0 {
@@ -29,7 +29,8 @@ func (a *analyzer) unionSize(values ast.Expr, s normal.Scope) propagate.Quantity
 	return condition.NewUnionSize(leaf, m.List)
 }
 
-// onlyValue reads "list.distinct() == [k]", in either order, as the condition that all values are k. k must not refer to the set.
+// onlyValue converts "list.distinct() == [k]", in either order, to the condition that all values are k. k must not refer to the
+// set.
 func (a *analyzer) onlyValue(list, only ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if _, is := tree.OnlyElement(only); !is {
 		list, only = only, list

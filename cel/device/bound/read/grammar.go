@@ -14,19 +14,19 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// partReader has the methods that differ between two readers: [analyzer] reads parts that refer to the set, [local] reads parts that
-// refer to single devices. They create different leaves, and treat constant operands differently.
+// partReader has the methods that differ between the two converters. [analyzer] converts parts that refer to the set, and
+// [local] parts that refer to single devices. The two create different leaves, and treat constant operands differently.
 type partReader interface {
 	condition(expr ast.Expr, s normal.Scope) propagate.Condition
 	quantity(expr ast.Expr, s normal.Scope) propagate.Quantity
 	NewAnd(left, right propagate.Condition) propagate.Condition
 	NewOr(left, right propagate.Condition) propagate.Condition
 	newConditional(when, yes, no propagate.Condition) propagate.Condition
-	// comparison reads expr, which compares left with right. If expr uses !=, comparison returns the condition for ==.
+	// comparison converts expr, which compares left with right. If expr uses !=, comparison returns the condition for ==.
 	comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition
 }
 
-// readCondition reads the operators of type bool. It returns false for any other expression.
+// readCondition converts an operator of type bool, such as && or <. It returns false for any other expression.
 func readCondition(r partReader, expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false
@@ -51,7 +51,7 @@ func readCondition(r partReader, expr ast.Expr, s normal.Scope) (propagate.Condi
 	return nil, false
 }
 
-// readQuantity reads the operators of type int. It returns false for any other expression.
+// readQuantity converts an operator of type int, such as +. It returns false for any other expression.
 func readQuantity(r partReader, call ast.CallExpr, s normal.Scope) (propagate.Quantity, bool) {
 	args := call.Args()
 	if o, known := outcome.OperationOf(call.FunctionName()); known && len(args) == 2 {
@@ -63,12 +63,13 @@ func readQuantity(r partReader, call ast.CallExpr, s normal.Scope) (propagate.Qu
 	return nil, false
 }
 
-// isOperation reports whether an expression combines conditions. Each of them may refer to fewer devices.
+// isOperation reports whether an expression is a logical operator. An operand may refer to fewer devices than the expression.
 func isOperation(expr ast.Expr) bool {
 	return tree.IsCall(expr, operators.LogicalAnd, operators.LogicalOr, operators.LogicalNot, operators.Conditional)
 }
 
-// fold reads the arguments and joins the results. The parser makes one call of a long chain of && or ||.
+// fold converts each argument with read and combines the conditions with join. A chain of && or || is a single call with many
+// arguments.
 func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l, r propagate.Condition) propagate.Condition) propagate.Condition {
 	result := read(args[0])
 	for _, arg := range args[1:] {
@@ -77,7 +78,7 @@ func fold(args []ast.Expr, read func(ast.Expr) propagate.Condition, join func(l,
 	return result
 }
 
-// comparisonOf returns the relation of a comparison and its two sides. It swaps the sides of > and >=.
+// comparisonOf returns the relation of a comparison and its two sides. It swaps the sides of > and >=, so that r is < or <=.
 func comparisonOf(call ast.CallExpr) (r outcome.Relation, left, right ast.Expr, ok bool) {
 	args := call.Args()
 	switch call.FunctionName() {

@@ -12,10 +12,10 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// guarding finds guards for an analyzer.
+// guarding adds guards to an analyzer.
 type guarding struct{ analyzer *analyzer }
 
-// guardLeaf makes the leaf of a part the guard of all operations in the part that may abort.
+// guardLeaf uses the leaf of expr as the guard of all operations in expr that may abort.
 func (g guarding) guardLeaf(l *propagate.Leaf, expr ast.Expr) {
 	if len(l.Names) > 1 {
 		return
@@ -27,7 +27,8 @@ func (g guarding) guardLeaf(l *propagate.Leaf, expr ast.Expr) {
 	}
 }
 
-// guardOperand guards a function of the set if its operand is a list that can be checked device by device.
+// guardOperand adds guards for a function of the set if its operand is a list that can be checked device by device. It returns
+// false for any other function or operand.
 func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 	if !tree.IsCall(expr, "flatten") || !expr.AsCall().IsMemberFunction() || len(expr.AsCall().Args()) > 0 {
 		return false
@@ -39,7 +40,8 @@ func (g guarding) guardOperand(expr ast.Expr, s normal.Scope) bool {
 	return ok
 }
 
-// guardsOf returns guards which ensure that the expression is a list and does not fail.
+// guardsOf returns guards which ensure that the expression is a list and does not fail. It returns false if there are no such
+// guards.
 func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	switch {
 	case list.Kind() == ast.IdentKind:
@@ -64,7 +66,7 @@ func (g guarding) guardsOf(list ast.Expr, s normal.Scope) ([]propagate.Guard, bo
 	return guards, g.guardedBy(&guards, element, within, propagate.Failing)
 }
 
-// guardsOfDevices returns the guards of a list of devices.
+// guardsOfDevices is guardsOf for a list of devices. It returns false for any other list.
 func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]propagate.Guard, bool) {
 	if _, ok := g.analyzer.deviceList(list, s); !ok {
 		return nil, false
@@ -72,7 +74,8 @@ func (g guarding) guardsOfDevices(list ast.Expr, s normal.Scope) ([]propagate.Gu
 	return g.guardsOf(list, s)
 }
 
-// guardedBy adds a guard for a part that refers to at most one device.
+// guardedBy appends a guard against the misbehaviour how of a part. It returns false if the part refers to more than one
+// device.
 func (g guarding) guardedBy(guards *[]propagate.Guard, part ast.Expr, s normal.Scope, how propagate.Against) bool {
 	free, single := normal.References(part, s)
 	if !single || len(free) > 1 {

@@ -16,12 +16,12 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// quantifiers maps each quantifier over devices to its condition.
+// quantifiers maps each quantifier over devices to the constructor of its condition.
 var quantifiers = map[tree.Quantifier]func(condition.DeviceList, int, propagate.Condition) propagate.Condition{
 	tree.All: condition.NewForAll, tree.Exists: condition.NewExists, tree.ExistsOne: condition.NewExistsOne,
 }
 
-// quantifier reads all, exists and exists_one over devices.
+// quantifier converts all, exists and exists_one over devices.
 func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) propagate.Condition {
 	c := expr.AsComprehension()
 	is, part := tree.QuantifierOf(c)
@@ -50,7 +50,7 @@ func (a *analyzer) quantifier(expr ast.Expr, s normal.Scope) propagate.Condition
 	})
 }
 
-// deviceList reads "devices" and its filters.
+// deviceList converts "devices" and filters of it. It returns false for other lists.
 func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (condition.DeviceList, bool) {
 	expr = a.normal.Reduce(expr, s)
 	switch expr.Kind() {
@@ -77,12 +77,13 @@ func (a *analyzer) deviceList(expr ast.Expr, s normal.Scope) (condition.DeviceLi
 // A writtenMap is list.map(x, value) with its syntax.
 type writtenMap struct {
 	condition.Mapped
-	// element is the syntax of value, or nil if value reads the index in the list. device is the device variable in element.
+	// element is the syntax of value, or nil if value depends on the index in the list. device is the device variable in
+	// element.
 	element ast.Expr
 	device  typedVariable
 }
 
-// mapped reads list.map(x, value), list.map(x, keeps, value) and filters of such lists.
+// mapped converts list.map(x, value), list.map(x, keeps, value) and filters of such lists.
 func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
@@ -113,11 +114,11 @@ func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 	return result, true
 }
 
-// maxElements is the maximum length of a device's list whose values are checked one by one.
+// maxElements is the maximum length of a device's list in a quantifier that is written out element by element.
 const maxElements = 8
 
-// quantifierOfValue reads a quantifier over a list that belongs to a device. It becomes a condition on the first element, the
-// second element and so on, for as many as exist. The condition is open if the list is longer than maxElements.
+// quantifierOfValue converts a quantifier over a list that belongs to a device. It becomes a condition on the first element,
+// the second element and so on, for as many elements as the list has. It is open if a list is longer than maxElements.
 //
 //	d.peers.all(p, devices.exists(o, o.id == p))
 func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) propagate.Condition {

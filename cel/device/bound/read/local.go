@@ -15,12 +15,11 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// A part that refers to two devices could be a leaf, but then CEL is called once for each pair. Most such parts compare a value
-// of one device with a value of the other. CEL computes these values once for each device, and the comparison is made here. CEL
-// compares pairs only if the values are not ints, strings or bools.
+// A part that refers to two devices could be a leaf, but then CEL would be called once for each pair. Most such parts compare a
+// value of one device with a value of the other. So CEL computes these values once for each device, and Go code compares them.
+// CEL compares pairs only if the values are not ints, strings or bools.
 
-// local reads parts that refer to single devices. They have no quantifiers. If a part can't be split further, it becomes a
-// leaf.
+// local converts parts that refer to single devices and have no quantifiers. A part that can't be split further becomes a leaf.
 type local struct{ analyzer *analyzer }
 
 func (l local) condition(expr ast.Expr, s normal.Scope) propagate.Condition {
@@ -60,7 +59,7 @@ func (l local) newConditional(when, yes, no propagate.Condition) propagate.Condi
 	return condition.NewChoice(when, yes, no)
 }
 
-// value returns the part as a leaf. It is open if it refers to more than MaxArity devices.
+// value returns the part as a leaf. The result is open if the part refers to more than MaxArity devices.
 func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	free, single := normal.References(expr, s)
 	if !single || len(free) > propagate.MaxArity {
@@ -69,7 +68,8 @@ func (l local) value(expr ast.Expr, s normal.Scope) propagate.Condition {
 	return l.analyzer.valueOf(expr, free)
 }
 
-// comparison compares the values of the two sides. CEL evaluates the whole comparison for values that can't be compared in Go.
+// comparison compares the values of the two sides in Go. For values that can't be compared in Go, CEL evaluates the whole
+// comparison.
 func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Expr, s normal.Scope) propagate.Condition {
 	if same, ok := identityOf(left, right, s); ok && r == outcome.Equal {
 		l.analyzer.read.ReadsPair()
@@ -85,7 +85,8 @@ func (l local) comparison(expr ast.Expr, r outcome.Relation, left, right ast.Exp
 	return condition.NewLocalComparison(sides, l.wholeOfSides(expr, s))
 }
 
-// wholeOfSides is like whole for a comparison whose sides are already read, so the predicate gets no more leaves.
+// wholeOfSides is like whole, for a comparison whose sides have been converted. The predicate already reads the sides' leaves,
+// so the leaf for the whole comparison is not recorded.
 func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 	read := l.analyzer.read
 	l.analyzer.read = nil
@@ -94,7 +95,7 @@ func (l local) wholeOfSides(expr ast.Expr, s normal.Scope) propagate.Condition {
 	return whole
 }
 
-// whole returns the comparison as a leaf. For != it returns the negation.
+// whole returns the leaf for the whole comparison. For != it returns the negation of the leaf.
 func (l local) whole(expr ast.Expr, s normal.Scope) propagate.Condition {
 	whole := l.value(expr, s)
 	if tree.IsCall(expr, operators.NotEquals) {
@@ -114,7 +115,7 @@ func identityOf(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool
 	return condition.NewIdentity(l, r), isDevice && areDevices
 }
 
-// listRelation reads a function on the lists of two devices, such as sets.intersects(d.rails, o.rails).
+// listRelation converts a function on the lists of two devices, such as sets.intersects(d.rails, o.rails).
 func (l local) listRelation(expr ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	if expr.Kind() != ast.CallKind {
 		return nil, false

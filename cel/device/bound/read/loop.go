@@ -14,28 +14,30 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// A condition on values in a list is read as a condition on the devices that have the values. The element replaces the variable
-// of the list:
+// A condition on values of devices is converted to a condition on the devices. The expression for the value (the element)
+// replaces the variable of the list:
 //
 //	devices.map(d, row(d)).exists(x, x == 3)    devices.exists(d, row(d) == 3)
 //
-// The two differ if the element fails for some device: then the list fails, and other elements don't matter.
+// The two forms differ if the element fails for some device. Then the list as a whole fails, and the other elements don't
+// matter.
 
-// A loop is the range of a comprehension: devices, or values of devices.
+// A loop is the range of a comprehension: a list of devices, or a list of values of devices.
 type loop struct {
 	list condition.DeviceList
 	slot int
-	// scope is the scope of the body. element is the value that replaces variable in the body, or nil if variable is the device.
+	// scope is the scope of the body. element is the value that replaces variable in the body. It is nil if variable is the
+	// device.
 	scope    normal.Scope
 	variable string
 	element  ast.Expr
-	// device is the variable for the device.
+	// device is the variable for the device in element.
 	device typedVariable
-	// noneFails is the premise that no value fails. It is nil if no such premise is available.
+	// noneFails is the premise that no value in the list fails. It is nil if no such premise is available.
 	noneFails condition.Premise
 }
 
-// loopOf reads the range of a comprehension.
+// loopOf converts the range of a comprehension. It returns false if the range is not a list of devices or of values of devices.
 func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) {
 	if list, ok := a.deviceList(c.IterRange(), s); ok {
 		slot := a.newSlot()
@@ -46,7 +48,7 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	if !ok || m.element == nil {
 		return loop{}, false
 	}
-	// A new name is needed because the body may have a variable with the same name.
+	// The device variable needs a new name, because the body may have a variable with the same name.
 	device := typedVariable{a.normal.Write.Name(), m.device.of}
 	result := loop{list: condition.NewValued(m.Mapped), slot: m.Slot, scope: s.Inside(c).With(device.name, normal.DeviceIn(m.Slot)), device: device}
 	result.variable = tree.ElementVar(c)
@@ -59,13 +61,13 @@ func (a *analyzer) loopOf(c ast.ComprehensionExpr, s normal.Scope) (loop, bool) 
 	return result, ok
 }
 
-// typedVariable is a variable and its type.
+// typedVariable is the name and the type of a variable.
 type typedVariable struct {
 	name string
 	of   *types.Type
 }
 
-// body returns a part of the loop's body as an expression over devices.
+// body returns a part of the loop's body as an expression over devices: the loop's element replaces its variable.
 func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	if l.element == nil {
 		return part, true
@@ -77,7 +79,8 @@ func (a *analyzer) body(l loop, part ast.Expr) (ast.Expr, bool) {
 	return result, ok
 }
 
-// over builds a condition on the list. If no value of the set fails, it uses a cheaper condition on all devices instead.
+// over returns build(list). If noneFails is available, the condition instead evaluates the cheaper build(AllDevices) while no
+// value fails.
 func (l loop) over(build func(condition.DeviceList) propagate.Condition) propagate.Condition {
 	general := build(l.list)
 	if l.noneFails == nil {
@@ -86,8 +89,8 @@ func (l loop) over(build func(condition.DeviceList) propagate.Condition) propaga
 	return condition.NewAssuming(l.noneFails, build(condition.AllDevices{}), general)
 }
 
-// oneValue reads "list.distinct().size() == 1" for values that refer to the set. It means that any two values are equal, and that
-// there is a value.
+// oneValue converts "list.distinct().size() == 1" for values that refer to the set. The result is the condition that any two
+// values are equal, and that there is a value.
 //
 //	devices.map(d, devices.filter(o, o.tray == d.tray).size()).distinct().size() == 1
 func (a *analyzer) oneValue(c condition.Comparison, left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {

@@ -17,27 +17,27 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// devices[0] is one device of the set. If the devices belong to one request, it is the device with the lowest position, which
-// limits the candidates. Devices of several requests need not be in the order of the tables. The same holds for lists with an
-// order of their own:
+// devices[0] is one device of the set. If all devices belong to one request, it is the device with the lowest index in the
+// tables, which limits the candidates. Devices of several requests may be in another order, so any device is a candidate.
+// Sorted lists limit the candidates in the same way:
 //
 //	devices.map(d, d.row).sort()[2]    devices.sortBy(d, d.row)[2]
-//
+// The condition is evaluated for every candidate. Its result is the union of the results for all candidates.
 // The condition is evaluated for every candidate. Its result is the union of the outcomes.
 
-// maxMembers is the maximum number of such devices in a condition. All combinations are evaluated.
+// maxMembers is the maximum number of different members in one condition, because all combinations of candidates are evaluated.
 const maxMembers = 2
 
-// A member is a device with a fixed position in a list.
+// A member is a device at a fixed position of a list, such as devices[0].
 type member struct {
-	// order is the leaf that sorts the devices. It is nil for the order of the set.
+	// order is the leaf that sorts the devices. It is nil if the list has the order of the set.
 	order *propagate.Leaf
 	place int64
-	// of returns the part as an expression of the variable for the device.
+	// of returns the part for the member, with device as the expression for the device.
 	of func(device ast.Expr) (ast.Expr, bool)
 }
 
-// conjunct reads one of the conjuncts.
+// conjunct converts one conjunct. It replaces members in the conjunct by variables.
 func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	type at struct {
 		order *propagate.Leaf
@@ -81,11 +81,11 @@ func (a *analyzer) conjunct(expr ast.Expr) propagate.Condition {
 	return result
 }
 
-// memberName returns the name of the variable for a member. It is no valid name in an expression.
+// memberName returns the name of the variable for a member. Users can't write this name in an expression.
 func memberName(slot int) string { return fmt.Sprintf("#member%d", slot) }
 
-// memberAt recognizes list[n]. n must be constant for sets of one size. The list must be all devices, sorted or not, or their
-// sorted values.
+// memberAt recognizes list[n]. The index n must be constant for sets of one size. The list must be all devices, perhaps sorted,
+// or the sorted values of all devices.
 func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool) {
 	if !tree.IsCall(expr, operators.Index) {
 		return member{}, false
@@ -122,7 +122,7 @@ func (a *analyzer) memberAt(expr ast.Expr, hidden tree.Names) (m member, ok bool
 	}
 }
 
-// sortedAt completes a member for the sorted values of all devices.
+// sortedAt completes a member of a list that is sorted by a value of each device.
 func (a *analyzer) sortedAt(m member, list ast.Expr) (member, bool) {
 	values, ok := a.mapped(list, normal.Scope{})
 	if !ok || values.element == nil {
@@ -141,7 +141,7 @@ func (a *analyzer) isDevices(expr ast.Expr) bool {
 	return ok && all
 }
 
-// withType returns a variable with the type of another part.
+// withType returns the variable device with the type of another part.
 func (a *analyzer) withType(device, as ast.Expr) ast.Expr {
 	return a.withNamed(device, a.normal.Write.TypeOf(as))
 }

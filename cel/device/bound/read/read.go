@@ -16,8 +16,8 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Conjuncts reads all or the first conjuncts of an expression for sets of one size. It also returns the approximate memory of the
-// problem in bytes.
+// Conjuncts converts the given conjuncts of an expression, all of them or only the first ones, for sets of one size. It also
+// returns the approximate memory of the problem in bytes.
 func Conjuncts(expression *device.Expression, size int, o Options, conjuncts ...ast.Expr) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	for _, expr := range conjuncts {
@@ -37,7 +37,7 @@ func Conjuncts(expression *device.Expression, size int, o Options, conjuncts ...
 	return result, a.bytes()
 }
 
-// Goal reads an expression of type int for sets of one size.
+// Goal converts an expression of type int, a preference, for sets of one size.
 func Goal(expression *device.Expression, size int, o Options) (result propagate.Problem, bytes int) {
 	a := newAnalyzer(expression, size, o)
 	expr := expression.AST().Expr()
@@ -50,7 +50,8 @@ func Goal(expression *device.Expression, size int, o Options) (result propagate.
 	return result, a.bytes()
 }
 
-// finish completes the problem. It returns false if a part may abort the evaluation and has no guard: then there are no bounds.
+// finish completes the problem. It returns false if a part may abort the evaluation and has no guard, because bounds would be
+// wrong.
 func (a *analyzer) finish(result *propagate.Problem) bool {
 	if a.normal.Unguarded.Len() > 0 {
 		return false

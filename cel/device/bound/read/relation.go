@@ -13,7 +13,7 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// relation reads a function of package library. Any other function is open.
+// relation converts a call of a function of package library. Any other function is open.
 func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 	if expr.Kind() != ast.CallKind {
 		return propagate.Open{}
@@ -30,15 +30,17 @@ func (a *analyzer) relation(expr ast.Expr, s normal.Scope) propagate.Condition {
 		return a.paired(args[0], s)
 	case library.Box:
 		return a.boxFunction(args, s)
+	case library.Segments:
+		return a.segmentsFunction(args, s)
 	default:
 		return propagate.Open{}
 	}
 }
 
-// matrix is list.map(a, other.map(b, joins)).
+// matrix is the list list.map(a, other.map(b, joins)): the argument of a graph function that says which devices are joined.
 type matrix struct {
 	list, other condition.DeviceList
-	// shape and otherShape are equal if the two lists are written in the same way.
+	// shape and otherShape are the shapes of the two lists. They are equal if the two lists are written in the same way.
 	shape, otherShape string
 	joins             *propagate.Predicate
 }
@@ -62,7 +64,7 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 	if !single {
 		return m, false
 	}
-	// The element may refer to only one of the devices, or to neither. It is still evaluated for each pair.
+	// The element may refer to only one of the devices, or to neither. It is still a predicate on both devices.
 	holds := local{a}.condition(expr, second.scope)
 	of := []normal.Variable{first.Variable, second.Variable}
 	m.joins = a.tabulated("joins", expr, of, holds, propagate.Tabulated{Slots: slotsOf(of), Pairwise: true})
@@ -72,11 +74,11 @@ func (a *analyzer) matrix(expr ast.Expr, s normal.Scope) (m matrix, ok bool) {
 type loopVariable struct {
 	normal.Variable
 	scope normal.Scope
-	// shape is the shape of the list that the variable iterates over.
+	// shape is the shape (normal.ShapeOf) of the list that the variable iterates over.
 	shape string
 }
 
-// mapOf reads list.map(x, value) over devices.
+// mapOf converts list.map(x, value) over devices, and returns the value, the list and the variable x.
 func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list condition.DeviceList, over loopVariable, ok bool) {
 	expr = a.normal.Reduce(expr, s)
 	if expr.Kind() != ast.ComprehensionKind {
@@ -96,7 +98,7 @@ func (a *analyzer) mapOf(expr ast.Expr, s normal.Scope) (value ast.Expr, list co
 	return value, list, over, true
 }
 
-// paired reads the function paired.
+// paired converts a call of the function paired.
 func (a *analyzer) paired(relation ast.Expr, s normal.Scope) propagate.Condition {
 	m, ok := a.matrix(relation, s)
 	if !ok {

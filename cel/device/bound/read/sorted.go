@@ -12,14 +12,14 @@ import (
 	"github.com/celset/celset/cel/tree"
 )
 
-// Two sorted lists are equal if each value occurs equally often in both:
+// Two sorted lists are equal if each value occurs equally often in both. So the equality becomes a condition on counts:
 //
 //	list.sort() == [1, 1, 2]        list.size() == 3 && list.filter(x, x == 1).size() == 2 && ...
 //	list.sort() == other.sort()     list.size() == other.size() && list.all(x, ... == ...)
 //
-// A list can only be sorted if all values have one type (condition.NewSortable).
+// A list can only be sorted if all values have one type. condition.NewSortable checks this.
 
-// sortedComparison reads a comparison of sorted values with constants or with other sorted values.
+// sortedComparison converts a comparison of a sorted list with constants or with another sorted list.
 func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propagate.Condition, bool) {
 	list, values, ok := a.sortedValues(left, s)
 	other, otherValues, too := a.sortedValues(right, s)
@@ -45,7 +45,7 @@ func (a *analyzer) sortedComparison(left, right ast.Expr, s normal.Scope) (propa
 	return condition.NewSortable(lists, then), true
 }
 
-// sortedValues recognizes list.sort() for a list of values of devices.
+// sortedValues recognizes list.sort() for a list of values of devices, and returns the list without sort.
 func (a *analyzer) sortedValues(expr ast.Expr, s normal.Scope) (list ast.Expr, values writtenMap, ok bool) {
 	expr = a.normal.Reduce(expr, s)
 	if !tree.IsCall(expr, "sort") || !expr.AsCall().IsMemberFunction() || a.normal.Unguarded.Has(expr.ID()) {

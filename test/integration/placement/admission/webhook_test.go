@@ -36,7 +36,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// user is a client of a real API server that calls the webhook.
+// user is a client of an API server that calls the webhook. It collects the warnings in responses.
 type user struct {
 	client.Client
 	mutex    sync.Mutex
@@ -71,7 +71,7 @@ func newUser(t *testing.T, config *rest.Config) *user {
 	return u
 }
 
-// serve runs a webhook server with a self-signed certificate until the test ends, and returns its address for the API server.
+// serve runs the webhook's server until the test ends. It returns the client configuration that an API server needs to call it.
 func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	t.Helper()
 	const host = "127.0.0.1"
@@ -99,7 +99,8 @@ func serve(t *testing.T) admissionregistrationv1.WebhookClientConfig {
 	}
 }
 
-// configuration returns the configuration in the package's documentation.
+// configuration returns the webhook configuration from the documentation of package placement/admission, with the given client
+// configuration.
 func configuration(of admissionregistrationv1.WebhookClientConfig) *admissionregistrationv1.ValidatingWebhookConfiguration {
 	return &admissionregistrationv1.ValidatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: "celset-placement"},
@@ -117,7 +118,7 @@ func configuration(of admissionregistrationv1.WebhookClientConfig) *admissionreg
 	}
 }
 
-// ours returns the annotations of a Placement that only celset decides.
+// ours returns the annotations of a Placement that celset decides, instead of Open Cluster Management.
 func ours() map[string]string {
 	return map[string]string{wellknown.AnnotationPlacement: "true", clusterv1beta1.PlacementDisableAnnotation: "true"}
 }
@@ -192,7 +193,8 @@ func TestRealAPIServer(t *testing.T) {
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, u, earlier, where) })
 }
 
-// requireRatcheted changes and deletes a stored Placement with an expression that does not compile.
+// requireRatcheted changes and deletes a stored Placement whose expression does not compile. The webhook must allow this as
+// long as the expression does not change.
 func requireRatcheted(t *testing.T, u *user, object *clusterv1beta1.Placement, where string) {
 	t.Helper()
 	warning := fmt.Sprintf("was already misconfigured: %sline 1, column 38: Syntax error: token recognition error at: '= '", where)

@@ -23,7 +23,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// start returns a client of a hub on which the controller runs.
+// start starts a hub and the controller, and returns a client.
 func start(t *testing.T) client.Client {
 	t.Helper()
 	hub := env.StartHub(t, controlplane.Options{Controllers: []string{"garbage-collector-controller"}})
@@ -51,7 +51,7 @@ func TestRightsBecomeBindings(t *testing.T) {
 	for _, name := range []string{"eu", "us", "cn"} {
 		create(&clusterv1beta2.ManagedClusterSet{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	create(&clusterv1beta2.ManagedClusterSetBinding{ // a user's own binding
+	create(&clusterv1beta2.ManagedClusterSetBinding{ // a binding that a user created
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "cn"},
 		Spec:       clusterv1beta2.ManagedClusterSetBindingSpec{ClusterSet: "cn"},
 	})

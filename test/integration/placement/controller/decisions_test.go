@@ -65,7 +65,7 @@ func TestDecisionFollows(t *testing.T) {
 func TestMistakeFromTheBeginning(t *testing.T) {
 	f := newFleet(t)
 	f.join(t, "a", nil)
-	// Without clusters, the controller writes an empty decision. So the controller must have seen the cluster.
+	// Without clusters the controller would have written an empty decision. So this selection shows that it has seen the cluster.
 	f.requireSelected(t, f.place(t, "right"), "a")
 	p := f.place(t, "wrong", "managedCluster.metadata.")
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "True "+wellknown.ReasonMisconfigured)
@@ -130,7 +130,7 @@ func TestForeignDecisionIsKept(t *testing.T) {
 	f.requireCondition(t, p, clusterv1beta1.PlacementConditionMisconfigured, "False "+wellknown.ReasonConfigured)
 }
 
-// eventsOf returns the distinct reasons and actions of the events about a Placement, sorted.
+// eventsOf returns the reasons and actions of a Placement's events, sorted and without duplicates.
 func (f fleet) eventsOf(t *testing.T, object *clusterv1beta1.Placement) []string {
 	t.Helper()
 	var list eventsv1.EventList
@@ -174,7 +174,8 @@ func TestPreview(t *testing.T) {
 		require.Equal(t, live.Generation, condition.ObservedGeneration)
 	}
 
-	// A preview of another spec with the UID and the generation of the stored object does not change the caches.
+	// A preview of another spec has the same UID and generation as the stored Placement. It must not change the controller's
+	// caches.
 	pretender := live.DeepCopy()
 	pretender.Spec.Predicates = predicates(`false`)
 	result, err = preview.Schedule(t.Context(), pretender, time.Time{})
@@ -184,7 +185,7 @@ func TestPreview(t *testing.T) {
 	must(t, err)
 	require.Equal(t, f.names("a"), candidatesOf(result))
 
-	// A preview can decide for another time.
+	// A preview can have another time than now.
 	timed := live.DeepCopy()
 	timed.Spec.Predicates = predicates(`now() < timestamp("2026-08-01T12:00:00Z")`)
 	at := time.Date(2026, 8, 1, 11, 59, 59, 0, time.UTC)

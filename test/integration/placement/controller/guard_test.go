@@ -23,9 +23,10 @@ import (
 	"github.com/celset/celset/placement/controller"
 )
 
-// TestUnreadableObjectsOnAHub stores objects that Go can't decode, or only in hours: with large amounts, times with an offset of
-// a hundred hours, or large sizes of groups. Without [controller.Guard] a list with such an object can't be read. With it the
-// other objects are read, and also the unreadable one if it can be decoded without its status.
+// TestUnreadableObjectsOnAHub stores objects that Go can't decode, or only in hours. They contain large amounts, times with an
+// offset of a hundred hours, or large group sizes. Without [controller.Guard], the client can't read any list that contains
+// such an object. With it, the client reads all other objects. It also reads the object itself if it can be decoded without its
+// status.
 func TestUnreadableObjectsOnAHub(t *testing.T) {
 	const unreadable = "2024-01-01T00:00:00+99:99"
 	f := newFleet(t)

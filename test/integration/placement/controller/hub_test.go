@@ -26,7 +26,7 @@ import (
 	"github.com/celset/celset/test/internal/env"
 )
 
-// A hub is a real API server with the kinds of Open Cluster Management and the running controller.
+// A hub is an API server with the kinds of Open Cluster Management, on which the controller runs.
 type hub struct{ *env.Hub }
 
 func TestMain(m *testing.M) { env.Main(m, env.NoLeaks) }
@@ -68,7 +68,7 @@ func (h *hub) decisions(t *testing.T, object *clusterv1beta1.Placement) map[stri
 	return result
 }
 
-// selected returns the clusters in each PlacementDecision of a Placement, by name.
+// selected maps the names of a Placement's PlacementDecisions to their clusters.
 func (h *hub) selected(t *testing.T, object *clusterv1beta1.Placement) map[string][]string {
 	t.Helper()
 	result := map[string][]string{}
@@ -86,10 +86,10 @@ func must(t testing.TB, err error) {
 	require.NoError(t, err)
 }
 
-// patience limits each wait.
+// patience is the limit for each wait.
 const patience = 2 * time.Minute
 
-// eventually waits until two values are equal. It fails with their difference.
+// eventually waits until get returns want. On failure it shows the difference.
 func eventually[T any](t *testing.T, want T, get func() T) {
 	t.Helper()
 	var difference string
@@ -101,7 +101,7 @@ func eventually[T any](t *testing.T, want T, get func() T) {
 	t.Fatalf("(-want +got):\n%s", difference)
 }
 
-// A fleet is a namespace to which a ManagedClusterSet of the same name is bound.
+// A fleet is a namespace with a ManagedClusterSet of the same name that is bound to it.
 type fleet struct {
 	*hub
 	name string
@@ -141,7 +141,7 @@ func (f fleet) join(t *testing.T, name string, labels map[string]string) *cluste
 	return object
 }
 
-// place creates a Placement for this controller, with a predicate if there are expressions.
+// place creates a Placement that celset decides. If there are expressions, it selects clusters by them.
 func (f fleet) place(t *testing.T, name string, expressions ...string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -161,7 +161,7 @@ func predicates(expressions ...string) []clusterv1beta1.ClusterPredicate {
 	}}}
 }
 
-// change patches an object.
+// change applies mutate to an object and patches it.
 func change[T client.Object](t *testing.T, f fleet, object T, mutate func(T)) {
 	t.Helper()
 	before := object.DeepCopyObject().(client.Object)
@@ -169,7 +169,7 @@ func change[T client.Object](t *testing.T, f fleet, object T, mutate func(T)) {
 	must(t, f.Patch(t.Context(), object, client.MergeFrom(before)))
 }
 
-// names returns the names that join gave to clusters.
+// names returns the full names of clusters that join has created.
 func (f fleet) names(names ...string) []string {
 	result := []string{}
 	for _, name := range names {
@@ -178,14 +178,14 @@ func (f fleet) names(names ...string) []string {
 	return result
 }
 
-// requireSelected waits until the only PlacementDecision has these clusters.
+// requireSelected waits until the Placement has a single PlacementDecision with exactly these clusters.
 func (f fleet) requireSelected(t *testing.T, object *clusterv1beta1.Placement, names ...string) {
 	t.Helper()
 	want := map[string][]string{object.Name + "-decision-1": f.names(names...)}
 	eventually(t, want, func() map[string][]string { return f.selected(t, object) })
 }
 
-// condition returns status and reason of a condition, or "" if it has no condition for the current generation.
+// condition returns status and reason of a condition. It returns "" if the condition is not for the current generation.
 func (f fleet) condition(t *testing.T, object *clusterv1beta1.Placement, kind string) string {
 	t.Helper()
 	live := &clusterv1beta1.Placement{}

@@ -25,7 +25,7 @@ import (
 // fleet is the namespace of the ClusterProfiles.
 const fleet = "fleet"
 
-// shared is the hub of all tests, which run one after another.
+// shared is the hub of all tests. They run one after another.
 var shared *env.Hub
 
 func TestMain(m *testing.M) {
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// run runs the controller as the program does, and returns a function that stops it.
+// run runs the controller as celset-placement does. stop stops it.
 func run(t *testing.T) (stop func()) {
 	t.Helper()
 	config := shared.ConfigOf(t, env.Placement.Name)
@@ -50,7 +50,7 @@ func run(t *testing.T) (stop func()) {
 	})
 }
 
-// A team is a namespace with a bound set of the same name.
+// A team is a namespace with a ManagedClusterSet of the same name that is bound to it.
 type team string
 
 func newTeam(t *testing.T, name string) team {
@@ -68,7 +68,7 @@ func create(t *testing.T, object client.Object) {
 	shared.CreateFor(t, object)
 }
 
-// join creates the profile of a cluster, in the set of the team.
+// join creates the ClusterProfile of a cluster that is in the team's set.
 func (of team) join(t *testing.T, name string, status profilev1alpha1.ClusterProfileStatus) *profilev1alpha1.ClusterProfile {
 	t.Helper()
 	return of.joinIn(t, fleet, name, status)
@@ -95,7 +95,7 @@ func report(t *testing.T, object *profilev1alpha1.ClusterProfile, status profile
 	require.NoError(t, shared.Status().Update(t.Context(), object))
 }
 
-// place creates a Placement for celset.
+// place creates a Placement that celset decides.
 func (of team) place(t *testing.T, name string, expressions ...string) *clusterv1beta1.Placement {
 	t.Helper()
 	object := &clusterv1beta1.Placement{ObjectMeta: metav1.ObjectMeta{
@@ -115,7 +115,7 @@ func change[T client.Object](t *testing.T, object T, mutate func(T)) {
 	require.NoError(t, env.Change(t.Context(), shared, object, mutate))
 }
 
-// selected maps the PlacementDecisions of a Placement to their clusters.
+// selected maps the names of a Placement's PlacementDecisions to their clusters.
 func (of team) selected(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	var list clusterv1beta1.PlacementDecisionList
@@ -130,7 +130,7 @@ func (of team) selected(t *testing.T, name string) map[string][]string {
 	return result
 }
 
-// published returns the PlacementDecisions of SIG Multicluster, found as a consumer finds them.
+// published returns a Placement's PlacementDecisions of SIG Multicluster. It finds them by their label, as a consumer does.
 func (of team) published(t *testing.T, name string) map[string]profilev1alpha1.PlacementDecision {
 	t.Helper()
 	var list profilev1alpha1.PlacementDecisionList
@@ -142,7 +142,7 @@ func (of team) published(t *testing.T, name string) map[string]profilev1alpha1.P
 	return result
 }
 
-// referred maps the PlacementDecisions of SIG Multicluster to their ClusterProfiles.
+// referred maps the names of the PlacementDecisions of SIG Multicluster to their ClusterProfiles.
 func (of team) referred(t *testing.T, name string) map[string][]string {
 	t.Helper()
 	result := map[string][]string{}
@@ -156,7 +156,8 @@ func (of team) referred(t *testing.T, name string) map[string][]string {
 	return result
 }
 
-// requireSelected waits until both kinds of decisions have these clusters, in one object each.
+// requireSelected waits until the Placement has one PlacementDecision of each kind (Open Cluster Management and SIG
+// Multicluster), with exactly these clusters.
 func (of team) requireSelected(t *testing.T, name string, clusters ...string) {
 	t.Helper()
 	want := map[string][]string{name + "-decision-1": append([]string{}, clusters...)}

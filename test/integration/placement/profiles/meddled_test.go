@@ -17,7 +17,7 @@ import (
 	"github.com/celset/celset/internal/testing/cases"
 )
 
-// meddling returns changes that other writers make to a PlacementDecision of either kind.
+// meddling returns the changes that another writer makes to a PlacementDecision of either kind. The key names the change.
 func meddling(object client.Object, key, another string, empty, add func()) map[string]func() {
 	labels := object.GetLabels()
 	return map[string]func(){
@@ -29,7 +29,7 @@ func meddling(object client.Object, key, another string, empty, add func()) map[
 	}
 }
 
-// The controller restores PlacementDecisions of either kind after any change by others at any time.
+// TestStoryMeddledDecisions changes PlacementDecisions as another writer. The controller must restore them after each change.
 func TestStoryMeddledDecisions(t *testing.T) {
 	run(t)
 	of := newTeam(t, "meddlers")

@@ -25,7 +25,7 @@ import (
 
 var blocks = regexp.MustCompile("(?ms)^```(\\w*)\n(.*?)^```$")
 
-// TestPage follows docs/ocm.md: its objects lead to the decision on the page.
+// TestPage applies the objects in docs/ocm.md. They must lead to the decision that the page shows.
 func TestPage(t *testing.T) {
 	root, err := controlplane.ModuleRoot()
 	require.NoError(t, err)
@@ -61,7 +61,7 @@ func TestPage(t *testing.T) {
 	require.Equal(t, want.SchedulerName, got.SchedulerName)
 }
 
-// apply applies the objects of a block with their status, as their owners do.
+// apply applies the objects in a code block, and writes their status as a cluster manager would.
 func apply(t *testing.T, block string) {
 	t.Helper()
 	config := shared.RESTConfig()

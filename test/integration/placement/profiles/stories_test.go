@@ -39,8 +39,8 @@ func healthy(is metav1.ConditionStatus) []metav1.Condition {
 	return []metav1.Condition{{Type: profilev1alpha1.ClusterConditionControlPlaneHealthy, Status: is, Reason: "Probed", LastTransitionTime: metav1.Now()}}
 }
 
-// A user selects clusters by properties that their manager reports, and the decision follows changes. A profile of the same name
-// in another namespace is another cluster, which does not belong to this hub.
+// TestStoryClustersAreSelectedByProperties selects clusters by properties that their manager reports. The decision must follow
+// changes of properties. A ClusterProfile of the same name in another namespace is another cluster, which is not on this hub.
 func TestStoryClustersAreSelectedByProperties(t *testing.T) {
 	run(t)
 	team := newTeam(t, "props")
@@ -67,8 +67,8 @@ func TestStoryClustersAreSelectedByProperties(t *testing.T) {
 	team.requireSelected(t, "claimed", "oslo", "rome")
 }
 
-// A cluster with an unhealthy control plane is not selected unless this is tolerated, like an unavailable cluster on a hub of
-// Open Cluster Management.
+// TestStoryUnhealthyClustersAreLeft checks that a Placement does not select a cluster with an unhealthy control plane, unless
+// it tolerates that. Unavailable clusters of Open Cluster Management are treated in the same way.
 func TestStoryUnhealthyClustersAreLeft(t *testing.T) {
 	run(t)
 	team := newTeam(t, "health")
@@ -93,7 +93,8 @@ func TestStoryUnhealthyClustersAreLeft(t *testing.T) {
 	team.requireSelected(t, "any", "oslo", "paris", "rome")
 }
 
-// The label of the namespace names the set of its clusters, as in SIG Multicluster, unless the profile has a label itself.
+// TestStorySetsOfNamespaces checks that the set of a ClusterProfile comes from the label of its namespace, as in SIG
+// Multicluster, unless the profile itself has the label.
 func TestStorySetsOfNamespaces(t *testing.T) {
 	run(t)
 	team, other := newTeam(t, "grouped"), newTeam(t, "other")
@@ -123,7 +124,7 @@ func TestStorySetsOfNamespaces(t *testing.T) {
 	other.requireSelected(t, "any", "rome")
 }
 
-// The scores of a cluster are in the namespace with its name.
+// TestStoryScores checks that the scores of a cluster are read from the namespace with the cluster's name.
 func TestStoryScores(t *testing.T) {
 	run(t)
 	team := newTeam(t, "scored")
@@ -150,7 +151,8 @@ func TestStoryScores(t *testing.T) {
 	team.requireSelected(t, "best", "lyon")
 }
 
-// Managers may report anything that the API server stores: other clusters are still selected.
+// TestStoryHostileProfiles writes ClusterProfiles with any content that the API server stores. Other clusters must still be
+// selected.
 func TestStoryHostileProfiles(t *testing.T) {
 	run(t)
 	team := newTeam(t, "hostile")
@@ -164,7 +166,7 @@ func TestStoryHostileProfiles(t *testing.T) {
 		`{"status":{"properties":[{"name":"a","value":"b","lastObservedTime":"2024-01-01T00:00:00+99:99"}]}}`,
 		`{"status":{"conditions":[{"type":"ControlPlaneHealthy","status":"False","reason":"x","message":"","lastTransitionTime":"2024-01-01t00:00:00z"}]}}`,
 	} {
-		// The object is unstructured, so that the client can decode the answer.
+		// Use an unstructured object, because the client could not decode the response into the Go type.
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(profilev1alpha1.GroupVersion.WithKind(profilev1alpha1.ClusterProfileKind))
 		object.SetNamespace(fleet)
@@ -179,8 +181,8 @@ func TestStoryHostileProfiles(t *testing.T) {
 	team.requireSelected(t, "any", "later", "many")
 }
 
-// A controller that dies loses nothing: selected clusters stay selected, and after a restart both kinds of decisions follow the
-// changes made meanwhile.
+// TestStoryRestart stops the controller and starts it again. Selected clusters must stay selected. After the restart, both
+// kinds of PlacementDecisions must follow the changes made in between.
 func TestStoryRestart(t *testing.T) {
 	stop := run(t)
 	team := newTeam(t, "restart")
@@ -203,8 +205,8 @@ func TestStoryRestart(t *testing.T) {
 	team.requireSelected(t, "all", "0", "b", "c")
 }
 
-// Consumers of SIG Multicluster's PlacementDecisions find slices of up to 100 profiles with one decision key, owned by the
-// Placement. A cluster that stays selected is always in some slice.
+// TestStoryPublishedDecisions reads the PlacementDecisions of SIG Multicluster as a consumer. Each has up to 100 profiles; all
+// have the same decision key, and the Placement owns them. A cluster that stays selected must always be in one of them.
 func TestStoryPublishedDecisions(t *testing.T) {
 	run(t)
 	team := newTeam(t, "published")

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// now returns the processor time of this thread, which does not depend on other load of the machine.
+// now returns the processor time that this thread has used. Other load of the machine does not change it.
 func now() time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &at); err != nil {
-		panic(err) // Linux has this clock
+		panic(err) // Linux always has this clock
 	}
 	return time.Duration(at.Nano())
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/celset/celset/test/internal/redteam/expensive"
 )
 
-// tooLong ends the test: even on a busy machine, an evaluation should have ended long before.
+// tooLong is a timeout for an evaluation. Even on a busy machine, each evaluation should end much earlier.
 const tooLong = 3 * time.Minute
 
 func environments(t testing.TB) []*expensive.Environment {
@@ -26,7 +26,8 @@ func environments(t testing.TB) []*expensive.Environment {
 	return []*expensive.Environment{devices, clusters}
 }
 
-// TestAllOverloadsAreReached checks that the search tries every function, because it finds nothing about other functions.
+// TestAllOverloadsAreReached checks that the generator can generate calls of every function. Other functions would never be
+// tested.
 func TestAllOverloadsAreReached(t *testing.T) {
 	for _, environment := range environments(t) {
 		var compiled int
@@ -49,7 +50,7 @@ func TestAllOverloadsAreReached(t *testing.T) {
 	}
 }
 
-// genome returns fixed bytes for a number. The first genome is empty.
+// genome returns the same bytes for the same number. The bytes for number 0 are empty.
 func genome(number uint64) []byte {
 	result := make([]byte, number%40)
 	for i := range result {
@@ -59,8 +60,8 @@ func genome(number uint64) []byte {
 	return result
 }
 
-// FuzzExpensive looks for expressions that continue after their context has ended, or that exceed the time or memory of their
-// cost. It judges time only while fuzzing, so that normal test runs never fail by time.
+// FuzzExpensive searches for expressions that continue after their context has ended, or that take more time or memory than
+// their cost allows. It checks time only during fuzzing, so that normal test runs don't fail on a slow machine.
 func FuzzExpensive(f *testing.F) {
 	of, timed := environments(f), flag.Lookup("test.fuzz").Value.String() != ""
 	for i := range uint64(40) {

@@ -1,11 +1,11 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package expensive generates expressions that may exceed the time or memory of their cost in CEL, for fuzzing.
+// Package expensive generates CEL expressions that may take more time or memory than their CEL cost suggests, for fuzzing.
 //
-// The cost is the only limit of an expression, so it must be roughly proportional to the time. For each overload of each function
-// of an environment the package generates calls with operands of all sizes, nested and in loops. A string of bytes determines the
-// expression, so that Go's fuzzing can search such strings:
+// The programs limit only the cost of an expression, so the time must be roughly proportional to the cost. For each overload of
+// each function of an environment the package generates calls with operands of all sizes, nested and in loops. A string of
+// bytes determines the expression, so that Go's fuzzing can search such strings:
 //
 //	make fuzz-expensive FUZZTIME=1h
 package expensive
@@ -22,14 +22,14 @@ import (
 	"github.com/google/cel-go/common/types"
 )
 
-// Calls holds all overloads of an environment that an expression can name.
+// Calls holds the overloads of functions that an expression of an environment can call.
 type Calls struct {
 	all       []*Call
 	functions map[string]*decls.FunctionDecl
 }
 
-// NewCalls lists the overloads of functions in a fixed order. It omits overloads that only macros use, and overloads for an
-// authorizer, because expressions here have no authorizer.
+// NewCalls returns the overloads of the functions in a fixed order. It leaves out overloads that only macros call, and
+// overloads for an authorizer, which the programs don't provide.
 func NewCalls(functions map[string]*decls.FunctionDecl) *Calls {
 	result := &Calls{functions: functions}
 	for _, name := range slices.Sorted(maps.Keys(functions)) {
@@ -56,7 +56,7 @@ func (c *Calls) All() []*Call { return c.all }
 
 func (c *Calls) has(function string) bool { return c.functions[function] != nil }
 
-// returning returns the calls whose result has a type.
+// returning returns the overloads whose result has the type.
 func (c *Calls) returning(t *types.Type) []*Call {
 	var result []*Call
 	for _, call := range c.all {
@@ -67,7 +67,7 @@ func (c *Calls) returning(t *types.Type) []*Call {
 	return result
 }
 
-// fits reports whether an assignment of type parameters makes both types equal.
+// fits reports whether the two types become equal if type parameters are replaced suitably.
 func fits(parameter, t *types.Type) bool {
 	if parameter.Kind() == types.TypeParamKind {
 		return true
@@ -83,8 +83,8 @@ func fits(parameter, t *types.Type) bool {
 	return true
 }
 
-// Expression generates an expression around a call from any bytes. The expression may not compile. It is "" if no generator
-// exists for the type of a parameter.
+// Expression generates an expression that calls an overload. The bytes of the genome determine everything else. The result may
+// be an expression that does not compile. It is "" if the generator has no values for the type of a parameter.
 func (c *Calls) Expression(call *Call, genome []byte) string {
 	g := &generator{calls: c, genome: genome}
 	text, ok := g.root(call)
@@ -95,22 +95,22 @@ func (c *Calls) Expression(call *Call, genome []byte) string {
 }
 
 const (
-	// mostDepth limits the nesting of calls.
+	// mostDepth is the maximum depth of nested calls.
 	mostDepth = 3
-	// mostLength is the approximate maximal length of an expression, so that it can be a constraint.
+	// mostLength is the approximate maximum length of an expression. The expression must be short enough for a constraint.
 	mostLength = 8000
-	// mostWritten limits the number of elements in a list literal.
+	// mostWritten is the maximum number of elements in a list literal.
 	mostWritten = 40
 )
 
-// A generator generates one expression. Each choice consumes a byte: the same bytes generate the same expression, and without
-// further bytes the simplest choice is taken.
+// A generator generates one expression. Each choice consumes a byte of the genome. When no bytes are left, the simplest choice
+// is taken.
 type generator struct {
 	calls  *Calls
 	genome []byte
-	// length is the length of all parts so far. names is the number of bound variables.
+	// length is the total length of the parts so far. names is the number of variables so far.
 	length, names int
-	// loops is the number of enclosing loops.
+	// loops is the number of loops around the current part.
 	loops int
 }
 
@@ -129,7 +129,7 @@ func (g *generator) one(options ...string) string {
 	return result
 }
 
-// repetitions returns how often to repeat a text of some length.
+// repetitions returns how many times a text of the given length is repeated.
 func (g *generator) repetitions(of int) int {
 	n := []int{1, 2, 10, 50, 200, 1000, 3000}[g.choose(7)]
 	return max(1, min(n, (mostLength-g.length)/max(1, of)))
@@ -141,7 +141,7 @@ func (g *generator) name() string {
 	return fmt.Sprintf("v%d", g.names)
 }
 
-// root returns a bool expression that evaluates the call, often repeatedly, and little else.
+// root returns an expression of type bool that evaluates the call, usually in loops, and does little else.
 func (g *generator) root(c *Call) (string, bool) {
 	loops, size := g.choose(3), []int{1, 10, 30}[g.choose(3)]
 	var before, after strings.Builder
@@ -155,11 +155,11 @@ func (g *generator) root(c *Call) (string, bool) {
 	if !ok {
 		return "", false
 	}
-	// Results of any type can be in a list, so the size of a list gives a bool.
+	// The call may have any type. The size of a list that contains its result gives a bool.
 	return before.String() + "[" + call + "].size() == 1" + after.String(), true
 }
 
-// call returns a call with operands of matching types.
+// call returns a call of the overload with operands of the right types.
 func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (string, bool) {
 	parameters := c.Overload.ArgTypes()
 	arguments := make([]string, len(parameters))
@@ -172,7 +172,7 @@ func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (stri
 	return written(c, arguments), true
 }
 
-// concrete replaces type parameters consistently within one call.
+// concrete replaces each type parameter of a call by the same type.
 func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types.Type {
 	switch t.Kind() {
 	case types.TypeParamKind:
@@ -193,7 +193,7 @@ func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types
 	return t
 }
 
-// written formats a call as text.
+// written returns the call as text.
 func written(c *Call, arguments []string) string {
 	name := c.Function
 	if symbol, ok := operators.FindReverseBinaryOperator(name); ok && len(arguments) == 2 {
@@ -211,7 +211,7 @@ func written(c *Call, arguments []string) string {
 	case operators.LogicalNot:
 		return "!" + arguments[0]
 	case "scores", "sets":
-		arguments[0] = "managedCluster" // no other variable has the function
+		arguments[0] = "managedCluster" // only this variable has the function
 	case operators.Negate:
 		return "-" + arguments[0]
 	}
@@ -221,7 +221,7 @@ func written(c *Call, arguments []string) string {
 	return name + "(" + strings.Join(arguments, ", ") + ")"
 }
 
-// A Call is one overload of a function, the target of a search.
+// A Call is an overload of a function that expressions should call.
 type Call struct {
 	Function string
 	Overload *decls.OverloadDecl
@@ -230,7 +230,7 @@ type Call struct {
 // String returns the names of the function and of the overload.
 func (c *Call) String() string { return c.Function + " " + c.Overload.ID() }
 
-// value returns an operand of a type: a literal, a value doubled several times, or the result of a call.
+// value returns an operand of the type: a literal, a value that is doubled several times, or another call.
 func (g *generator) value(t *types.Type, depth int) (string, bool) {
 	if depth > 0 && g.length < mostLength {
 		switch g.choose(6) {
@@ -250,7 +250,7 @@ func (g *generator) value(t *types.Type, depth int) (string, bool) {
 	return g.literal(t, depth)
 }
 
-// doubled returns a value added to itself.
+// doubled returns an expression that adds a value to itself several times.
 func (g *generator) doubled(t *types.Type, depth int) (string, bool) {
 	switch t.Kind() {
 	case types.StringKind, types.ListKind, types.BytesKind:
@@ -274,7 +274,7 @@ func (g *generator) doubled(t *types.Type, depth int) (string, bool) {
 	return text.String() + last + strings.Repeat(")", n+1), true
 }
 
-// literal returns a value without calls, unless the type has no other values.
+// literal returns a value without calls, if the type has literals.
 func (g *generator) literal(t *types.Type, depth int) (string, bool) {
 	switch t.Kind() {
 	case types.BoolKind:
@@ -316,7 +316,7 @@ func (g *generator) literal(t *types.Type, depth int) (string, bool) {
 	return g.named(t)
 }
 
-// named returns a value of a named type that only functions create.
+// named returns a value of a type that has no literals, such as a quantity.
 func (g *generator) named(t *types.Type) (string, bool) {
 	switch t.TypeName() {
 	case "kubernetes.Quantity":
@@ -335,13 +335,13 @@ func (g *generator) named(t *types.Type) (string, bool) {
 	return "", false
 }
 
-// fragments are parts of texts: inputs of functions, and parts of patterns.
+// fragments are parts of string literals: inputs of functions, and parts of regular expressions.
 var fragments = []string{
 	"a", "a,", " ", "1", "9", "é", "😀", "%s", "%d%x", "1.", "/a", "a=1&", "[", "[1],", "1h", "%20", "A",
 	"(a|b)*", "a?", ".*", "[a-z]+", "a{9}", "(a+)+", "\\\\pL", "b|", "\\\\\\\\", "-", "x.",
 }
 
-// whole are complete inputs of functions.
+// whole are string literals that are complete inputs of functions.
 var whole = []string{
 	"2026-01-01T00:00:00Z", "10.0.0.0/8", "10.1.2.3", "fe80::1", "1.2.3", "v1.2", "1e9", "1e1000", "1Gi", "America/New_York", "+12:00",
 	"https://example.com/a?b=c", "%.9f", "true", "dns1123Label", "{\"a\": [1, 2.5, null]}", "(?i)\\\\pL{99}", "((a{9}){9}){9}", "1h2m3s", "-0x1",
@@ -379,7 +379,7 @@ func (g *generator) list(of *types.Type, depth int) (string, bool) {
 		other, ok := g.value(of, 0)
 		return "[" + element + ", " + other + "]", ok
 	}
-	// Long lists are created by doubling: a long literal would measure the compiler.
+	// Make the list long by doubling it in the expression. A long literal would only test the compiler.
 	n := min(mostWritten, g.repetitions(len(element)+1))
 	g.length += n * (len(element) + 1)
 	return "[" + strings.TrimSuffix(strings.Repeat(element+",", n), ",") + "]", true
@@ -406,7 +406,7 @@ func (g *generator) mapOf(key, value *types.Type, depth int) (string, bool) {
 	}
 }
 
-// bind assigns types to the type parameters, so that the first type becomes the second.
+// bind returns the replacements of type parameters that make the first type equal to the second.
 func bind(parameter, t *types.Type) map[string]*types.Type {
 	bound := map[string]*types.Type{}
 	var match func(p, t *types.Type)

@@ -20,32 +20,33 @@ import (
 )
 
 const (
-	// Deadline is the deadline of one evaluation.
+	// Deadline is the maximum duration of one evaluation.
 	Deadline = 250 * time.Millisecond
-	// MostBytes is the maximal number of bytes that one evaluation may allocate, including garbage.
+	// MostBytes is the maximum number of bytes that one evaluation may allocate, including bytes that are garbage afterwards.
 	MostBytes = 512 << 20
 
-	// mostPerUnit and mostBytesPerUnit limit time and bytes per unit of cost: ten times the nominal time, and four times the most
-	// bytes of any tested function. Evaluations below leastTime and leastBytes are always accepted.
+	// mostPerUnit and mostBytesPerUnit are the maximum time and bytes per unit of CEL cost. They are ten times the nominal time,
+	// and four times the largest measured value of any function. Evaluations below leastTime and leastBytes are always accepted.
 	mostPerUnit      = 2500 * time.Nanosecond
 	mostBytesPerUnit = 2 << 10
 	leastTime        = 25 * time.Millisecond
 	leastBytes       = 4 << 20
-	// again is the number of measurements of a suspicious evaluation. The least counts, because other load only slows it down.
+	// again is the number of times that a suspicious evaluation is measured again. The smallest result counts, because other
+	// load can only increase it.
 	again = 12
 )
 
-// Evaluation is an expression that compiled.
+// Evaluation evaluates a compiled expression.
 type Evaluation func(context.Context) (cost uint64, err error)
 
-// An Environment compiles expressions, with its variables if it has any.
+// An Environment compiles expressions that can read its variables.
 type Environment struct {
 	Name    string
 	Calls   *Calls
 	Compile func(expression string) (Evaluation, error)
 }
 
-// Devices returns the environment of constraints.
+// Devices returns the environment for constraints in claims.
 func Devices() (*Environment, error) {
 	environment, err := device.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
@@ -68,7 +69,7 @@ func Devices() (*Environment, error) {
 	}}, nil
 }
 
-// Clusters returns the environment of Placements.
+// Clusters returns the environment for Placements.
 func Clusters() (*Environment, error) {
 	environment, err := cluster.NewEnvironment(cel.Config{CacheBytes: 1 << 20})
 	if err != nil {
@@ -89,14 +90,15 @@ func Clusters() (*Environment, error) {
 	}}, nil
 }
 
-// Judge evaluates an expression and returns an error if it exceeds a limit. With timed it also checks the time per unit of cost.
+// Judge evaluates an expression and returns an error if it exceeds a limit. If timed is set, Judge also checks the time per
+// unit of cost.
 func Judge(ctx context.Context, evaluate Evaluation, timed bool) (wrong error) {
-	runtime.LockOSThread() // the measured clock is the thread's
+	runtime.LockOSThread() // now returns the time of a single thread
 	defer runtime.UnlockOSThread()
 	for range again {
 		within, cancel := context.WithTimeout(ctx, Deadline)
 		before, start := allocated(), now()
-		cost, _ := evaluate(within) // failures count, too
+		cost, _ := evaluate(within) // an evaluation that fails counts, too
 		taken, bytes := now()-start, allocated()-before
 		cancel()
 		switch {

@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/deviceattributes"
 	"github.com/celset/celset/internal/testing/cases"
 )
@@ -147,7 +148,7 @@ func TestManyObjects(t *testing.T) {
 	require.Len(t, report.Objects, 65)
 	for i, of := range report.Objects {
 		if i == 0 {
-			require.Equal(t, v1alpha1.ReasonAttributesTooManyObjects, of.Rejection.Reason)
+			require.Equal(t, wellknown.ReasonTooManyObjects, of.Rejection.Reason)
 			continue
 		}
 		require.Nil(t, of.Rejection, i)

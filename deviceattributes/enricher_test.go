@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/deviceattributes"
 )
 
@@ -203,7 +204,7 @@ func TestDomainsOfDrivers(t *testing.T) {
 			require.Equal(t, !used, has)
 			require.Equal(t, used, report.Objects[0].Rejection != nil)
 			if used {
-				require.Equal(t, v1alpha1.ReasonAttributesDomainInUse, report.Objects[0].Rejection.Reason)
+				require.Equal(t, wellknown.ReasonDomainInUse, report.Objects[0].Rejection.Reason)
 				require.Contains(t, report.Objects[0].Rejection.Message, `spec.domain "`+domain+`": driver nic.example.com publishes in this domain`)
 			}
 		})

@@ -58,7 +58,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 93840},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 93938},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7915, files: 30},
 }
 

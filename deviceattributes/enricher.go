@@ -71,8 +71,8 @@ func (e *Enricher) current() []*object {
 	return e.objects
 }
 
-// Check returns the mistake for which Set would reject the object, or nil. It does not compare the object with others. The error
-// is the error of the context.
+// Check returns the mistake of an object that Set would reject, or nil. It does not compare the object with others. The error is
+// the error of the context.
 func (e *Enricher) Check(ctx context.Context, of *v1alpha1.DeviceAttributes) (*Rejection, error) {
 	compiled, err := e.compileSpec(ctx, of)
 	if err != nil {

@@ -36,7 +36,7 @@ type compiled struct {
 	// selector is nil if the spec selects all nodes, and devices without a node.
 	selector   labels.Selector
 	attributes []computed
-	// table is nil if the spec has none.
+	// table is nil if the spec has no table.
 	table  *table
 	labels labelSet
 	// mistake is nil if the spec is valid. The other fields are incomplete otherwise.

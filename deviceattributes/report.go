@@ -109,7 +109,7 @@ func (r *Report) Object(name string) (of ObjectReport, ok bool) {
 	return r.Objects[at], true
 }
 
-// Origin returns the name of the object from which a device got an attribute. ok is false for an attribute of the driver and for
+// Origin returns the name of the object that defines an attribute of a device. ok is false for an attribute of the driver and for
 // an attribute that the device lacks. If several objects define the attribute equally, Origin returns the first name.
 func (r *Report) Origin(driver, poolName, deviceName string, attribute resourceapi.QualifiedName) (object string, ok bool) {
 	for _, at := range r.pools()[pool{driver, poolName}] {

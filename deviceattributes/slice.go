@@ -81,7 +81,8 @@ func nodeOf(slice *resourceapi.ResourceSlice, device int) string {
 // A result is an enriched slice. It is never modified.
 type result struct {
 	enriched *resourceapi.ResourceSlice
-	// origins has, for each device, the names of the objects from which it got attributes.
+	// origins maps, for each device, an attribute to the name of the object that defines it. It is nil for a device without such
+	// attributes.
 	origins []map[resourceapi.QualifiedName]string
 	// findings has an entry for each object of the inputs.
 	findings []*finding

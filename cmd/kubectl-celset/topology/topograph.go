@@ -47,6 +47,9 @@ func fromTopograph(text string, o Options) ([]table, []string, error) {
 		value := object.Data[name]
 		switch {
 		case strings.HasPrefix(strings.TrimSpace(value), "{"):
+			if !hostName.MatchString(name) {
+				return nil, nil, fmt.Errorf("data[%q]: the key of a record must be the name of a node", name)
+			}
 			record, err := parseRails(value)
 			if err != nil {
 				return nil, nil, fmt.Errorf("data[%s]: %w", name, err)

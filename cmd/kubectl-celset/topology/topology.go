@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -182,6 +184,9 @@ func checkRow(row v1alpha1.AttributeRow) error {
 	if row.Key == "" || len(row.Key) > resourceapi.DeviceAttributeMaxValueLength {
 		return fmt.Errorf("the key %q has %d bytes: it must have 1 to %d", row.Key, len(row.Key), resourceapi.DeviceAttributeMaxValueLength)
 	}
+	if strings.ContainsFunc(row.Key, isControl) {
+		return fmt.Errorf("the key %q has a control character or invalid text: correct the key", row.Key)
+	}
 	if len(row.Values) == 0 || len(row.Values) > v1alpha1.MaxRowValues {
 		return fmt.Errorf("row %q has %d attributes: it must have 1 to %d", row.Key, len(row.Values), v1alpha1.MaxRowValues)
 	}
@@ -190,6 +195,9 @@ func checkRow(row v1alpha1.AttributeRow) error {
 		value := row.Values[name]
 		count += max(1, len(value.StringValues), len(value.IntValues), len(value.BoolValues), len(value.VersionValues))
 		for _, text := range append(value.StringValues, ptr.Deref(value.StringValue, "")) {
+			if strings.ContainsFunc(text, isControl) {
+				return fmt.Errorf("row %q, attribute %s: %q has a control character or invalid text: correct the value", row.Key, name, text)
+			}
 			if len(text) > resourceapi.DeviceAttributeMaxValueLength {
 				return fmt.Errorf("row %q, attribute %s: %q has %d bytes, but a value has at most %d", row.Key, name, text, len(text), resourceapi.DeviceAttributeMaxValueLength)
 			}
@@ -200,6 +208,9 @@ func checkRow(row v1alpha1.AttributeRow) error {
 	}
 	return nil
 }
+
+// isControl reports whether YAML or a terminal can't show a character.
+func isControl(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }
 
 // Write writes the objects as YAML, in documents of their own. The status is left out.
 func Write(w io.Writer, objects []*v1alpha1.DeviceAttributes) error {

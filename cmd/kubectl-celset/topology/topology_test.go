@@ -281,6 +281,8 @@ func TestMalformed(t *testing.T) {
 		{"csv", "name,x\na," + strings.Repeat("v", 65), `row "a", attribute x: "` + strings.Repeat("v", 65) + `" has 65 bytes, but a value has at most 64`},
 		{"csv", "name,x:ints,y:ints\na," + strings.Repeat("1;", 30) + "1," + strings.Repeat("1;", 30) + "1",
 			`row "a" has 62 values in its attributes and lists: a device has at most 48`},
+		{"csv", "name,x\na\x01,1", `the key "a\x01" has a control character or invalid text: correct the key`},
+		{"csv", "name,x\na,\xbd", `row "a", attribute x: "�" has a control character or invalid text: correct the value`},
 		{"xml", "", `unknown format "xml": must be one of csv, neuron-ls, nvidia-smi, topograph`},
 		{"csv", strings.Repeat("a", maxInput+1), `more than 2 MiB, the limit: give the description of one machine`},
 	} {

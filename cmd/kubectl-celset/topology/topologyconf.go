@@ -80,7 +80,7 @@ func parseTopologyConf(text string) (nodes map[string]string, attribute string, 
 			if !hostName.MatchString(node) {
 				return nil, "", fmt.Errorf("line %d: %q is not the name of a node: correct Nodes=", number, node)
 			}
-			if other := nodes[node]; other != "" && other != name {
+			if other := nodes[node]; other != "" {
 				return nil, "", fmt.Errorf("line %d: node %s is in %s and in %s: list a node once", number, node, other, name)
 			}
 			nodes[node] = name

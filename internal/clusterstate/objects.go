@@ -16,17 +16,18 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Objects holds the objects that were read, each in the newest API version.
 type Objects struct {
-	Claims     []*resourceapi.ResourceClaim
-	Templates  []*resourceapi.ResourceClaimTemplate
-	Classes    []*resourceapi.DeviceClass
-	Slices     []*resourceapi.ResourceSlice
-	TaintRules []*resourceapi.DeviceTaintRule
-	Nodes      []*corev1.Node
-	Pods       []*corev1.Pod
+	Claims    []*resourceapi.ResourceClaim
+	Templates []*resourceapi.ResourceClaimTemplate
+	Classes   []*resourceapi.DeviceClass
+	Slices    []*resourceapi.ResourceSlice
+	Amendments
+	Nodes []*corev1.Node
+	Pods  []*corev1.Pod
 	// Groups holds the groups from files, and also from the cluster if they were requested.
 	Groups []*schedulingapi.PodGroup
 	// HasCluster is set if a cluster was read. An object that is missing here then does not exist.
@@ -69,11 +70,14 @@ func (o *Objects) LimitQuantities() {
 // Overlay returns the objects of o and other. If both have an object with the same name, it returns the object of other.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
-		Claims:     overlay(o.Claims, other.Claims),
-		Templates:  overlay(o.Templates, other.Templates),
-		Classes:    overlay(o.Classes, other.Classes),
-		Slices:     overlay(o.Slices, other.Slices),
-		TaintRules: overlay(o.TaintRules, other.TaintRules),
+		Claims:    overlay(o.Claims, other.Claims),
+		Templates: overlay(o.Templates, other.Templates),
+		Classes:   overlay(o.Classes, other.Classes),
+		Slices:    overlay(o.Slices, other.Slices),
+		Amendments: Amendments{
+			TaintRules: overlay(o.TaintRules, other.TaintRules),
+			Attributes: overlay(o.Attributes, other.Attributes),
+		},
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),
 		Groups:     overlay(o.Groups, other.Groups),
@@ -127,6 +131,8 @@ func (o *Objects) add(object runtime.Object, namespace string) bool {
 		o.Slices = append(o.Slices, object)
 	case *resourceapi.DeviceTaintRule:
 		o.TaintRules = append(o.TaintRules, object)
+	case *v1alpha1.DeviceAttributes:
+		o.Attributes = append(o.Attributes, object)
 	case *corev1.Node:
 		o.Nodes = append(o.Nodes, object)
 	case *corev1.Pod:

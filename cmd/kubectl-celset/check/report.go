@@ -18,7 +18,8 @@ type Report struct {
 	Objects  []Object  `json:"objects"`
 }
 
-// Object is a claim, template, class or group that defines or references constraints, or has preferences.
+// Object is a claim, template, class or group that defines or references constraints, or has preferences. It may also be a
+// DeviceAttributes object.
 type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -32,6 +33,8 @@ type Object struct {
 	Preferences []Preference `json:"preferences,omitempty"`
 	// NodeSetConstraints are the constraints on sets of nodes that the object defines.
 	NodeSetConstraints []NodeSetConstraint `json:"nodeSetConstraints,omitempty"`
+	// AddedAttributes is the effect of DeviceAttributes. It is nil for other kinds, and for an object without effect.
+	AddedAttributes *AddedAttributes `json:"addedAttributes,omitempty"`
 }
 
 // NodeSetConstraint restricts the nodes on which the pods of a PodGroup may run together.
@@ -112,6 +115,8 @@ type Attribute struct {
 	// Types maps types to the number of candidates that publish the attribute with that type. Missing counts the others.
 	Types   map[string]int `json:"types,omitempty"`
 	Missing int            `json:"missing,omitempty"`
+	// From are the DeviceAttributes objects that add the attribute to candidates. It is empty if drivers publish the attribute.
+	From []string `json:"from,omitempty"`
 }
 
 // Understanding is how far the search understands a conjunct.

@@ -115,6 +115,10 @@ func (e *Enricher) Enrich(ctx context.Context, slices []*resourceapi.ResourceSli
 	e.enriching.Lock()
 	defer e.enriching.Unlock()
 	objects := e.current()
+	if len(objects) == 0 {
+		e.memory = memory{}
+		return slices, newReport(nil, slices, make([]*result, len(slices))), nil
+	}
 	e.memory.begin(len(slices))
 	r := run{nodes: nodes, objects: inEffect(objects, e.memory.domains(slices))}
 	results := make([]*result, len(slices))

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // A memory holds what Enrich computed from slices. Slices are identified by their addresses, because a watch replaces an object
@@ -106,7 +107,7 @@ func inEffect(objects []*object, used map[string]string) []standing {
 	for i, o := range objects {
 		all[i] = standing{o.source, o.rejection, o.compiled}
 		if by, isUsed := used[strings.ToLower(o.domain)]; isUsed && o.rejection == nil {
-			all[i].rejection = &Rejection{v1alpha1.ReasonAttributesDomainInUse, fmt.Sprintf(
+			all[i].rejection = &Rejection{wellknown.ReasonDomainInUse, fmt.Sprintf(
 				"spec.domain %q: driver %s publishes in this domain: choose another domain", o.domain, by)}
 		}
 	}

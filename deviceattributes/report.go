@@ -50,7 +50,7 @@ type ObjectReport struct {
 
 // A Rejection is the reason why an object has no effect.
 type Rejection struct {
-	// Reason is a reason of the condition Accepted, such as [v1alpha1.ReasonAttributesInvalidExpression].
+	// Reason is a reason of the condition Accepted (see package wellknown).
 	Reason string
 	// Message names the field, the mistake, and the correction.
 	Message string

@@ -188,7 +188,7 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 }
 
 // peerAttributes lists the attributes that name the linked devices.
-var peerAttributes = []string{"peerList", "peers", "neighbors"}
+var peerAttributes = []string{"peerList", "peers", "neighbors", "links"}
 
 // link reads the links of devices. A link that one device publishes counts for both.
 func (p *Panel) link() {

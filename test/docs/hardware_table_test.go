@@ -50,6 +50,9 @@ func (e *example) index(name string) int {
 // machinePages are about real machines, or about attributes that all of them publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
+// walkthroughPages have only claims that the tests of kubectl celset try, with the three commands before them.
+var walkthroughPages = []string{"tenstorrent.md"}
+
 // shapesPage is the page with one template for each shape, and links to the other pages.
 const shapesPage = "README.md"
 

@@ -104,7 +104,7 @@ func DomainOf(object *v1alpha1.DeviceAttributes) string {
 	return cmp.Or(object.Spec.Domain, v1alpha1.DefaultAttributesDomain)
 }
 
-// Origin returns the name of the DeviceAttributes object from which a device got an attribute. ok is false for an attribute of
+// Origin returns the name of the DeviceAttributes object that adds an attribute to a device. ok is false for an attribute of
 // the driver.
 func (o *Objects) Origin(driver, pool, device string, attribute resourceapi.QualifiedName) (object string, ok bool) {
 	if o.Added == nil {

@@ -121,7 +121,7 @@ func (c *checker) added(of *v1alpha1.DeviceAttributes) Object {
 	return result
 }
 
-// origins sets the DeviceAttributes objects from which candidates got the attributes.
+// origins sets the names of the DeviceAttributes objects that add the attributes to candidates.
 func (c *checker) origins(facts *Facts, candidates []candidates) {
 	if c.state.Added == nil {
 		return

@@ -60,7 +60,7 @@ const (
 
 var (
 	gpuName = regexp.MustCompile(`^GPU([0-9]{1,3})$`)
-	// escapes matches the codes with which nvidia-smi underlines the header on a terminal.
+	// escapes matches the codes of a terminal. nvidia-smi underlines the header with such codes.
 	escapes   = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")
 	busIDLine = regexp.MustCompile(`^([0-9]{1,3})\s*,\s*(?:[^,]*,\s*)*((?:[0-9A-Fa-f]{4,8}:)?[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])\s*$`)
 	nicLine   = regexp.MustCompile(`^(NIC[0-9]+):\s*(\S+)$`)

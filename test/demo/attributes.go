@@ -31,7 +31,7 @@ func (d *demo) attributes(ctx context.Context) error {
 		return err
 	}
 	d.sites = append(d.sites, at)
-	d.say("8. chips-0 has 16 chips in a 4x4 torus, but their driver publishes no coordinates. A pod wants a 2x2 block of")
+	d.say("9. chips-0 has 16 chips in a 4x4 torus, but their driver publishes no coordinates. A pod wants a 2x2 block of")
 	d.say("   chips. All chips are free, but no chip has the coordinates that the constraint reads, so the pod waits:\n")
 	if err := d.applyOwn(ctx, "claim.yaml"); err != nil {
 		return err

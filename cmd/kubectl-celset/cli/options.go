@@ -42,7 +42,7 @@ type options struct {
 	groups, running bool
 	// reportsAttributes is set if the answer has the mistakes of DeviceAttributes objects, so that no warning is needed.
 	reportsAttributes bool
-	output          string
+	output            string
 	// selector is the label selector of -l, or "".
 	selector string
 	formats  []string

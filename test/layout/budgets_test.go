@@ -55,12 +55,12 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3210, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5620, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5920, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 10480, goal: 8400},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12280, goal: 8400},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5190, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 93938},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7915, files: 30},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22495},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 94600},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8255, files: 31},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

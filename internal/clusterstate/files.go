@@ -22,6 +22,8 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 	drav1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
 	drav1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // scheme decodes all versions of resource.k8s.io and converts them to the newest one.
@@ -35,6 +37,7 @@ func init() {
 	utilruntime.Must(resourceapi.AddToScheme(scheme))
 	utilruntime.Must(drav1beta1.AddToScheme(scheme))
 	utilruntime.Must(drav1beta2.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 }
 
 var (
@@ -89,8 +92,8 @@ func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Docum
 	return documents, nil
 }
 
-// ReadFiles reads the objects of supported kinds, and records the names of all other objects. In claims, templates, classes and
-// groups, an unknown field is an error, as in kubectl apply.
+// ReadFiles reads the objects of supported kinds, and records the names of all others. An unknown field is an error in claims,
+// templates, classes, groups and DeviceAttributes, as in kubectl apply.
 func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
 	documents, err := ReadDocuments(filenames, stdin)
 	if err != nil {
@@ -130,7 +133,7 @@ func (o *Objects) addDocument(document Document, namespace string) error {
 	}
 	decoder := lenient
 	switch kind.Kind {
-	case "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "PodGroup":
+	case "ResourceClaim", "ResourceClaimTemplate", "DeviceClass", "PodGroup", "DeviceAttributes":
 		decoder = strict
 	}
 	object, err := decode(decoder, document.Object)

@@ -13,6 +13,7 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/apis/nearest"
 )
 
@@ -25,6 +26,7 @@ var kindVersions = map[string]schema.GroupVersion{
 	"DeviceTaintRule":       resourceapi.SchemeGroupVersion,
 	"Node":                  corev1.SchemeGroupVersion,
 	"Pod":                   corev1.SchemeGroupVersion,
+	"DeviceAttributes":      v1alpha1.SchemeGroupVersion,
 	"PodGroup":              schedulingapi.SchemeGroupVersion,
 }
 

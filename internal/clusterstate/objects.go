@@ -16,18 +16,19 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/celset/celset/allocator"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 )
 
 // Objects has the objects that were read. All objects have the newest API version.
 type Objects struct {
-	Claims     []*resourceapi.ResourceClaim
-	Templates  []*resourceapi.ResourceClaimTemplate
-	Classes    []*resourceapi.DeviceClass
-	Slices     []*resourceapi.ResourceSlice
-	TaintRules []*resourceapi.DeviceTaintRule
-	Nodes      []*corev1.Node
-	Pods       []*corev1.Pod
-	// Groups has the PodGroups from files. If ReadGroups was called, it also has the PodGroups of the cluster.
+	Claims    []*resourceapi.ResourceClaim
+	Templates []*resourceapi.ResourceClaimTemplate
+	Classes   []*resourceapi.DeviceClass
+	Slices    []*resourceapi.ResourceSlice
+	Amendments
+	Nodes []*corev1.Node
+	Pods  []*corev1.Pod
+	// Groups holds the groups from files, and also from the cluster if they were requested.
 	Groups []*schedulingapi.PodGroup
 	// HasCluster means that a cluster was read, so an object that is missing here does not exist.
 	HasCluster bool
@@ -71,11 +72,14 @@ func (o *Objects) LimitQuantities() {
 // Overlay returns the union of o and other. If both have an object with the same name, the result has the object of other.
 func (o *Objects) Overlay(other *Objects) *Objects {
 	return &Objects{
-		Claims:     overlay(o.Claims, other.Claims),
-		Templates:  overlay(o.Templates, other.Templates),
-		Classes:    overlay(o.Classes, other.Classes),
-		Slices:     overlay(o.Slices, other.Slices),
-		TaintRules: overlay(o.TaintRules, other.TaintRules),
+		Claims:    overlay(o.Claims, other.Claims),
+		Templates: overlay(o.Templates, other.Templates),
+		Classes:   overlay(o.Classes, other.Classes),
+		Slices:    overlay(o.Slices, other.Slices),
+		Amendments: Amendments{
+			TaintRules: overlay(o.TaintRules, other.TaintRules),
+			Attributes: overlay(o.Attributes, other.Attributes),
+		},
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),
 		Groups:     overlay(o.Groups, other.Groups),
@@ -129,6 +133,8 @@ func (o *Objects) add(object runtime.Object, namespace string) bool {
 		o.Slices = append(o.Slices, object)
 	case *resourceapi.DeviceTaintRule:
 		o.TaintRules = append(o.TaintRules, object)
+	case *v1alpha1.DeviceAttributes:
+		o.Attributes = append(o.Attributes, object)
 	case *corev1.Node:
 		o.Nodes = append(o.Nodes, object)
 	case *corev1.Pod:

@@ -35,6 +35,7 @@ func New(objects *Objects) *State {
 	sortObjects(s.Objects.Classes)
 	sortObjects(s.Objects.Slices)
 	sortObjects(s.TaintRules)
+	sortObjects(s.Attributes)
 	sortObjects(s.Pods)
 	sortObjects(s.Groups)
 	for _, class := range s.Objects.Classes {
@@ -97,8 +98,8 @@ func (s *State) ChosenNodes(names []string) ([]*corev1.Node, error) {
 	return nodes, nil
 }
 
-// Constrained returns all objects that can carry device or node set constraints.
-func (s *State) Constrained() []metav1.Object {
+// Checkable returns all objects that can have device or node set constraints, and all DeviceAttributes.
+func (s *State) Checkable() []metav1.Object {
 	var all []metav1.Object
 	for _, class := range s.Objects.Classes {
 		all = append(all, class)
@@ -111,6 +112,9 @@ func (s *State) Constrained() []metav1.Object {
 	}
 	for _, group := range s.Groups {
 		all = append(all, group)
+	}
+	for _, attributes := range s.Attributes {
+		all = append(all, attributes)
 	}
 	return all
 }

@@ -70,12 +70,12 @@ func TestTaintRules(t *testing.T) {
 	}
 	state := clusterstate.New(&clusterstate.Objects{
 		Slices: []*resourceapi.ResourceSlice{slice},
-		TaintRules: []*resourceapi.DeviceTaintRule{
+		Amendments: clusterstate.Amendments{TaintRules: []*resourceapi.DeviceTaintRule{
 			rule("all", &resourceapi.DeviceTaintSelector{}),
 			rule("b", &resourceapi.DeviceTaintSelector{Driver: ptr.To("d"), Pool: ptr.To("p"), Device: ptr.To("b")}),
 			rule("elsewhere", &resourceapi.DeviceTaintSelector{Pool: ptr.To("q")}),
 			rule("none", nil),
-		},
+		}},
 	})
 	keys := func(device resourceapi.Device) (keys []string) {
 		for _, taint := range device.Taints {

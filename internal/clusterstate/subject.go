@@ -78,7 +78,9 @@ const (
 	ClassKind    = "class"
 	GroupKind    = "podgroup"
 	NodeKind     = "node"
-	// PlacementKind exists only on a hub. A State has no Placements.
+	// AttributesKind is DeviceAttributes.
+	AttributesKind = "deviceattributes"
+	// PlacementKind exists only on a hub. A State has no placements.
 	PlacementKind = "placement"
 )
 
@@ -90,16 +92,25 @@ var kindNames = map[string]string{
 	"class": ClassKind, "deviceclass": ClassKind, "deviceclasses": ClassKind,
 	"podgroup": GroupKind, "podgroups": GroupKind,
 	"node": NodeKind, "nodes": NodeKind, "no": NodeKind,
+	"deviceattributes": AttributesKind, "devattr": AttributesKind,
 	"placement": PlacementKind, "placements": PlacementKind,
 }
 
-// Split splits an argument of the form "kind/name" or "name". kind is one of the given kinds, or empty for "name".
+// withoutGroup removes the API group of a kind.
+func withoutGroup(kind string) string {
+	for _, group := range []string{".resource.k8s.io", ".scheduling.k8s.io", ".celset.dev"} {
+		kind = strings.TrimSuffix(kind, group)
+	}
+	return kind
+}
+
+// Split splits "kind/name" or "name". kind is one of the kinds, or empty if the argument has no kind.
 func Split(argument string, kinds ...string) (kind, name string, err error) {
 	before, name, found := strings.Cut(argument, "/")
 	if !found {
 		return "", argument, nil
 	}
-	kind = kindNames[strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(before), ".resource.k8s.io"), ".scheduling.k8s.io")]
+	kind = kindNames[withoutGroup(strings.ToLower(before))]
 	if !slices.Contains(kinds, kind) || name == "" {
 		return "", "", fmt.Errorf("%q: must be NAME or %s/NAME", argument, strings.Join(kinds, "/NAME, "))
 	}

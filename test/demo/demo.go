@@ -41,9 +41,9 @@ type Options struct {
 	Color bool
 }
 
-// manifests contains the manifests of the demos with a hub.
+// manifests contains the manifests of the demos with a hub, and of the act with DeviceAttributes.
 //
-//go:embed fleet placement
+//go:embed attributes fleet placement
 var manifests embed.FS
 
 // demo holds the clients of the API server that a demo runs on, and the nodes or clusters that it shows.

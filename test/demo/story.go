@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Run shows claims for sets of devices, preemption, and a job on a block of hosts. It runs in one cluster.
+// Run shows claims for devices, preemption, a gang on hosts, and devices that get coordinates from a table, in a cluster.
 func Run(ctx context.Context, options Options) error {
 	d, err := newDemo(options)
 	if err != nil {
 		return err
 	}
-	return acts(ctx, d.setUp, d.sets, d.noSets, d.preemption, d.gang)
+	return acts(ctx, d.setUp, d.sets, d.noSets, d.preemption, d.gang, d.attributes)
 }
 
 // sets shows three pods that each get a set of devices.

@@ -18,6 +18,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
 )
 
 // schedulerConfig is the default of --scheduler-config, relative to the module root.
@@ -149,6 +150,10 @@ func startCluster(ctx context.Context, options controlplane.Options, scheduler c
 	if err != nil {
 		return nil, err
 	}
+	if err := installDefinitions(ctx, cp); err != nil {
+		cp.Stop()
+		return nil, err
+	}
 	scheduler.FeatureGates = withDefaults(scheduler.FeatureGates, podGroups())
 	for _, name := range celsetGates {
 		scheduler.FeatureGates = withDefaults(scheduler.FeatureGates, map[string]bool{name: true})
@@ -160,7 +165,23 @@ func startCluster(ctx context.Context, options controlplane.Options, scheduler c
 	return cp, nil
 }
 
-// withDefaults returns gates, and adds each default whose gate is not in gates.
+// definitions is the file with the CustomResourceDefinition of DeviceAttributes, below the module root.
+const definitions = "manifests/scheduler/crds/celset.dev_deviceattributes.yaml"
+
+// installDefinitions installs the kinds that the scheduler reads.
+func installDefinitions(ctx context.Context, cp *controlplane.ControlPlane) error {
+	root, err := controlplane.ModuleRoot()
+	if err != nil {
+		return err
+	}
+	manifest, err := os.ReadFile(filepath.Join(root, definitions))
+	if err != nil {
+		return err
+	}
+	return hub.InstallDefinitions(ctx, cp.RESTConfig(), manifest)
+}
+
+// withDefaults returns the gates, plus the defaults of other gates.
 func withDefaults(gates, defaults map[string]bool) map[string]bool {
 	result := maps.Clone(defaults)
 	maps.Copy(result, gates)

@@ -50,7 +50,10 @@ func (e *example) index(name string) int {
 // machinePages are the pages about real machines, or about attributes that all these machines publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// shapesPage is the page about shapes of sets. It has one template for each shape, and links to the other pages.
+// walkthroughPages have only claims that the tests of kubectl celset try, with the three commands before them.
+var walkthroughPages = []string{"tenstorrent.md"}
+
+// shapesPage is the page with one template for each shape, and links to the other pages.
 const shapesPage = "README.md"
 
 // hardwarePages returns the examples of each page.

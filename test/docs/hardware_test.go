@@ -69,9 +69,11 @@ func TestEveryHardwarePageIsTried(t *testing.T) {
 	require.NoError(t, err)
 	tried := hardwarePages(t)
 	for _, file := range files {
-		require.Contains(t, tried, filepath.Base(file))
+		if !slices.Contains(walkthroughPages, filepath.Base(file)) {
+			require.Contains(t, tried, filepath.Base(file))
+		}
 	}
-	require.Len(t, tried, len(files))
+	require.Len(t, tried, len(files)-len(walkthroughPages))
 }
 
 // A hardwarePage is the parsed content of a page.
@@ -112,6 +114,8 @@ func (p *hardwarePage) add(t *testing.T, object *unstructured.Unstructured) {
 	case "ResourceClaimTemplate":
 		require.NotContains(t, p.templates, object.GetName())
 		p.templates[object.GetName()] = typed[resourceapi.ResourceClaimTemplate](t, object)
+	case "ResourceClaim":
+		// Claims about attributes of DeviceAttributes objects. The tests of kubectl celset try them.
 	case "Pod":
 		p.pods = append(p.pods, typed[corev1.Pod](t, object))
 	default:

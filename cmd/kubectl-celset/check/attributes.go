@@ -22,6 +22,7 @@ import (
 	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/cel/tree"
+	"github.com/celset/celset/internal/clusterstate"
 )
 
 // maxPlaces is the maximum number of findings that are reported for one expression.
@@ -110,7 +111,8 @@ type attributes struct {
 	// refusesLists is set if the feature gate DRAListTypeAttributes is off. stored is set if the slices come from a cluster, so
 	// that the API server has accepted them.
 	refusesLists, stored bool
-	// missing and lists hold the attributes that the methods read and list have already reported, so that each is reported once.
+	state                *clusterstate.State
+	// missing and lists hold the attributes that were reported.
 	missing, lists map[device.AttributeName]bool
 }
 
@@ -128,7 +130,7 @@ type findings struct {
 func (c *checker) attributes(expression *device.Expression, has published, candidates []candidates, f findings) {
 	a := &attributes{
 		published: has, drivers: c.nodes.drivers, preReleases: preReleasesOf(candidates), expression: expression, findings: f,
-		refusesLists: !c.Features.ListTypeAttributes, stored: c.AllClasses,
+		refusesLists: !c.Features.ListTypeAttributes, stored: c.AllClasses, state: c.state,
 		missing: map[device.AttributeName]bool{}, lists: map[device.AttributeName]bool{},
 	}
 	a.check()
@@ -212,10 +214,11 @@ func (a *attributes) read(expr ast.Expr, guarded, withGuarded bool) {
 	a.report(expr, guarded, fmt.Sprintf("no matching device has the attribute %q%s", name.Domain+"/"+name.ID, a.nearest(name)))
 }
 
-// list reports expr if it reads an attribute that is a list and the API server refuses lists. It reports each attribute once.
+// list reports an attribute that is a list if the API server refuses lists. It reports each attribute once. The API server does not
+// see the attributes of DeviceAttributes objects in slices.
 func (a *attributes) list(expr ast.Expr) {
 	name, isRead, ok := device.NameOf(expr)
-	if !a.refusesLists || !ok || !isRead || a.lists[name] {
+	if !a.refusesLists || !ok || !isRead || a.lists[name] || a.isAdded(name) {
 		return
 	}
 	for published := range a.published[name] {

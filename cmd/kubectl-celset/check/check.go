@@ -66,8 +66,8 @@ type checker struct {
 	passed sets.Set[string]
 }
 
-// Run checks the objects that wanted accepts: *ResourceClaim, *ResourceClaimTemplate, *DeviceClass and *PodGroup. It omits
-// objects without constraints. Mistakes in objects are in the report. The error means that the check itself failed.
+// Run checks the objects that wanted accepts: *ResourceClaim, *ResourceClaimTemplate, *DeviceClass, *PodGroup and *DeviceAttributes.
+// It omits objects without constraints. The error is about checking, not about the objects.
 func Run(ctx context.Context, state *clusterstate.State, wanted func(object any) bool, options Options) (*Report, error) {
 	c, err := newChecker(ctx, state, options)
 	if err != nil {
@@ -121,6 +121,11 @@ func Run(ctx context.Context, state *clusterstate.State, wanted func(object any)
 			if err := add(c.group(ctx, group)); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for _, attributes := range state.Attributes {
+		if wanted(attributes) {
+			report.Objects = append(report.Objects, c.added(attributes))
 		}
 	}
 	return report, ctx.Err()

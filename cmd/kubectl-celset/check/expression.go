@@ -29,6 +29,7 @@ func (c *checker) expression(ctx context.Context, object *Object, result *Constr
 	result.TooExpensive = analysis.Understood() && !result.Pruned
 	result.Conjuncts = c.conjuncts(ctx, expression, variables, size)
 	result.describe(expression, size, candidates)
+	c.origins(&result.Facts, candidates)
 	c.attributes(expression, has, candidates, findings{object: object, where: where, name: result.Name, text: text})
 	return expression
 }

@@ -49,5 +49,6 @@ func (c *checker) value(ctx context.Context, object *Object, result *Preference,
 	size := slices.Max(result.Devices)
 	result.Read = bound.AnalyzeGoal(expression, size, false).Leading(devicesOf(candidates)) != nil
 	result.describe(expression, size, candidates)
+	c.origins(&result.Facts, candidates)
 	c.attributes(expression, has, candidates, findings{object: object, where: where, name: p.Name, text: p.Expression})
 }

@@ -18,7 +18,8 @@ type Report struct {
 	Objects  []Object  `json:"objects"`
 }
 
-// Object is a claim, template, class or group that defines or references constraints, or has preferences.
+// Object is a claim, template, class or group that defines or references constraints, or has preferences. It may also be a
+// DeviceAttributes object.
 type Object struct {
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
@@ -33,6 +34,8 @@ type Object struct {
 	Preferences []Preference `json:"preferences,omitempty"`
 	// NodeSetConstraints are the constraints on sets of nodes that the object defines.
 	NodeSetConstraints []NodeSetConstraint `json:"nodeSetConstraints,omitempty"`
+	// AddedAttributes is the effect of DeviceAttributes. It is nil for other kinds, and for an object without effect.
+	AddedAttributes *AddedAttributes `json:"addedAttributes,omitempty"`
 }
 
 // NodeSetConstraint restricts the nodes on which the pods of a PodGroup may run together.
@@ -115,6 +118,8 @@ type Attribute struct {
 	// candidates without the attribute.
 	Types   map[string]int `json:"types,omitempty"`
 	Missing int            `json:"missing,omitempty"`
+	// From are the DeviceAttributes objects that add the attribute to candidates. It is empty if drivers publish the attribute.
+	From []string `json:"from,omitempty"`
 }
 
 // Understanding says how much of a conjunct the search can use to exclude incomplete sets.

@@ -58,6 +58,9 @@ func (p *printer) object(o Object) {
 	}
 	p.line(0, "%s %s", o.Kind, name)
 	p.findings(1, o.Errors, o.Warnings)
+	if o.AddedAttributes != nil {
+		o.AddedAttributes.print(p)
+	}
 	for _, constraint := range o.Constraints {
 		p.constraint(constraint)
 	}
@@ -182,7 +185,11 @@ func (a Attribute) published() string {
 	if len(parts) == 0 {
 		return ""
 	}
-	return ": " + strings.Join(parts, ", ")
+	from := ""
+	if len(a.From) > 0 {
+		from = ", from DeviceAttributes " + strings.Join(a.From, ", ")
+	}
+	return ": " + strings.Join(parts, ", ") + from
 }
 
 func (p *printer) conjuncts(c Constraint) {

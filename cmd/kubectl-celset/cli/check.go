@@ -17,11 +17,12 @@ import (
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/check"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
-const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplates and DeviceClasses.
+const checkLong = `Check the constraints of ResourceClaims, ResourceClaimTemplates and DeviceClasses, and DeviceAttributes.
 
 Without arguments, the command checks all these objects in the namespace or in the files, and the
 Placements in the files. It reports:
@@ -35,6 +36,10 @@ Placements in the files. It reports:
 - the conditions of an expression that the search can use to rule out sets early
 
 The facts about devices need ResourceSlices, from the cluster or from files.
+
+For a DeviceAttributes object, the command reports the devices that get attributes, and its mistakes:
+rows without a device, devices without a row, expressions that fail, and attributes that another
+object defines differently.
 
 For a PodGroup, the command checks that its node set constraint is defined and compiles. It checks
 PodGroups in files and PodGroups that you name. For a Placement, it reports the errors and warnings
@@ -63,7 +68,7 @@ const checkExample = `  # Check everything in the namespace, with the devices of
 func newCheckCommand(o *options) *cobra.Command {
 	settings, strict := check.Options{Timeout: time.Minute}, false
 	command := &cobra.Command{
-		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME | podgroup/NAME]... | placements | placement/NAME...",
+		Use:     "check [NAME | claim/NAME | template/NAME | class/NAME | podgroup/NAME | deviceattributes/NAME]... | placements | placement/NAME...",
 		Short:   "Check constraints and their expressions",
 		Long:    checkLong,
 		Example: checkExample,
@@ -89,7 +94,7 @@ func newCheckCommand(o *options) *cobra.Command {
 
 // check reports on objects with constraints. Without arguments it also reports on the Placements in the files.
 func (o *options) check(ctx context.Context, args []string, settings check.Options, strict bool) error {
-	o.groups = isAboutGroup(args)
+	o.groups, o.reportsAttributes = isAboutGroup(args), true
 	havePlacements := false
 	if len(args) == 0 {
 		var err error
@@ -105,10 +110,10 @@ func (o *options) check(ctx context.Context, args []string, settings check.Optio
 		state.Ignored = slices.DeleteFunc(state.Ignored, func(passed string) bool {
 			return slices.ContainsFunc(passedOverAs, func(kind string) bool { return strings.Contains(passed, kind) })
 		})
-		if len(state.Constrained())+len(state.Ignored) == 0 {
+		if len(state.Checkable())+len(state.Ignored) == 0 {
 			return o.checkPlacements(ctx, []string{placementsArgument}, strict)
 		}
-	} else if o.readsFiles() && len(state.Constrained()) == 0 {
+	} else if o.readsFiles() && len(state.Checkable()) == 0 {
 		return nothingToCheck(state)
 	}
 	wanted, err := o.wanted(state, args)
@@ -150,7 +155,7 @@ func nothingToCheck(state *clusterstate.State) error {
 	if more := len(state.Ignored) - 5; more > 0 {
 		read = append(read, fmt.Sprintf("and %d more", more))
 	}
-	return fmt.Errorf("nothing to check: the input has no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup or Placement; it has %s", cmp.Or(strings.Join(read, ", "), "no objects"))
+	return fmt.Errorf("nothing to check: the input has no ResourceClaim, ResourceClaimTemplate, DeviceClass, PodGroup, DeviceAttributes or Placement; it has %s", cmp.Or(strings.Join(read, ", "), "no objects"))
 }
 
 // wanted returns a filter for the objects that the arguments name. Without arguments it accepts all objects of the namespace.
@@ -177,6 +182,8 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 			return inScope(object.Namespace) && names(clusterstate.ClaimKind, object.Name)
 		case *schedulingapi.PodGroup:
 			return inScope(object.Namespace) && names(clusterstate.GroupKind, object.Name)
+		case *v1alpha1.DeviceAttributes:
+			return names(clusterstate.AttributesKind, object.Name)
 		default:
 			return false
 		}
@@ -192,12 +199,12 @@ func (o *options) wanted(state *clusterstate.State, args []string) (func(any) bo
 func argumentsWanted(state *clusterstate.State, args []string, selected func(any, func(kind, name string) bool) bool) (func(any) bool, error) {
 	chosen := make(map[any]bool)
 	for _, arg := range args {
-		kind, name, err := clusterstate.Split(arg, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind)
+		kind, name, err := clusterstate.Split(arg, clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.ClassKind, clusterstate.GroupKind, clusterstate.AttributesKind)
 		if err != nil {
 			return nil, err
 		}
 		found := 0
-		for _, object := range state.Constrained() {
+		for _, object := range state.Checkable() {
 			if selected(object, func(k, n string) bool { return (kind == "" || k == kind) && n == name }) {
 				chosen[object] = true
 				found++
@@ -210,4 +217,4 @@ func argumentsWanted(state *clusterstate.State, args []string, selected func(any
 	return func(object any) bool { return chosen[object] }, nil
 }
 
-var errNotFound = errors.New("no claim, template, class or group has this name")
+var errNotFound = errors.New("no claim, template, class, group or DeviceAttributes has this name")

@@ -34,7 +34,7 @@ The position of a device comes from the first of these attributes that it has, i
 - x, y and z, or topology_x, topology_y and topology_z
 - index
 
-The attributes peers, peerList and neighbors are drawn as links. Devices without any of these
+The attributes peers, peerList, neighbors and links are drawn as links. Devices without any of these
 attributes are grouped by NUMA node and PCIe root. All other devices are drawn in order.
 
 The position of a node comes from the coordinates that the constraint passes to nodes.box. If the

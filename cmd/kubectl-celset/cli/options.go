@@ -40,7 +40,9 @@ type options struct {
 	// groups makes the command read the cluster's PodGroups. running makes it read scheduled pods of all namespaces, and
 	// PodGroups if any of the pods is in a group.
 	groups, running bool
-	output          string
+	// reportsAttributes is set if the answer has the mistakes of DeviceAttributes objects, so that no warning is needed.
+	reportsAttributes bool
+	output            string
 	// selector is the label selector of -l, or "".
 	selector string
 	formats  []string
@@ -144,6 +146,12 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 		objects = inCluster
 	}
 	objects.LimitQuantities()
+	if err := objects.Enrich(ctx); err != nil {
+		return nil, err
+	}
+	if !o.reportsAttributes {
+		objects.WarnOfAttributes()
+	}
 	for _, warning := range objects.Warnings {
 		_, _ = fmt.Fprintln(o.ErrOut, "warning:", warning)
 	}
@@ -182,6 +190,9 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 	}
 	defer o.announce("reading the cluster")()
 	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+	if err == nil {
+		err = objects.ReadAttributes(ctx, client.Discovery().RESTClient())
+	}
 	if err == nil && (o.groups || o.running && slices.ContainsFunc(objects.Pods, func(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil })) {
 		err = objects.ReadGroups(ctx, client, namespace)
 	}

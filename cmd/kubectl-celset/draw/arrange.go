@@ -192,8 +192,8 @@ func (d *Device) attribute(name string) (resourceapi.DeviceAttribute, bool) {
 	return d.attributes[slices.MinFunc(names, func(a, b resourceapi.QualifiedName) int { return cmp.Compare(a, b) })], true
 }
 
-// peerAttributes lists the attributes that drivers use to publish the devices that are linked to a device.
-var peerAttributes = []string{"peerList", "peers", "neighbors"}
+// peerAttributes lists the attributes that name the linked devices.
+var peerAttributes = []string{"peerList", "peers", "neighbors", "links"}
 
 // link sets the peers of each device. If a device publishes a link to a second device, the second one gets the link, too.
 func (p *Panel) link() {

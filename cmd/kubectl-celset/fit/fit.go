@@ -53,8 +53,9 @@ type Report struct {
 	Allocated []explain.Claim `json:"allocated,omitempty"`
 	// Scores are the preference values of allocated claims.
 	Scores []*explain.Score `json:"scores,omitempty"`
-	// Error is an error that would end the scheduling of the pod on all nodes. Its cause is in claims, classes or devices, or a
-	// limit was exceeded.
+	// Added are the attributes of DeviceAttributes objects that the claims read. It is set only with Why.
+	Added []Addition `json:"added,omitempty"`
+	// Error ends the scheduling of the pod on all nodes. Its cause is in claims, classes or devices, or a limit was exceeded.
 	Error string `json:"error,omitempty"`
 	// Nodes is sorted by name. If Error is set, Nodes has only the nodes that were checked before the error.
 	Nodes []*explain.Explanation `json:"nodes"`
@@ -88,6 +89,11 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 	if err := q.allocated(ctx, report, nodes); err != nil {
 		report.Error = err.Error()
 		return report, nil
+	}
+	if q.Why {
+		if report.Added, err = q.additions(ctx); err != nil && ctx.Err() == nil {
+			return nil, err
+		}
 	}
 	for i, node := range nodes {
 		if options.Progress != nil {

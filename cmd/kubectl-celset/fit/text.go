@@ -29,6 +29,9 @@ func (r *Report) print(w io.Writer, more string) error {
 	for _, score := range r.Scores {
 		printScore(&b, score)
 	}
+	for _, added := range r.Added {
+		fmt.Fprintf(&b, "  attribute %s: from DeviceAttributes %s\n", added.Attribute, strings.Join(added.From, ", "))
+	}
 	shown := r.shown()
 	printNodes(&b, shown)
 	if left := len(r.Nodes) - len(shown); left > 0 {

@@ -1,0 +1,114 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package clusterstate
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	resourceapi "k8s.io/api/resource/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/deviceattributes"
+)
+
+// Amendments are the objects that change devices after drivers have published them.
+type Amendments struct {
+	TaintRules []*resourceapi.DeviceTaintRule
+	// Attributes are the DeviceAttributes objects. [Objects.Enrich] adds their attributes to the slices.
+	Attributes []*v1alpha1.DeviceAttributes
+	// Added describes the attributes that Enrich added. It is nil before, and without such objects.
+	Added *deviceattributes.Report
+}
+
+// ReadAttributes adds the DeviceAttributes objects, if the API server has that kind. If RBAC forbids them, ReadAttributes adds a
+// warning.
+func (o *Objects) ReadAttributes(ctx context.Context, api rest.Interface) error {
+	version := "/apis/" + v1alpha1.SchemeGroupVersion.String()
+	raw, err := api.Get().AbsPath(version, "deviceattributes").Do(ctx).Raw()
+	if apierrors.IsForbidden(err) {
+		// A cluster without the kind forbids it, too, and then there is nothing to read.
+		if absent := api.Get().AbsPath(version).Do(ctx).Error(); apierrors.IsNotFound(absent) {
+			return nil
+		}
+		o.Warnings = append(o.Warnings, fmt.Sprintf("list DeviceAttributes: %v: devices are shown without the attributes of such objects", err))
+		return nil
+	}
+	if err != nil {
+		return o.warn(fmt.Errorf("list DeviceAttributes: %w", err))
+	}
+	decoded, _, err := lenient.Decode(raw, nil, nil)
+	if err != nil {
+		return fmt.Errorf("list DeviceAttributes: %w", err)
+	}
+	list, ok := decoded.(*v1alpha1.DeviceAttributesList)
+	if !ok {
+		return errors.New("list DeviceAttributes: the answer is no DeviceAttributesList")
+	}
+	for i := range list.Items {
+		o.Attributes = append(o.Attributes, &list.Items[i])
+	}
+	return nil
+}
+
+// Enrich adds the attributes of DeviceAttributes objects to the slices, as the scheduler does. Every answer about devices then
+// includes them.
+func (o *Objects) Enrich(ctx context.Context) error {
+	if len(o.Attributes) == 0 {
+		return nil
+	}
+	labels := make(map[string]map[string]string, len(o.Nodes))
+	for _, node := range o.Nodes {
+		labels[node.Name] = node.Labels
+	}
+	var err error
+	o.Slices, o.Added, err = deviceattributes.Apply(ctx, o.Attributes, o.Slices, func(node string) (map[string]string, bool) {
+		of, ok := labels[node]
+		return of, ok
+	})
+	if err != nil || len(o.Nodes) > 0 || len(o.Slices) == 0 {
+		return err
+	}
+	for _, object := range o.Attributes {
+		if object.Spec.NodeSelector != nil {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("DeviceAttributes %s: spec.nodeSelector selects no device, because no Node was read: add Nodes with -f", object.Name))
+		}
+	}
+	return nil
+}
+
+// WarnOfAttributes adds a warning for each DeviceAttributes object without effect, and for each with conflicts.
+func (o *Objects) WarnOfAttributes() {
+	if o.Added == nil {
+		return
+	}
+	for _, report := range o.Added.Objects {
+		if report.Rejection != nil {
+			o.Warnings = append(o.Warnings, fmt.Sprintf("DeviceAttributes %s has no effect: %s: %s", report.Object.Name, report.Rejection.Reason, report.Rejection.Message))
+		}
+		if report.Conflicts.Count > 0 {
+			first := report.Conflicts.First[0]
+			o.Warnings = append(o.Warnings, fmt.Sprintf("DeviceAttributes %s: another object defines %d attributes differently, so no device gets them, such as %s on %s by DeviceAttributes %s",
+				report.Object.Name, report.Conflicts.Count, first.Attribute, first.Device, first.Object))
+		}
+	}
+}
+
+// DomainOf returns the domain of the attributes of an object.
+func DomainOf(object *v1alpha1.DeviceAttributes) string {
+	return cmp.Or(object.Spec.Domain, v1alpha1.DefaultAttributesDomain)
+}
+
+// Origin returns the name of the DeviceAttributes object that adds an attribute to a device. ok is false for an attribute of
+// the driver.
+func (o *Objects) Origin(driver, pool, device string, attribute resourceapi.QualifiedName) (object string, ok bool) {
+	if o.Added == nil {
+		return "", false
+	}
+	return o.Added.Origin(driver, pool, device, attribute)
+}

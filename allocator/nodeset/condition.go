@@ -79,10 +79,32 @@ func (s *Search) condition(ctx context.Context, count, size int) *condition {
 			return members != nil || s.err != nil
 		}
 	}
+	c.addSegments(ctx, s, func(chosen []member) []Member {
+		members, err := s.assign(ctx, nodesOf(chosen), count)
+		if err != nil {
+			return nil
+		}
+		return members
+	})
 	if len(c.totals) == 0 && c.accept == nil {
 		return nil
 	}
 	return c
+}
+
+// addSegments adds the condition that the pods of each segment stay together, if some of them run already.
+func (c *condition) addSegments(ctx context.Context, s *Search, assigned func(chosen []member) []Member) {
+	if !s.dividesRunning(ctx) {
+		return
+	}
+	accept := c.accept
+	c.accept = func(chosen []member) bool {
+		if accept != nil && !accept(chosen) {
+			return false
+		}
+		members := assigned(chosen)
+		return s.err != nil || members != nil && s.keepsSegments(ctx, s.choice(members, allocator.Details{}))
+	}
 }
 
 func nodesOf(members []member) []int {

@@ -103,6 +103,7 @@ func (s *Search) conditionOnMembers(ctx context.Context, p *Problem) *condition 
 			return together || s.err != nil
 		}
 	}
+	c.addSegments(ctx, s, func(chosen []member) []Member { return membersOf(chosen, len(s.Kinds)) })
 	if !c.eachNodeOnce && c.accept == nil {
 		return nil
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
@@ -30,7 +31,9 @@ type Node struct {
 	// further pods of the group that may run on the node. It is used only if a node may run several pods of the group.
 	Takes []bool
 	Free  int
-	// Running holds the pods of the group on the node, if expressions read pods ([Reading.OfPod]).
+	// Pods holds the pods of the group that run on the node. Running holds the same pods as expressions read them
+	// ([Reading.OfPod]), if expressions read pods.
+	Pods    []*v1.Pod
 	Running []device.OfPod
 	// Sets holds, for each kind, the possible sets of devices of a pod, if expressions read devices. Has holds the set of a running
 	// pod.

@@ -78,17 +78,3 @@ func (r *Reading) labelsOfKind(pod *v1.Pod) map[string]string {
 	}
 	return labels
 }
-
-// Seats assigns the pods of each kind, in the order of [ComparePods], to the members of a choice. It returns, for each kind, the
-// index of the member for each pod. Pods beyond the choice get no member.
-func (s *Search) Seats(c *Choice) [][]int {
-	seats := make([][]int, len(s.Kinds))
-	for i, m := range c.Members {
-		for kind, count := range m.Load {
-			for range count {
-				seats[kind] = append(seats[kind], i)
-			}
-		}
-	}
-	return seats
-}

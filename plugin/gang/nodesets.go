@@ -196,7 +196,7 @@ func groupSearchIn(state fwk.CycleState) *groupSearch {
 }
 
 // PreFilter restricts a pod of a group with a node set constraint to its assigned node.
-func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (pl *NodeSets) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, _ []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	if _, _, ok := pl.reference(pod, pl.handle.SnapshotSharedLister().PodGroups()); !ok || askedAloneIn(state) != nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -224,7 +224,7 @@ func (pl *NodeSets) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.P
 		if s.placements++; s.placements == maxPlacements {
 			return nil, fwk.NewStatus(fwk.Unschedulable, noOtherSet)
 		}
-		s.next(placement)
+		s.next(ctx, placement)
 	}
 	state.Write(triedSetKey, s.tried)
 	if s.tried.err != "" {

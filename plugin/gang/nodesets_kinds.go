@@ -69,9 +69,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	if err := pl.sortByKind(s); err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	running, seen := map[string]int{}, map[string][]device.OfPod{}
+	running, seen := map[string][]*v1.Pod{}, map[string][]device.OfPod{}
 	for _, pod := range scheduled {
-		running[pod.Spec.NodeName]++
+		running[pod.Spec.NodeName] = append(running[pod.Spec.NodeName], pod)
 		if s.reads.Pods() {
 			seen[pod.Spec.NodeName] = append(seen[pod.Spec.NodeName], s.reads.OfPod(pod))
 		}
@@ -84,7 +84,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 	for i, info := range s.infos {
 		node := info.Node()
 		s.Nodes[i] = nodeset.Node{
-			Name: node.Name, Labels: node.Labels, Placed: running[node.Name] > 0, Free: s.Constraint.PodsPerNode - running[node.Name], Running: seen[node.Name],
+			Name: node.Name, Labels: node.Labels, Placed: len(running[node.Name]) > 0, Free: s.Constraint.PodsPerNode - len(running[node.Name]), Pods: running[node.Name], Running: seen[node.Name],
 			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
 		}
 	}
@@ -134,6 +134,10 @@ func (pl *NodeSets) sortByKind(s *groupSearch) error {
 		s.hosts.kinds[kind].pods = append(s.hosts.kinds[kind].pods, pod)
 		s.hosts.kindOf[pod.UID] = kind
 		s.Kinds[kind]++
+	}
+	s.Waiting = make([][]*v1.Pod, len(s.hosts.kinds))
+	for kind, k := range s.hosts.kinds {
+		s.Waiting[kind] = slices.SortedFunc(slices.Values(k.pods), nodeset.ComparePods)
 	}
 	return nil
 }

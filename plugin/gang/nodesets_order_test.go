@@ -87,7 +87,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 		return &groupChoice{Choice: choice}, nil
 	}
 	choice, _ := s.choose()
-	s.try(choice)
+	s.try(t.Context(), choice)
 	return s
 }
 

@@ -85,7 +85,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	case choice == nil:
 		return nil, refused(fwk.Unschedulable, nodes, s.Reason(refusals)+pl.nearest(ctx, s))
 	}
-	s.try(choice)
+	s.try(ctx, choice)
 	return s, nil
 }
 

@@ -5,6 +5,7 @@ package gang
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 
@@ -102,7 +103,7 @@ func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 
 // next chooses another set after a pod was refused. It first forbids that the refusing node gets this pod beside the same other
 // pods.
-func (s *groupSearch) next(of fwk.PlacementCycleState) {
+func (s *groupSearch) next(ctx context.Context, of fwk.PlacementCycleState) {
 	before := s.tried
 	s.tried = &triedSet{of: of}
 	failed := before.asked
@@ -120,19 +121,18 @@ func (s *groupSearch) next(of fwk.PlacementCycleState) {
 	case choice == nil:
 		s.tried.err = noOtherSet
 	default:
-		s.try(choice)
+		s.try(ctx, choice)
 		s.tried.of = of
 	}
 }
 
 // try assigns the pods of each kind, in the order of [nodeset.ComparePods], to the nodes of the choice.
-func (s *groupSearch) try(choice *groupChoice) {
+func (s *groupSearch) try(ctx context.Context, choice *groupChoice) {
 	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
 	memberOf := map[types.UID]int{}
-	for kind, members := range s.Seats(choice.Choice) {
-		pods := slices.SortedFunc(slices.Values(s.hosts.kinds[kind].pods), nodeset.ComparePods)
+	for kind, members := range s.Seats(ctx, choice.Choice) {
 		for i, member := range members {
-			memberOf[pods[i].UID] = member
+			memberOf[s.Waiting[kind][i].UID] = member
 		}
 	}
 	before := make([]nodeset.Load, len(choice.Members))

@@ -144,6 +144,13 @@ func (q *question) askForEachKind(ctx context.Context) error {
 		q.search.Kinds[kind]++
 		q.hosts.kinds[kind] = append(q.hosts.kinds[kind], subject)
 	}
+	q.search.Waiting = make([][]*corev1.Pod, len(q.hosts.kinds))
+	for kind, subjects := range q.hosts.kinds {
+		for _, subject := range subjects {
+			q.search.Waiting[kind] = append(q.search.Waiting[kind], subject.Pod)
+		}
+		slices.SortFunc(q.search.Waiting[kind], nodeset.ComparePods)
+	}
 	for i := range q.search.Nodes {
 		q.search.Nodes[i].Takes, q.search.Nodes[i].Sets = make([]bool, len(q.search.Kinds)), make([][]nodeset.Set, len(q.search.Kinds))
 	}
@@ -251,10 +258,9 @@ func (q *question) setsOn(ctx context.Context, a *allocator.Allocator, subject *
 // each node gets one.
 func (q *question) addChoice(ctx context.Context, choice *nodeset.Choice) error {
 	names := make([][]string, len(choice.Members))
-	for kind, members := range q.search.Seats(choice) {
-		pods := slices.SortedFunc(slices.Values(q.hosts.kinds[kind]), func(a, b *clusterstate.Subject) int { return nodeset.ComparePods(a.Pod, b.Pod) })
+	for kind, members := range q.search.Seats(ctx, choice) {
 		for i, at := range members {
-			names[at] = append(names[at], pods[i].Pod.Name)
+			names[at] = append(names[at], q.search.Waiting[kind][i].Name)
 		}
 	}
 	for i, m := range choice.Members {

@@ -136,8 +136,9 @@ func (q *question) findRunning() (err error) {
 			continue
 		}
 		n.Free -= len(on[n.Name])
-		if q.reads.Pods() {
-			for _, subject := range on[n.Name] {
+		for _, subject := range on[n.Name] {
+			n.Pods = append(n.Pods, subject.Pod)
+			if q.reads.Pods() {
 				n.Running = append(n.Running, q.reads.OfPod(subject.Pod))
 			}
 		}

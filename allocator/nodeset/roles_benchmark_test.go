@@ -32,7 +32,7 @@ func BenchmarkRoles(b *testing.B) {
 			[]int{4, 8}, func(i int) bool { return i%25 < 7 || i >= 950 }, false},
 		{"256-in-one-spine", "nodes.map(n, n.labels['spine']).distinct().size() == 1", []int{64, 192}, func(i int) bool { return i%50 > 0 || i >= 700 }, false},
 		{"256-in-no-spine", "nodes.map(n, n.labels['spine']).distinct().size() == 1", []int{64, 192}, func(i int) bool { return i%50 > 0 && (i < 700 || i%6 > 0) }, true},
-		{"64-prefill-beside-decode", prefill + ".all(n, " + decode + ".exists(o, o.labels['rack'] == n.labels['rack']))", []int{16, 48}, func(i int) bool { return i%3 > 0 }, false},
+		{"64-prefill-beside-decode", "nodes.all(n, n.pod.labels['role'] == 'decode' || nodes.exists(o, o.pod.labels['role'] == 'decode' && o.labels['rack'] == n.labels['rack']))", []int{16, 48}, func(i int) bool { return i%3 > 0 }, false},
 	} {
 		group := nodeset.Group{
 			Namespace: "default", Name: "g", Kinds: bench.kinds, ReadsPods: true,

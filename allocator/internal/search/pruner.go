@@ -207,7 +207,13 @@ func (p *pruner) hasCompletion(r *requests.Request, last *inventory.Candidate) b
 		p.cuts++
 		return false
 	}
-	p.fixpoint[level] = true
+	left := partial.Domain.Count()
+	if a := p.search.accepts; left < before && a != nil && a.groups != nil && p.isNotAccepted() {
+		// The bounds count each device, although a set has only one device of each group.
+		p.cuts++
+		return false
+	}
+	p.fixpoint[level] = left == partial.Domain.Count()
 	return true
 }
 

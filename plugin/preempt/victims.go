@@ -330,7 +330,8 @@ func (r *removal) runFilters() (bool, error) {
 		return false, over
 	}
 	if r.failed == nil {
-		// The first call is without all victims. Its status is the reason why no evictions help on this node.
+		// In the first call, all victims are removed. If the filters still reject the preemptor, their status says why no
+		// evictions help on this node.
 		r.failed = status
 	}
 	return false, nil

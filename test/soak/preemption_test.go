@@ -29,7 +29,7 @@ import (
 
 const (
 	preemptionGate = "CelsetDevicePreemption"
-	// settleTimeout is the time within which all pods must be bound after the last pod was created.
+	// settleTimeout is the maximum time from the creation of the last pod until all pods are bound.
 	settleTimeout = 3 * time.Minute
 )
 

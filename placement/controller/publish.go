@@ -90,7 +90,7 @@ func (p *publishing) versions() map[string]string {
 }
 
 // wanted returns the PlacementDecisions of a decision with the labels of both APIs. Scores are left out, because objects of SIG
-// Multicluster have none.
+// Multicluster have no scores.
 func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.PlacementDecision {
 	result := decision.Objects(p.placement)
 	for i, object := range result {

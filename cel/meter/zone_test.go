@@ -115,8 +115,8 @@ func TestPatternsThatPeopleWrite(t *testing.T) {
 	}
 }
 
-// TestPatternsWithoutLimitHaveNone tests that the load of a too large pattern is noLimit and not NaN. Comparisons with NaN are
-// false, so that the limits would not apply.
+// TestPatternsWithoutLimitHaveNone tests that the load of a pattern that is too large is noLimit and not NaN. Comparisons with
+// NaN are false, so limits would not apply to it.
 func TestPatternsWithoutLimitHaveNone(t *testing.T) {
 	for _, function := range []string{"matches", "find", "findAll"} {
 		for _, groups := range []float64{0, 1, maxGroups} {

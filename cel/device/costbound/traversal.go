@@ -54,8 +54,8 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	}
 }
 
-// sizeOfEntry returns the maximum size of a value that is read from another value. For an attribute, this is the limit of
-// attributes and not the size of the largest computed value. Otherwise a few sums of attributes would count as long strings.
+// sizeOfEntry returns the maximum size of a value that is read from another value. For an attribute, it returns the limit of
+// attributes. The size of the largest computed value would be too high, because a sum of two attributes may be a long string.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))

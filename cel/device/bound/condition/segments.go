@@ -25,9 +25,9 @@ import (
 //     list that lead to the same tail are considered together (distribute).
 //  3. Without a tail, all values are filled. The remaining devices are a number of segments. If there are too many segments for
 //     all values, or too few devices to fill the values, no completion exists.
-//  4. With a tail, each value in turn is the value of the tail. It needs another number of devices than to be filled. The number
-//     of segments to distribute then differs by at most one, and so does the number that fits. So there are only four kinds of
-//     tails, and each value compares with the kinds of the other values (segmentTails).
+//  4. With a tail, each value in turn is tried as the value of the tail. The tail needs another number of devices than a full
+//     segment. So the number of segments to distribute differs by at most one, and so does the number of segments that fit.
+//     This gives four kinds of tails, and each value is compared with the kinds of the other values (segmentTails).
 //  5. For each value this yields the smallest and the greatest number of devices that join in some completion. If the greatest
 //     number is zero, the devices of the value are removed. If the smallest number is the number of possible devices, the devices
 //     are required (Propagate).

@@ -22,7 +22,7 @@ import (
 // Sorted lists limit the candidates in the same way:
 //
 //	devices.map(d, d.row).sort()[2]    devices.sortBy(d, d.row)[2]
-// The condition is evaluated for every candidate. Its result is the union of the results for all candidates.
+//
 // The condition is evaluated for every candidate. Its result is the union of the outcomes.
 
 // maxMembers is the maximum number of different members in one condition, because all combinations of candidates are evaluated.

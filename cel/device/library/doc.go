@@ -52,7 +52,7 @@
 //
 // # Path
 //
-// Reports whether the elements can be put into a row where each is joined to the next.
+// Reports whether the elements can be put into a row so that each is joined to the next.
 //
 //	<list>.path(<name>, <name>, <bool>) -> <bool>
 //

@@ -161,7 +161,7 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return slices, nil
 }
 
-// exclusively returns a state in which the given devices are in use as a whole.
+// exclusively returns a state with the given devices in use as a whole.
 func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
 	return &structured.AllocatedState{
 		AllocatedDevices:         devices,

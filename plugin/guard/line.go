@@ -39,7 +39,7 @@ const (
 	maxQueuedWithoutShare = 2
 )
 
-// entry stands for a pod or a group in the guard's lists. For a group, pod is any of the group's pods.
+// entry is a pod or a group in the guard's lists. For a group, pod is any of the group's pods.
 type entry struct {
 	pod *v1.Pod
 	// key is the UID of the pod. For a group, key is the namespace and the name of the group.

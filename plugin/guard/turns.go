@@ -6,7 +6,7 @@ package guard
 import v1 "k8s.io/api/core/v1"
 
 // Turns decides which pods may be tried now. [Guard] implements it in a scheduler. [Open] implements it in a program that
-// decides itself in which order it tries pods.
+// has its own order for trying pods.
 type Turns interface {
 	// Gate reports whether a pod that needs devices must wait outside of the queue.
 	Gate(r Request) bool

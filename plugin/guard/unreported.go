@@ -127,7 +127,7 @@ func (t *unreported) due(now time.Time) (queue []entry, next time.Time) {
 	return []entry{first.entry}, t.next
 }
 
-// skip removes pods from the front of a list until it finds a pod that is not gone and for which drop returns false.
+// skip removes pods from the front of a list while the first pod is gone or drop returns true for this pod.
 func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool) []*unreportedPod {
 	for len(pods) > 0 && (t.isGone(pods[0]) || drop(pods[0])) {
 		if !t.isGone(pods[0]) {

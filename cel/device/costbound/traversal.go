@@ -68,8 +68,8 @@ func traversed(length float64) float64 {
 	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
 }
 
-// contains records that a value of unknown type becomes nested: value becomes a part of whole, or is returned with another
-// type. It does nothing if the type of whole declares such parts, as for [[x, y]], a list of lists.
+// contains records that a value of type dyn may be or contain the given value: an element of the literal whole, or an operand
+// of the call whole. It does nothing if the type of whole includes the type of value, as for [[x, y]], a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
 	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {

@@ -33,7 +33,7 @@ type member struct {
 	// order is the leaf that sorts the devices. It is nil if the list has the order of the set.
 	order *propagate.Leaf
 	place int64
-	// of returns the part for the member, with device as the expression for the device.
+	// of returns the expression that replaces list[n]: the given device or, in a list of values, the value of this device.
 	of func(device ast.Expr) (ast.Expr, bool)
 }
 

@@ -20,7 +20,7 @@ var (
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
 	// spending reaches far beyond the default of budget.cost, so that raised budgets fit.
 	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
-	// costs reaches the cost limit of one evaluation.
+	// costs ends at the cost limit of one evaluation.
 	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
 )
 

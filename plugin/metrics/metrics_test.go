@@ -134,7 +134,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
-	// The work of a search counts whatever its result is.
+	// The work of a search counts for every result.
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{

@@ -89,7 +89,7 @@ type request struct {
 	verb   string
 	do     func() (client.Object, error)
 	answer chan error
-	// into receives the stored object.
+	// into is the leader's object. It receives the content that the hub stored.
 	into client.Object
 }
 

@@ -15,7 +15,7 @@ type Turns interface {
 	// MustReport records that another plugin gates a pod for the reason why. It reports whether the pod must be queued anyway,
 	// so that an attempt writes the reason to the pod.
 	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// Refused records that PreFilter refused a pod before it called Admit. That attempt writes the reason to the pod.
+	// Refused records that PreFilter refused a pod before it called Admit. The attempt writes the reason to the pod.
 	Refused(pod *v1.Pod)
 }
 

@@ -26,12 +26,12 @@ const (
 	// reportDelay is the time after which a gated pod without a condition is queued. kube-controller-manager usually creates
 	// the pod's claims earlier.
 	reportDelay = 5 * time.Second
-	// reportInterval is the minimum time between two such pods of the same namespace.
+	// reportInterval is the minimum time between queueing two gated pods of the same namespace.
 	reportInterval = 100 * time.Millisecond
-	// reportIntervalOfAll is the minimum time between two such pods of any namespaces.
+	// reportIntervalOfAll is the minimum time between queueing two gated pods of any namespaces.
 	reportIntervalOfAll = 50 * time.Millisecond
-	// reportTimeout is how long the guard waits for the attempt of such a pod. There is no attempt if the pod's claim was
-	// deleted or allocated meanwhile.
+	// reportTimeout is how long the guard waits for the attempt of a pod that it queued. There is no attempt if the pod's claim
+	// was deleted or allocated meanwhile.
 	reportTimeout = time.Minute
 )
 

@@ -287,7 +287,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	require.True(t, counted(), "the last one failed")
 }
 
-// TestCountingEnds checks that Run returns when its context is done, whatever the monitor is doing.
+// TestCountingEnds checks that Run returns when its context is done, at any step of the monitor.
 func TestCountingEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	newMonitored(t, time.Second).start(t)()

@@ -144,7 +144,7 @@ type DynamicResourcesCELArgs struct {
 	// +default="5m"
 	FragmentationInterval *metav1.Duration `json:"fragmentationInterval,omitempty"`
 
-	// allocator specifies the pods for which the plugin uses its own allocator.
+	// allocator specifies which pods get devices from the plugin's own allocator.
 	// +optional
 	// +default="Constrained"
 	Allocator AllocatorMode `json:"allocator,omitempty"`
@@ -224,7 +224,7 @@ type Share struct {
 	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 
-// AllocatorMode specifies the pods for which the plugin uses its own allocator instead of Kubernetes' allocator.
+// AllocatorMode specifies which pods get devices from the plugin's own allocator instead of Kubernetes' allocator.
 // +enum
 type AllocatorMode string
 

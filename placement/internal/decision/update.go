@@ -62,7 +62,7 @@ func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 // updating is the state of the computation of the steps.
 type updating struct {
 	steps []Step
-	// pending holds the changes for which no step was added yet.
+	// pending holds the changes that have no step yet.
 	pending []*change
 	// unchanged maps a wanted object to the former object, if both are equal.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision

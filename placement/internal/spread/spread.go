@@ -41,7 +41,7 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the maximum number of moved clusters for which PicksTheSame repeats the picking. If more clusters moved, the
+// mostMoves is the maximum number of moved clusters. If more clusters moved, PicksTheSame does not repeat the picking, and the
 // Placement is decided again.
 const mostMoves = 16
 

@@ -236,7 +236,7 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s := &fragmentationState{}
 	for _, node := range all {
-		// No pods can go to this node. "kubectl celset fragmentation" ignores it, too.
+		// Skip unschedulable nodes, as "kubectl celset fragmentation" does.
 		if !node.Spec.Unschedulable {
 			s.nodes = append(s.nodes, node)
 		}

@@ -42,6 +42,10 @@ func (m *Metrics) define() {
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
 		Help: "Actual cost of one evaluation of a CEL device constraint on a complete set of devices, in CEL cost units.",
 	})
+	m.enrichments = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "device_attributes_duration_seconds", Buckets: durations, StabilityLevel: metrics.ALPHA,
+		Help: "Time to add the attributes of DeviceAttributes objects to the devices of all ResourceSlices. ResourceSlices that have not changed since the last time take almost no time. No scheduling cycle waits for it.",
+	})
 	m.evaluations = counters("constraint_evaluations_total",
 		"Number of evaluations of CEL device constraints, by scope: a whole expression on a complete set of devices, or a part of an expression on one or two devices. The search uses parts to exclude devices early.", "scope")
 	m.failures = counters("constraint_evaluation_failures_total",

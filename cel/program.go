@@ -49,6 +49,11 @@ func (p *Program) EvaluateInt(ctx context.Context, input cel.Activation, budget 
 	return int64(value), err
 }
 
+// EvaluateAny is like Evaluate for a program compiled by [Environment.CompileAny].
+func (p *Program) EvaluateAny(ctx context.Context, input cel.Activation, budget *Budget) (ref.Val, error) {
+	return evaluate[ref.Val](ctx, p, input, budget)
+}
+
 // evaluate returns a result of type T. It measures the duration if there is a timer.
 func evaluate[T ref.Val](ctx context.Context, p *Program, input cel.Activation, budget *Budget) (T, error) {
 	timer := p.environment.timer

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/utils/clock"
@@ -127,6 +128,8 @@ const (
 func (e *Enrichment) Run(ctx context.Context) {
 	go e.follower.run(ctx)
 	go e.reporter.run(ctx)
+	// Without all ResourceSlices and nodes, the reports would be wrong.
+	cache.WaitForCacheSync(ctx.Done(), e.Informers.Resource().V1().ResourceSlices().Informer().HasSynced, e.Informers.Core().V1().Nodes().Informer().HasSynced)
 	next := shortestRest
 	for {
 		timer := e.Clock.NewTimer(next)

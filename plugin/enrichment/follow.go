@@ -67,6 +67,12 @@ func (f *follower) list() []*v1alpha1.DeviceAttributes {
 	return all
 }
 
+func (f *follower) isEmpty() bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return len(f.objects) == 0
+}
+
 // get returns the object with the name if it has the UID, otherwise nil.
 func (f *follower) get(name string, uid types.UID) *v1alpha1.DeviceAttributes {
 	f.mutex.Lock()

@@ -35,9 +35,9 @@ func (e *Enrichment) pass(ctx context.Context) (changed bool) {
 		}
 		return true
 	}
-	end(report)
+	end()
 	last := e.current.Swap(next)
-	e.reporter.set(objects, report)
+	e.reporter.set(report)
 	drivers := changedDrivers(last, next)
 	if len(drivers) == 0 {
 		return false
@@ -149,11 +149,10 @@ func (e *Enrichment) watch(ctx context.Context) {
 			klog.FromContext(ctx).Error(err, "Could not watch what DeviceAttributes depend on; changes have an effect after a delay")
 		}
 	}
-	handle(e.Informers.Resource().V1().ResourceSlices().Informer(), func(before, after any) bool {
-		return e.current.Load() != nil
-	})
+	// The domains of the attributes depend on the ResourceSlices of all drivers.
+	handle(e.Informers.Resource().V1().ResourceSlices().Informer(), func(_, _ any) bool { return !e.follower.isEmpty() })
 	handle(e.Informers.Core().V1().Nodes().Informer(), func(before, after any) bool {
-		if e.current.Load() == nil {
+		if e.follower.isEmpty() {
 			return false
 		}
 		old, wasNode := before.(*v1.Node)

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -27,6 +28,9 @@ import (
 )
 
 const (
+	// statusSettles is the time from the first report about an object to the first write of its status. When the scheduler starts,
+	// its lists may still grow.
+	statusSettles = 500 * time.Millisecond
 	// statusRest is the minimum time between two writes of the status of an object. A driver that restarts changes the numbers of
 	// its devices several times.
 	statusRest = 5 * time.Second
@@ -61,7 +65,7 @@ type reporter struct {
 type finding struct {
 	name       string
 	generation int64
-	status     v1alpha1.DeviceAttributesStatus
+	report     deviceattributes.ObjectReport
 }
 
 func newReporter(config *Config, follower *follower) *reporter {
@@ -69,13 +73,15 @@ func newReporter(config *Config, follower *follower) *reporter {
 }
 
 // set replaces the results, and shows their sums as metrics. A nil report means that there are no objects.
-func (r *reporter) set(objects []*v1alpha1.DeviceAttributes, report *deviceattributes.Report) {
+func (r *reporter) set(report *deviceattributes.Report) {
 	found := map[types.UID]finding{}
 	sums := metrics.Attributes{}
-	for _, object := range objects {
-		status := report.Status(object)
-		found[object.UID] = finding{object.Name, object.Generation, status}
-		add(&sums, &status)
+	if report != nil {
+		for i := range report.Objects {
+			of := &report.Objects[i]
+			found[of.Object.UID] = finding{of.Object.Name, of.Object.Generation, *of}
+			add(&sums, of)
+		}
 	}
 	r.config.Metrics.ShowAttributes(sums)
 	r.mutex.Lock()
@@ -92,22 +98,16 @@ func (r *reporter) request() {
 	}
 }
 
-func add(sums *metrics.Attributes, status *v1alpha1.DeviceAttributesStatus) {
-	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.AttributesAccepted) {
+func add(sums *metrics.Attributes, of *deviceattributes.ObjectReport) {
+	if of.Rejection == nil {
 		sums.Accepted++
 	} else {
 		sums.Rejected++
 	}
-	sums.Set += int(status.Attributes)
-	if rows := status.UnmatchedRows; rows != nil {
-		sums.UnmatchedRows += int(rows.Count)
-	}
-	if failed := status.FailedExpressions; failed != nil {
-		sums.FailedExpressions += int(failed.Count)
-	}
-	if conflicts := status.Conflicts; conflicts != nil {
-		sums.Conflicts += int(conflicts.Count)
-	}
+	sums.Set += of.Attributes
+	sums.UnmatchedRows += of.UnmatchedRows.Count
+	sums.FailedExpressions += of.FailedExpressions.Count
+	sums.Conflicts += of.Conflicts.Count
 }
 
 // run writes the status of objects until ctx is done.
@@ -134,16 +134,21 @@ func (r *reporter) writeDue(ctx context.Context) (wait time.Duration) {
 		if object == nil || object.Generation != found.generation {
 			continue
 		}
-		status := merged(&object.Status, found, r.config.Clock.Now())
-		if equality.Semantic.DeepEqual(object.Status, *status) {
+		// The status of the object may have changed since the pass.
+		found.report.Object = object
+		status := found.report.Status(metav1.NewTime(r.config.Clock.Now().Truncate(time.Second)))
+		if equality.Semantic.DeepEqual(object.Status, status) {
 			continue
+		}
+		if _, isKnown := r.due[uid]; !isKnown {
+			r.due[uid] = r.config.Clock.Now().Add(statusSettles)
 		}
 		if left := r.due[uid].Sub(r.config.Clock.Now()); left > 0 {
 			wait = min(wait, left)
 			continue
 		}
 		rest := statusRest
-		if r.config.Leads() != nil || !r.write(ctx, object, status) {
+		if r.config.Leads() != nil || !r.write(ctx, object, &status) {
 			rest = statusRetry
 		}
 		r.due[uid] = r.config.Clock.Now().Add(rest)
@@ -174,20 +179,6 @@ func (r *reporter) sorted() func(yield func(types.UID, finding) bool) {
 			}
 		}
 	}
-}
-
-// merged returns the result as a status. Conditions whose status is unchanged keep their time, and conditions of other writers stay.
-func merged(last *v1alpha1.DeviceAttributesStatus, found finding, now time.Time) *v1alpha1.DeviceAttributesStatus {
-	status := found.status.DeepCopy()
-	status.ObservedGeneration = found.generation
-	conditions := status.Conditions
-	status.Conditions = slices.Clone(last.Conditions)
-	for _, condition := range conditions {
-		condition.ObservedGeneration = found.generation
-		condition.LastTransitionTime = metav1.NewTime(now.Truncate(time.Second))
-		meta.SetStatusCondition(&status.Conditions, condition)
-	}
-	return status
 }
 
 // write writes a status and returns false if the write must be repeated. The resource version of the object makes the API server
@@ -236,7 +227,7 @@ func (r *reporter) record(object *v1alpha1.DeviceAttributes) {
 		return
 	}
 	kind, reason, note := eventOf(&object.Status)
-	recorder.Eventf(object, nil, kind, reason, wellknown.ActionReading, "%s", note[:min(len(note), maxNote)])
+	recorder.Eventf(object, nil, kind, reason, wellknown.ActionReading, "%s", strings.ToValidUTF8(note[:min(len(note), maxNote)], ""))
 }
 
 // eventOf returns the type, the reason and the note of the event for a status.

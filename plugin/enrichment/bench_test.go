@@ -14,20 +14,16 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
-	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/events"
 	compbase "k8s.io/component-base/metrics"
 	"k8s.io/utils/clock"
-	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/testing/plugintest"
@@ -56,7 +52,7 @@ type bench struct {
 func newBench(t *testing.T, served bool, objects []*v1alpha1.DeviceAttributes, others ...runtime.Object) (context.Context, *bench) {
 	t.Helper()
 	ctx, h := plugintest.NewHandle(t, others...)
-	b := &bench{handle: h, client: newClient(t, objects...), registry: compbase.NewKubeRegistry(), events: events.NewFakeRecorder(1000), woken: make(chan []string, 1000)}
+	b := &bench{handle: h, client: plugintest.NewAttributesClient(t, objects...), registry: compbase.NewKubeRegistry(), events: events.NewFakeRecorder(1000), woken: make(chan []string, 1000)}
 	b.served.Store(served)
 	b.client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return !b.served.Load(), nil, apierrors.NewNotFound(Resource.GroupResource(), "")
@@ -79,37 +75,6 @@ func newBench(t *testing.T, served bool, objects []*v1alpha1.DeviceAttributes, o
 	h.Factory.Core().V1().Nodes().Lister()
 	h.Start(ctx, t)
 	return ctx, b
-}
-
-func newClient(t *testing.T, objects ...*v1alpha1.DeviceAttributes) *dynamicfake.FakeDynamicClient {
-	t.Helper()
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{Resource: "DeviceAttributesList"})
-	for _, object := range objects {
-		require.NoError(t, client.Tracker().Create(Resource, toUnstructured(t, object), ""))
-	}
-	return client
-}
-
-func toUnstructured(t *testing.T, object *v1alpha1.DeviceAttributes) *unstructured.Unstructured {
-	t.Helper()
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
-	require.NoError(t, err)
-	return &unstructured.Unstructured{Object: content}
-}
-
-// table returns an object whose table gives the devices an attribute x.
-func table(name string, x map[string]int64) *v1alpha1.DeviceAttributes {
-	object := &v1alpha1.DeviceAttributes{
-		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha1.SchemeGroupVersion.String(), Kind: v1alpha1.DeviceAttributesKind},
-		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: 1},
-		Spec:       v1alpha1.DeviceAttributesSpec{Driver: plugintest.Driver, Domain: v1alpha1.DefaultAttributesDomain, Table: &v1alpha1.AttributeTable{Key: v1alpha1.TableKeyName}},
-	}
-	for device, value := range x {
-		object.Spec.Table.Rows = append(object.Spec.Table.Rows, v1alpha1.AttributeRow{
-			Key: device, Values: map[string]resourceapi.DeviceAttribute{"x": {IntValue: ptr.To(value)}},
-		})
-	}
-	return object
 }
 
 func node(name string, labels map[string]string) *v1.Node {

@@ -35,7 +35,7 @@ func TestOffWithoutTheKind(t *testing.T) {
 
 // TestFirstCyclesSeeIncompletePools checks that the scheduler never sees a device without the attributes that it is going to get.
 func TestFirstCyclesSeeIncompletePools(t *testing.T) {
-	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1, 2))
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1, 2))
 	require.Equal(t, map[string]string{"incomplete pool": plugintest.NodeName}, b.shown(t))
 	require.True(t, b.pass(ctx))
 	require.Equal(t, map[string]string{"mla-1": "10", "mla-2": "-"}, b.shown(t))
@@ -49,7 +49,7 @@ func TestFirstCyclesSeeIncompletePools(t *testing.T) {
 
 // TestUnprocessedSliceRequestsAPass checks that a cycle that sees an unknown ResourceSlice starts a pass.
 func TestUnprocessedSliceRequestsAPass(t *testing.T) {
-	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1))
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1))
 	b.pass(ctx)
 	for len(b.requests) > 0 {
 		<-b.requests
@@ -66,14 +66,14 @@ func TestRunFollowsChanges(t *testing.T) {
 	b.eventually(t, map[string]string{"mla-1": "-", "mla-2": "-"})
 	objects := b.client.Resource(Resource)
 
-	object, err := objects.Create(ctx, toUnstructured(t, table("a", oneRow)), metav1.CreateOptions{})
+	object, err := objects.Create(ctx, plugintest.Unstructured(t, plugintest.AttributesTable("a", oneRow)), metav1.CreateOptions{})
 	require.NoError(t, err)
 	b.eventually(t, map[string]string{"mla-1": "10", "mla-2": "-"})
 	require.Equal(t, []string{plugintest.Driver}, <-b.woken)
 
-	changed := table("a", map[string]int64{"mla-2": 20})
+	changed := plugintest.AttributesTable("a", map[string]int64{"mla-2": 20})
 	changed.Generation = 2
-	_, err = objects.Update(ctx, toUnstructured(t, changed), metav1.UpdateOptions{})
+	_, err = objects.Update(ctx, plugintest.Unstructured(t, changed), metav1.UpdateOptions{})
 	require.NoError(t, err)
 	b.eventually(t, map[string]string{"mla-1": "-", "mla-2": "20"})
 	require.Equal(t, []string{plugintest.Driver}, <-b.woken)
@@ -86,10 +86,10 @@ func TestRunFollowsChanges(t *testing.T) {
 	b.eventually(t, map[string]string{"mla-2": "20", "mla-3": "-"})
 	require.Equal(t, []string{plugintest.Driver}, <-b.woken)
 
-	selective := table("a", map[string]int64{"mla-3": 30})
+	selective := plugintest.AttributesTable("a", map[string]int64{"mla-3": 30})
 	selective.Generation = 3
 	selective.Spec.NodeSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"rack": "2"}}
-	_, err = objects.Update(ctx, toUnstructured(t, selective), metav1.UpdateOptions{})
+	_, err = objects.Update(ctx, plugintest.Unstructured(t, selective), metav1.UpdateOptions{})
 	require.NoError(t, err)
 	b.eventually(t, map[string]string{"mla-2": "-", "mla-3": "-"})
 	require.Equal(t, []string{plugintest.Driver}, <-b.woken)
@@ -105,7 +105,7 @@ func TestRunFollowsChanges(t *testing.T) {
 
 // TestKindAppearsAndDisappears checks that the CRD can be installed and deleted while the scheduler runs.
 func TestKindAppearsAndDisappears(t *testing.T) {
-	ctx, b := newBench(t, false, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1))
+	ctx, b := newBench(t, false, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1))
 	require.False(t, b.follower.isServed(ctx))
 	b.served.Store(true)
 	require.True(t, b.follower.isServed(ctx))
@@ -151,8 +151,8 @@ func TestChangedDrivers(t *testing.T) {
 
 // TestUndecodableObject checks that an object of a newer version of the CRD has no effect, and harms no other object.
 func TestUndecodableObject(t *testing.T) {
-	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1))
-	strange := toUnstructured(t, table("b", oneRow))
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1))
+	strange := plugintest.Unstructured(t, plugintest.AttributesTable("b", oneRow))
 	strange.Object["spec"] = map[string]any{"driver": []any{"a", "list"}}
 	b.follower.set(ctx, strange)
 	b.follower.set(ctx, "no object")
@@ -163,16 +163,16 @@ func TestUndecodableObject(t *testing.T) {
 
 // TestPassSurvivesAnEndedContext checks that the result of the last pass stays if a pass can't be completed.
 func TestPassSurvivesAnEndedContext(t *testing.T) {
-	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1))
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1))
 	b.pass(ctx)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
-	object := table("a", map[string]int64{"mla-1": 11})
+	object := plugintest.AttributesTable("a", map[string]int64{"mla-1": 11})
 	object.Generation = 2
 	object.Spec.Attributes = []v1alpha1.ComputedAttribute{{Name: "y", Expression: "1"}}
 	object.Spec.NodeSelector = nil
 	object.Spec.Table.Rows[0].Values["z"] = resourceapi.DeviceAttribute{BoolValue: ptr.To(true)}
-	b.follower.set(ctx, toUnstructured(t, object))
+	b.follower.set(ctx, plugintest.Unstructured(t, object))
 	require.True(t, b.pass(ended), "it is tried again")
 	require.Equal(t, map[string]string{"mla-1": "10"}, b.shown(t))
 	b.pass(ctx)

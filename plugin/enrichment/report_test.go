@@ -55,7 +55,7 @@ func (b *bench) event() string {
 
 // TestStatusIsWrittenOnce checks that a status is written if it changed, and that each generation has one event.
 func TestStatusIsWrittenOnce(t *testing.T) {
-	ctx, b, clock := newReportBench(t, table("a", map[string]int64{"mla-1": 10, "mla-9": 90}))
+	ctx, b, clock := newReportBench(t, plugintest.AttributesTable("a", map[string]int64{"mla-1": 10, "mla-9": 90}))
 	require.Equal(t, statusRest, b.reporter.writeDue(ctx))
 	status := b.status(t, "a")
 	require.Equal(t, int64(1), status.ObservedGeneration)
@@ -82,9 +82,9 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	require.Nil(t, b.status(t, "a").UnmatchedRows)
 	require.Empty(t, b.event(), "the generation has an event")
 
-	changed := table("a", map[string]int64{"mla-1": 10})
+	changed := plugintest.AttributesTable("a", map[string]int64{"mla-1": 10})
 	changed.Generation, changed.Status = 2, b.status(t, "a")
-	b.follower.set(ctx, toUnstructured(t, changed))
+	b.follower.set(ctx, plugintest.Unstructured(t, changed))
 	b.reporter.writeDue(ctx)
 	require.Equal(t, 2, b.writes(), "the report is for another generation")
 	b.pass(ctx)
@@ -99,7 +99,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 
 // TestOnlyTheLeaderWrites checks that a scheduler writes no status while another one leads.
 func TestOnlyTheLeaderWrites(t *testing.T) {
-	ctx, b, clock := newReportBench(t, table("a", oneRow))
+	ctx, b, clock := newReportBench(t, plugintest.AttributesTable("a", oneRow))
 	b.follows.Store(true)
 	require.Equal(t, statusRetry, b.reporter.writeDue(ctx))
 	require.Zero(t, b.writes())
@@ -111,7 +111,7 @@ func TestOnlyTheLeaderWrites(t *testing.T) {
 
 // TestFailedWrites checks that a status is written again after a conflict and after an error, but not for a deleted object.
 func TestFailedWrites(t *testing.T) {
-	ctx, b, clock := newReportBench(t, table("a", oneRow))
+	ctx, b, clock := newReportBench(t, plugintest.AttributesTable("a", oneRow))
 	var failure error
 	b.client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return failure != nil, nil, failure })
 	for i, err := range []error{
@@ -128,7 +128,7 @@ func TestFailedWrites(t *testing.T) {
 	}
 	require.Equal(t, int64(1), b.status(t, "a").ObservedGeneration)
 
-	ctx, b, _ = newReportBench(t, table("a", oneRow))
+	ctx, b, _ = newReportBench(t, plugintest.AttributesTable("a", oneRow))
 	failure = apierrors.NewNotFound(Resource.GroupResource(), "a")
 	b.client.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, failure })
 	require.Equal(t, statusRest, b.reporter.writeDue(ctx))
@@ -141,10 +141,10 @@ func TestFailedWrites(t *testing.T) {
 
 // TestEventsSayWhatIsWrong checks the events of a rejected object, of a conflict, and that a note is cut to the API server's limit.
 func TestEventsSayWhatIsWrong(t *testing.T) {
-	rejected := table("rejected", oneRow)
+	rejected := plugintest.AttributesTable("rejected", oneRow)
 	rejected.Spec.Table = nil
 	rejected.Spec.Attributes = []v1alpha1.ComputedAttribute{{Name: "x", Expression: "unknown_" + strings.Repeat("é", maxNote)}}
-	ctx, b, _ := newReportBench(t, rejected, table("a", map[string]int64{"mla-1": 1}), table("b", map[string]int64{"mla-1": 2}))
+	ctx, b, _ := newReportBench(t, rejected, plugintest.AttributesTable("a", map[string]int64{"mla-1": 1}), plugintest.AttributesTable("b", map[string]int64{"mla-1": 2}))
 	b.reporter.writeDue(ctx)
 	require.Equal(t, 3, b.writes())
 	for range 2 {
@@ -164,7 +164,7 @@ func TestEventsSayWhatIsWrong(t *testing.T) {
 
 // TestReporterRuns checks that the goroutine of the reporter writes without a further request.
 func TestReporterRuns(t *testing.T) {
-	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{table("a", oneRow)}, plugintest.Slice(1))
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{plugintest.AttributesTable("a", oneRow)}, plugintest.Slice(1))
 	go b.Run(ctx)
 	require.Eventually(t, func() bool { return b.status(t, "a").ObservedGeneration == 1 }, waitFor, tick)
 }

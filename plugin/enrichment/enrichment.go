@@ -110,18 +110,19 @@ func (e *Enrichment) request() {
 }
 
 const (
-	// shortestRest is the minimum time between two passes, and between two calls of the wakers. Objects, ResourceSlices and nodes
-	// often change together.
+	// gathering is the time between a request and the pass. Objects, ResourceSlices and nodes often change together. The scheduler's
+	// list of ResourceSlices may also change a little later than the informer, because DeviceTaintRules are applied first.
+	gathering = 20 * time.Millisecond
+	// secondLook is the time until a pass is repeated after a request, in case the list changed even later.
+	secondLook = time.Second
+	// recheck is the time between two passes without a request.
+	recheck = 30 * time.Second
+	// shortestRest is the minimum time between two passes, and between two calls of the wakers.
 	shortestRest = 100 * time.Millisecond
 	// restPerPass makes passes use at most a fifth of a core.
 	restPerPass = 4
 	// longestRest bounds the time until a change has an effect.
 	longestRest = 2 * time.Second
-	// recheck is the time after which a pass is repeated. The scheduler's list of ResourceSlices may change after the event of the
-	// ResourceSlice, because DeviceTaintRules are applied first. It also repeats writes of a status.
-	recheck = 30 * time.Second
-	// secondLook is the time until the pass is repeated after a pass that changed something.
-	secondLook = time.Second
 )
 
 // Run enriches ResourceSlices until ctx is done.
@@ -130,29 +131,35 @@ func (e *Enrichment) Run(ctx context.Context) {
 	go e.reporter.run(ctx)
 	// Without all ResourceSlices and nodes, the reports would be wrong.
 	cache.WaitForCacheSync(ctx.Done(), e.Informers.Resource().V1().ResourceSlices().Informer().HasSynced, e.Informers.Core().V1().Nodes().Informer().HasSynced)
-	next := shortestRest
-	for {
-		timer := e.Clock.NewTimer(next)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
-			return
-		case <-e.requests:
-		case <-timer.C():
+	for wait := gathering; ctx.Err() == nil; {
+		requested := e.await(ctx, wait)
+		if requested {
+			sleep(ctx, e.Clock, gathering)
 		}
-		timer.Stop()
 		began := e.Clock.Now()
-		next = recheck
-		if e.pass(ctx) {
-			next = secondLook
+		wait = recheck
+		if e.pass(ctx) || requested {
+			wait = secondLook
 		}
-		e.rest(ctx, e.Clock.Since(began))
+		sleep(ctx, e.Clock, min(max(shortestRest, restPerPass*e.Clock.Since(began)), longestRest))
 	}
 }
 
-// rest waits between two passes.
-func (e *Enrichment) rest(ctx context.Context, took time.Duration) {
-	timer := e.Clock.NewTimer(min(max(shortestRest, restPerPass*took), longestRest))
+// await waits for a request, at most for the given time. It reports whether there is a request.
+func (e *Enrichment) await(ctx context.Context, most time.Duration) bool {
+	timer := e.Clock.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-e.requests:
+		return true
+	case <-timer.C():
+	case <-ctx.Done():
+	}
+	return false
+}
+
+func sleep(ctx context.Context, clock clock.Clock, wait time.Duration) {
+	timer := clock.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

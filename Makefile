@@ -154,7 +154,12 @@ OCM_TYPES = open-cluster-management.io/api/cluster
 PLACEMENT_CRDS ?= manifests/placement/crds
 PROFILE_TYPES = sigs.k8s.io/cluster-inventory-api/apis/v1alpha1
 PROFILE_CRDS ?= manifests/placement/profile-crds
-generate: bin/controller-gen ## write what is generated: the CRDs of Placements and ClusterProfiles, from the types that go.mod names
+SCHEDULER_CRDS ?= manifests/scheduler/crds
+DEEPCOPY ?= apis/celset/v1alpha1
+generate: bin/controller-gen ## write what is generated: the CRDs of DeviceAttributes, Placements and ClusterProfiles, from the types that go.mod names
+	rm -f $(SCHEDULER_CRDS)/celset.*.yaml
+	bin/controller-gen crd:headerFile=hack/crd-header.txt paths=./apis/celset/v1alpha1 output:crd:dir=$(SCHEDULER_CRDS)
+	bin/controller-gen object:headerFile=hack/go-header.txt paths=./apis/celset/v1alpha1 output:object:dir=$(DEEPCOPY)
 	rm -f $(PLACEMENT_CRDS)/cluster.*.yaml
 	bin/controller-gen crd:headerFile=hack/crd-header.txt $(foreach version,v1 v1alpha1 v1beta1 v1beta2,paths=$(OCM_TYPES)/$(version)) output:crd:dir=$(PLACEMENT_CRDS)
 	rm $(PLACEMENT_CRDS)/cluster.open-cluster-management.io_clusterclaims.yaml

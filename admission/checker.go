@@ -14,6 +14,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
+	"github.com/celset/celset/deviceattributes"
 )
 
 const (
@@ -46,6 +47,8 @@ type Checker struct {
 	nodes *device.Environment
 	// selecting compiles device selectors.
 	selecting *device.Environment
+	// attributes checks DeviceAttributes objects.
+	attributes *deviceattributes.Enricher
 }
 
 // Verdict is the result of checking an object.
@@ -114,7 +117,11 @@ func NewChecker(options Options) (*Checker, error) {
 		return nil, err
 	}
 	selecting, err := device.NewSelectorEnvironment(cel.Config{})
-	return &Checker{options, nodes, selecting}, err
+	if err != nil {
+		return nil, err
+	}
+	attributes, err := deviceattributes.NewEnricher(deviceattributes.Config{})
+	return &Checker{options, nodes, selecting, attributes}, err
 }
 
 // Claim checks a claim. It looks up definitions that are not in the claim in the device classes. The context carries the tenant

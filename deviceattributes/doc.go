@@ -10,13 +10,13 @@
 //	err = enricher.Set(ctx, objects)                              // whenever an object changes
 //	enriched, report, err := enricher.Enrich(ctx, slices, nodes)  // whenever an object, a slice or a node changes
 //
-// Set compiles expressions, and Enrich evaluates them. Neither belongs into a scheduling cycle.
+// Set compiles expressions, and Enrich evaluates them. Neither belongs in a scheduling cycle.
 //
 // # Steps
 //
 //  1. Set judges each object. An object with a mistake is rejected as a whole. At most [v1alpha1.MaxDeviceAttributes] objects are
 //     in effect, the oldest ones.
-//  2. Enrich collects the domains in which drivers publish: the names of the drivers, and the domains of the attributes. It
+//  2. Enrich collects the domains of drivers: the names of the drivers, and the domains of the attributes. It
 //     rejects objects whose domain is among them.
 //  3. For each slice, Enrich finds the objects for its driver and nodes. Without such an object, the slice is returned as the same
 //     pointer.

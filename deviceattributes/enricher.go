@@ -71,8 +71,8 @@ func (e *Enricher) current() []*object {
 	return e.objects
 }
 
-// Check returns the mistake for which Set would reject the object, or nil. It does not compare the object with others. The error
-// is the error of the context.
+// Check returns the mistake of an object that Set would reject, or nil. It does not compare the object with others. The error is
+// the error of the context.
 func (e *Enricher) Check(ctx context.Context, of *v1alpha1.DeviceAttributes) (*Rejection, error) {
 	compiled, err := e.compileSpec(ctx, of)
 	if err != nil {
@@ -115,6 +115,10 @@ func (e *Enricher) Enrich(ctx context.Context, slices []*resourceapi.ResourceSli
 	e.enriching.Lock()
 	defer e.enriching.Unlock()
 	objects := e.current()
+	if len(objects) == 0 {
+		e.memory = memory{}
+		return slices, newReport(nil, slices, make([]*result, len(slices))), nil
+	}
 	e.memory.begin(len(slices))
 	r := run{nodes: nodes, objects: inEffect(objects, e.memory.domains(slices))}
 	results := make([]*result, len(slices))

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 const (
@@ -34,7 +35,7 @@ const (
 func (c *compiled) judge(spec *v1alpha1.DeviceAttributesSpec) *Rejection {
 	for _, check := range []func(*v1alpha1.DeviceAttributesSpec) error{c.checkNames, c.checkSelector, c.checkAttributes, c.checkTable} {
 		if err := check(spec); err != nil {
-			return &Rejection{v1alpha1.ReasonAttributesInvalidSpec, shortened(err.Error(), maxMessage)}
+			return &Rejection{wellknown.ReasonInvalidSpec, shortened(err.Error(), maxMessage)}
 		}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // A memory holds what Enrich computed from slices. Slices are identified by their addresses, because a watch replaces an object
@@ -21,9 +22,9 @@ type memory struct {
 	current, previous map[*resourceapi.ResourceSlice]*entry
 }
 
-// An entry is what the memory holds of one slice.
+// An entry is the part of the memory for one slice.
 type entry struct {
-	// domains are the domains in which the slice publishes, in lower case.
+	// domains are the domains of the slice in lower case (see [domainsOf]).
 	domains []string
 	// inputs and result are empty if no object applies to the slice.
 	inputs []input
@@ -48,7 +49,7 @@ func (m *memory) abandon() {
 	m.previous = nil
 }
 
-// domains returns the domains in which drivers publish, in lower case. The value is the name of a driver that does.
+// domains returns the domains that drivers use, in lower case. The value is the name of a driver that uses the domain.
 func (m *memory) domains(all []*resourceapi.ResourceSlice) map[string]string {
 	used := make(map[string]string)
 	for _, slice := range all {
@@ -66,7 +67,7 @@ func (m *memory) domains(all []*resourceapi.ResourceSlice) map[string]string {
 	return used
 }
 
-// domainsOf returns the domains in which a slice publishes: the driver, and the domains of its attributes.
+// domainsOf returns the domains that a slice uses: the driver, and the domains of the attributes.
 func domainsOf(slice *resourceapi.ResourceSlice) []string {
 	found := map[string]bool{strings.ToLower(slice.Spec.Driver): true}
 	for i := range slice.Spec.Devices {
@@ -106,7 +107,7 @@ func inEffect(objects []*object, used map[string]string) []standing {
 	for i, o := range objects {
 		all[i] = standing{o.source, o.rejection, o.compiled}
 		if by, isUsed := used[strings.ToLower(o.domain)]; isUsed && o.rejection == nil {
-			all[i].rejection = &Rejection{v1alpha1.ReasonAttributesDomainInUse, fmt.Sprintf(
+			all[i].rejection = &Rejection{wellknown.ReasonDomainInUse, fmt.Sprintf(
 				"spec.domain %q: driver %s publishes in this domain: choose another domain", o.domain, by)}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel"
 	"github.com/celset/celset/cel/device"
 )
@@ -36,7 +37,7 @@ type compiled struct {
 	// selector is nil if the spec selects all nodes, and devices without a node.
 	selector   labels.Selector
 	attributes []computed
-	// table is nil if the spec has none.
+	// table is nil if the spec has no table.
 	table  *table
 	labels labelSet
 	// mistake is nil if the spec is valid. The other fields are incomplete otherwise.
@@ -93,7 +94,7 @@ func oldestFirst(objects []*v1alpha1.DeviceAttributes) []*v1alpha1.DeviceAttribu
 }
 
 func tooManyObjects() *Rejection {
-	return &Rejection{v1alpha1.ReasonAttributesTooManyObjects, fmt.Sprintf(
+	return &Rejection{wellknown.ReasonTooManyObjects, fmt.Sprintf(
 		"%d older DeviceAttributes objects are in effect, which is the limit: delete one of them, or combine objects", v1alpha1.MaxDeviceAttributes)}
 }
 
@@ -107,7 +108,7 @@ func (e *Enricher) compileSpec(ctx context.Context, source *v1alpha1.DeviceAttri
 	for i, of := range spec.Attributes {
 		expression, err := e.environment.Compile(ctx, of.Expression)
 		if mistake, ok := errors.AsType[*cel.Error](err); ok {
-			c.mistake = &Rejection{v1alpha1.ReasonAttributesInvalidExpression, shortened(
+			c.mistake = &Rejection{wellknown.ReasonInvalidExpression, shortened(
 				fmt.Sprintf("spec.attributes[%d].expression of attribute %s: %v", i, of.Name, mistake), maxMessage)}
 			return c, nil
 		}

@@ -50,7 +50,7 @@ type ObjectReport struct {
 
 // A Rejection is the reason why an object has no effect.
 type Rejection struct {
-	// Reason is a reason of the condition Accepted, such as [v1alpha1.ReasonAttributesInvalidExpression].
+	// Reason is a reason of the condition Accepted (see package wellknown).
 	Reason string
 	// Message names the field, the mistake, and the correction.
 	Message string
@@ -109,7 +109,7 @@ func (r *Report) Object(name string) (of ObjectReport, ok bool) {
 	return r.Objects[at], true
 }
 
-// Origin returns the name of the object from which a device got an attribute. ok is false for an attribute of the driver and for
+// Origin returns the name of the object that defines an attribute of a device. ok is false for an attribute of the driver and for
 // an attribute that the device lacks. If several objects define the attribute equally, Origin returns the first name.
 func (r *Report) Origin(driver, poolName, deviceName string, attribute resourceapi.QualifiedName) (object string, ok bool) {
 	for _, at := range r.pools()[pool{driver, poolName}] {

@@ -28,13 +28,18 @@ type run struct {
 // An input is an object that applies to the devices of a slice on a node. The inputs of a slice determine its result.
 type input struct {
 	object *compiled
-	// node is the zero Node for devices without a node.
-	node device.Node
+	node   node
+}
+
+// A node has neither name nor labels for devices without a node.
+type node struct {
+	name   string
+	labels map[string]string
 }
 
 // same reports whether two inputs give the same attributes.
 func (i input) same(as input) bool {
-	return i.object == as.object && i.node.Name == as.node.Name && i.object.labels.same(i.node.Labels, as.node.Labels)
+	return i.object == as.object && i.node.name == as.node.name && i.object.labels.same(i.node.labels, as.node.labels)
 }
 
 // inputsOf returns the inputs of a slice, by the names of the nodes and then of the objects.
@@ -45,13 +50,13 @@ func (r *run) inputsOf(slice *resourceapi.ResourceSlice) []input {
 	}
 	var inputs []input
 	for _, name := range nodesOf(slice) {
-		node, isKnown := device.Node{Name: name}, false
+		of, isKnown := node{name: name}, false
 		if name != "" {
-			node.Labels, isKnown = r.nodes(name)
+			of.labels, isKnown = r.nodes(name)
 		}
 		for _, o := range r.objects {
-			if isForDriver(o) && (o.selector == nil || isKnown && o.selects(node.Labels)) {
-				inputs = append(inputs, input{o.compiled, node})
+			if isForDriver(o) && (o.selector == nil || isKnown && o.selects(of.labels)) {
+				inputs = append(inputs, input{o.compiled, of})
 			}
 		}
 	}
@@ -81,7 +86,8 @@ func nodeOf(slice *resourceapi.ResourceSlice, device int) string {
 // A result is an enriched slice. It is never modified.
 type result struct {
 	enriched *resourceapi.ResourceSlice
-	// origins has, for each device, the names of the objects from which it got attributes.
+	// origins maps, for each device, an attribute to the name of the object that defines it. It is nil for a device without such
+	// attributes.
 	origins []map[resourceapi.QualifiedName]string
 	// findings has an entry for each object of the inputs.
 	findings []*finding
@@ -112,10 +118,20 @@ func enrichSlice(ctx context.Context, slice *resourceapi.ResourceSlice, inputs [
 			r.findings = append(r.findings, of[in.object])
 		}
 	}
+	nodes := make(map[string]*device.ComputedNode, 1)
+	for _, in := range inputs {
+		if nodes[in.node.name] == nil {
+			nodes[in.node.name] = device.NewComputedNode(in.node.name, in.node.labels)
+		}
+	}
 	for i := range enriched.Spec.Devices {
-		d := one{slice: slice, device: &slice.Spec.Devices[i], node: nodeOf(slice, i)}
+		name := nodeOf(slice, i)
+		if nodes[name] == nil {
+			continue
+		}
+		d := newOne(slice, &slice.Spec.Devices[i], nodes[name])
 		for _, in := range inputs {
-			if in.node.Name != d.node {
+			if in.node.name != name {
 				continue
 			}
 			if err := d.read(ctx, in, of[in.object]); err != nil {
@@ -137,8 +153,12 @@ func enrichSlice(ctx context.Context, slice *resourceapi.ResourceSlice, inputs [
 type one struct {
 	slice  *resourceapi.ResourceSlice
 	device *resourceapi.Device
-	node   string
+	input  *device.ComputedInput
 	said   []statement
+}
+
+func newOne(slice *resourceapi.ResourceSlice, of *resourceapi.Device, node *device.ComputedNode) *one {
+	return &one{slice: slice, device: of, input: device.NewComputedInput(slice.Spec.Driver, of, node)}
 }
 
 // A statement is a value that an object has for an attribute of the device.
@@ -176,7 +196,7 @@ func (d *one) read(ctx context.Context, in input, of *finding) error {
 
 func (d *one) compute(ctx context.Context, in input, of *finding) error {
 	for _, a := range in.object.attributes {
-		v, err := a.expression.Evaluate(ctx, d.slice.Spec.Driver, d.device, in.node, nil)
+		v, err := a.expression.Evaluate(ctx, d.input, nil)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -248,7 +268,7 @@ func (d *one) decide() (map[resourceapi.QualifiedName]resourceapi.DeviceAttribut
 // reportConflicts reports whether statements about one attribute differ. It adds a conflict for each object.
 func (d *one) reportConflicts(same []statement) bool {
 	differs := func(s statement) bool { return !reflect.DeepEqual(s.value.value, same[0].value.value) }
-	if !slices.ContainsFunc(same, differs) {
+	if len(same) == 1 || !slices.ContainsFunc(same, differs) {
 		return false
 	}
 	for i, s := range same {

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 )
 
 // Status returns the status of the object. It keeps conditions of other types, and the transition times of conditions whose status
@@ -47,40 +48,40 @@ func (o *ObjectReport) Status(now metav1.Time) v1alpha1.DeviceAttributesStatus {
 
 func (o *ObjectReport) accepted() metav1.Condition {
 	if o.Rejection != nil {
-		return condition(v1alpha1.AttributesAccepted, metav1.ConditionFalse, o.Rejection.Reason, o.Rejection.Message)
+		return condition(wellknown.ConditionAttributesAccepted, metav1.ConditionFalse, o.Rejection.Reason, o.Rejection.Message)
 	}
-	return condition(v1alpha1.AttributesAccepted, metav1.ConditionTrue, v1alpha1.ReasonAttributesAccepted, "The object is in effect.")
+	return condition(wellknown.ConditionAttributesAccepted, metav1.ConditionTrue, wellknown.ReasonAttributesAccepted, "The object is in effect.")
 }
 
 func (o *ObjectReport) complete() metav1.Condition {
-	reason, message := v1alpha1.ReasonAttributesComplete, fmt.Sprintf("%d devices have %d attributes of the object.", o.Devices, o.Attributes)
+	reason, message := wellknown.ReasonAttributesComplete, fmt.Sprintf("%d devices have %d attributes of the object.", o.Devices, o.Attributes)
 	switch {
 	case o.Rejection != nil:
-		reason, message = v1alpha1.ReasonAttributesNotInEffect, "The object is not accepted."
+		reason, message = wellknown.ReasonNotInEffect, "The object is not accepted."
 	case o.OverLimit.Count > 0:
-		reason = v1alpha1.ReasonAttributesLimitExceeded
+		reason = wellknown.ReasonLimitExceeded
 		message = fmt.Sprintf("%d devices would exceed Kubernetes' limits for attributes and got none, the first is %s: define fewer attributes, or shorter lists.",
 			o.OverLimit.Count, o.OverLimit.First[0])
 	case o.FailedExpressions.Count > 0:
 		first := o.FailedExpressions.First[0]
-		reason = v1alpha1.ReasonAttributesEvaluationFailed
+		reason = wellknown.ReasonEvaluationFailed
 		message = fmt.Sprintf("%d evaluations failed, the first is attribute %s of %s: %s", o.FailedExpressions.Count, first.Attribute, first.Device, first.Message)
 	case o.UnmatchedRows.Count > 0:
-		reason = v1alpha1.ReasonAttributesRowsUnmatched
+		reason = wellknown.ReasonRowsUnmatched
 		message = fmt.Sprintf("%d rows match no device, the first has the key %q: compare the keys with %s of the devices.",
 			o.UnmatchedRows.Count, o.UnmatchedRows.First[0], o.Object.Spec.Table.Key)
 	default:
-		return condition(v1alpha1.AttributesComplete, metav1.ConditionTrue, reason, message)
+		return condition(wellknown.ConditionAttributesComplete, metav1.ConditionTrue, reason, message)
 	}
-	return condition(v1alpha1.AttributesComplete, metav1.ConditionFalse, reason, message)
+	return condition(wellknown.ConditionAttributesComplete, metav1.ConditionFalse, reason, message)
 }
 
 func (o *ObjectReport) conflicted() metav1.Condition {
 	if o.Conflicts.Count == 0 {
-		return condition(v1alpha1.AttributesConflicted, metav1.ConditionFalse, v1alpha1.ReasonAttributesNoConflict, "No other object defines an attribute differently.")
+		return condition(wellknown.ConditionAttributesConflicted, metav1.ConditionFalse, wellknown.ReasonNoConflict, "No other object defines an attribute differently.")
 	}
 	first := o.Conflicts.First[0]
-	return condition(v1alpha1.AttributesConflicted, metav1.ConditionTrue, v1alpha1.ReasonAttributesDifferentValues, fmt.Sprintf(
+	return condition(wellknown.ConditionAttributesConflicted, metav1.ConditionTrue, wellknown.ReasonDifferentValues, fmt.Sprintf(
 		"%d attributes have different values, the first is %s of %s, also in object %s: remove one of the definitions.",
 		o.Conflicts.Count, first.Attribute, first.Device, first.Object))
 }

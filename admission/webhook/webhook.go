@@ -25,6 +25,7 @@ import (
 	ctrladmission "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"github.com/celset/celset/admission"
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/fairness"
 )
 
@@ -35,6 +36,8 @@ const (
 	ClassPath    = "/validate-deviceclasses"
 	PodPath      = "/validate-pods"
 	GroupPath    = "/validate-podgroups"
+	// AttributesPath is the path for DeviceAttributes objects.
+	AttributesPath = "/validate-deviceattributes"
 )
 
 const (
@@ -57,10 +60,10 @@ type Readers struct {
 	Live client.Reader
 }
 
-// Register registers the webhooks at the five paths of a server.
+// Register registers the webhooks at the paths of a server.
 func Register(server webhook.Server, checker *admission.Checker, readers Readers) error {
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme), schedulingapi.AddToScheme(scheme)); err != nil {
+	if err := errors.Join(corev1.AddToScheme(scheme), resourceapi.AddToScheme(scheme), schedulingapi.AddToScheme(scheme), v1alpha1.AddToScheme(scheme)); err != nil {
 		return fmt.Errorf("admission of CEL device constraints: %w", err)
 	}
 	turns := fairness.NewTurns(maxJudged, maxWaiting)
@@ -89,6 +92,11 @@ func Register(server webhook.Server, checker *admission.Checker, readers Readers
 		check: func(ctx context.Context, group *schedulingapi.PodGroup) (admission.Verdict, error) {
 			return readers.group(ctx, checker, group)
 		},
+	}))
+	server.Register(AttributesPath, ctrladmission.WithValidator(scheme, validator[*v1alpha1.DeviceAttributes]{
+		kind: schema.GroupKind{Group: v1alpha1.GroupName, Kind: v1alpha1.DeviceAttributesKind}, turns: turns,
+		spec:  func(object *v1alpha1.DeviceAttributes) any { return &object.Spec },
+		check: checker.DeviceAttributes,
 	}))
 	server.Register(PodPath, ctrladmission.WithValidator(scheme, podValidator{checker, readers.Live, fairness.NewTurns(maxJudged, maxWaiting)}))
 	return nil

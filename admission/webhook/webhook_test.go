@@ -287,7 +287,7 @@ func TestAnswersAreBounded(t *testing.T) {
 func TestMalformedReviews(t *testing.T) {
 	empty := &reader{t: t}
 	server := newServer(t, empty, empty)
-	paths := []string{ClaimPath, TemplatePath, ClassPath, PodPath, GroupPath}
+	paths := []string{ClaimPath, TemplatePath, ClassPath, PodPath, GroupPath, AttributesPath}
 	for _, body := range []string{"", "{}", "[]", "null", "3", "{", `{"kind":"AdmissionReview"}`, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{}}`} {
 		for _, path := range paths {
 			require.False(t, ask(t, server, path, []byte(body)).Allowed, "%s: %s", path, body)

@@ -104,16 +104,10 @@ type Computed struct {
 // Labels returns the keys of the node labels that the expression reads. If all is true, the expression may read every label.
 func (c *Computed) Labels() (keys []string, all bool) { return c.labels, c.allLabels }
 
-// Node is the node of a device. The zero Node has neither name nor labels.
-type Node struct {
-	Name   string
-	Labels map[string]string
-}
-
-// Evaluate returns the value for a device of the driver on the node, or nil if the expression returns optional.none(). The value
-// is not validated, except that its type is possible for an attribute. Every error is a [*cel.Error].
-func (c *Computed) Evaluate(ctx context.Context, driver string, of *resourceapi.Device, node Node, budget *cel.Budget) (*resourceapi.DeviceAttribute, error) {
-	value, err := c.program.EvaluateAny(ctx, newComputedInput(driver, of, node), budget)
+// Evaluate returns the value for a device, or nil if the expression returns optional.none(). The value is not validated, except
+// that its type is possible for an attribute. Every error is a [*cel.Error].
+func (c *Computed) Evaluate(ctx context.Context, of *ComputedInput, budget *cel.Budget) (*resourceapi.DeviceAttribute, error) {
+	value, err := c.program.EvaluateAny(ctx, of, budget)
 	if err != nil {
 		return nil, err
 	}
@@ -183,24 +177,31 @@ func listOf(list traits.Lister) (attribute *resourceapi.DeviceAttribute, ok bool
 	return result, elements > 0 && most == elements
 }
 
-// computedInput resolves the variables of an expression. Attributes are converted on first access.
-type computedInput struct{ device, node ref.Val }
+// A ComputedNode is a node as a CEL value. It is shared by the devices of the node.
+type ComputedNode struct{ value ref.Val }
 
-func newComputedInput(driver string, of *resourceapi.Device, node Node) *computedInput {
-	labels := make(map[string]ref.Val, len(node.Labels))
-	for key, value := range node.Labels {
-		labels[key] = types.String(value)
+// NewComputedNode returns a node. A device without a node has a ComputedNode with neither name nor labels.
+func NewComputedNode(name string, labels map[string]string) *ComputedNode {
+	values := make(map[string]ref.Val, len(labels))
+	for key, value := range labels {
+		values[key] = types.String(value)
 	}
-	return &computedInput{
-		device: namedDevice{New(driver, of), of.Name},
-		node: types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{
-			nameField: types.String(node.Name), labelsField: newOrderedMap(labels),
-		}),
-	}
+	return &ComputedNode{types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{
+		nameField: types.String(name), labelsField: newOrderedMap(values),
+	})}
+}
+
+// A ComputedInput is a device and its node, the variables of an expression. Attributes are converted on first access. It is safe
+// for concurrent use.
+type ComputedInput struct{ device, node ref.Val }
+
+// NewComputedInput returns the input for a device of a driver. The caller must not modify the device afterwards.
+func NewComputedInput(driver string, of *resourceapi.Device, node *ComputedNode) *ComputedInput {
+	return &ComputedInput{namedDevice{New(driver, of), of.Name}, node.value}
 }
 
 // ResolveName implements [celgo.Activation].
-func (i *computedInput) ResolveName(name string) (any, bool) {
+func (i *ComputedInput) ResolveName(name string) (any, bool) {
 	switch name {
 	case deviceVariable:
 		return i.device, true
@@ -212,7 +213,7 @@ func (i *computedInput) ResolveName(name string) (any, bool) {
 }
 
 // Parent implements [celgo.Activation].
-func (i *computedInput) Parent() celgo.Activation { return nil }
+func (i *ComputedInput) Parent() celgo.Activation { return nil }
 
 // namedDevice is a device with its name.
 type namedDevice struct {

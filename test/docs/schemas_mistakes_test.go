@@ -4,7 +4,9 @@
 package docs
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 
 	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/deviceattributes"
 )
 
 // complete contains parameters with a value in each field.
@@ -52,6 +55,22 @@ variables:
   expression: node.labels['example.com/rack']
 podsPerNode: 2
 `,
+	"DeviceAttributes": `
+apiVersion: celset.dev/v1alpha1
+kind: DeviceAttributes
+metadata: {name: chips}
+spec:
+  driver: chip.example.com
+  nodeSelector: {matchLabels: {example.com/rack: r7}}
+  domain: topology.example.com
+  attributes:
+  - name: column
+    expression: device.attributes['chip.example.com'].index % 4
+  table:
+    key: name
+    rows:
+    - {key: chip-0, values: {links: {strings: [chip-1]}}}
+`,
 	"DynamicResourcesCELArgs": `
 filterTimeout: 5s
 bindingTimeout: 60s
@@ -84,6 +103,24 @@ var decoders = map[string]func([]byte) error{
 	"CELNodeSetConstraint": func(raw []byte) error {
 		_, err := celsetv1alpha1.ClassNodeSets(classWith(raw))
 		return err
+	},
+	"DeviceAttributes": func(raw []byte) error {
+		object := &celsetv1alpha1.DeviceAttributes{}
+		if err := yaml.UnmarshalStrict(raw, object); err != nil {
+			return err
+		}
+		if object.APIVersion != celsetv1alpha1.SchemeGroupVersion.String() {
+			return errors.New("unknown version")
+		}
+		enricher, err := deviceattributes.NewEnricher(deviceattributes.Config{})
+		if err != nil {
+			return err
+		}
+		rejection, err := enricher.Check(context.Background(), object)
+		if err != nil || rejection == nil {
+			return err
+		}
+		return errors.New(rejection.Message)
 	},
 	"DynamicResourcesCELArgs": func(raw []byte) error {
 		args, err := configv1alpha1.DecodeArgs(raw)
@@ -136,6 +173,18 @@ var mistakes = map[string][]struct{ what, old, instead string }{
 		{"text for a number", "podsPerNode: 2", `podsPerNode: "2"`},
 		{"name that is no label key", "name: rack\nexpression", "name: rack_\nexpression"},
 		{"field of another kind", "podsPerNode: 2", "failurePolicy: Fail"},
+	},
+	"DeviceAttributes": {
+		{"misspelt field", "nodeSelector:", "nodeSelektor:"},
+		{"unknown kind of value", "strings:", "string:"},
+		{"number for a list", "strings: [chip-1]", "ints: 1"},
+		{"number for a name", "name: column", "name: 4"},
+		{"name with a hyphen", "name: column", "name: the-column"},
+		{"key that is no attribute", "key: name", "key: serial"},
+		{"no rows", "rows:\n    - {key: chip-0, values: {links: {strings: [chip-1]}}}", "rows: []"},
+		{"no driver", "driver: chip.example.com", ""},
+		{"domain that is none", "domain: topology.example.com", "domain: topology/example"},
+		{"unknown version", "celset.dev/v1alpha1", "celset.dev/v1"},
 	},
 	"DynamicResourcesCELArgs": {
 		{"misspelt field", "filterTimeout: 5s", "filterTimout: 5s"},

@@ -82,7 +82,7 @@ func TestSchemaOfEachKind(t *testing.T) {
 			})
 		}
 	}
-	for _, kind := range []string{"CELDeviceConstraint", "CELDevicePreference", "CELNodeSetConstraint", "DynamicResourcesCELArgs"} {
+	for _, kind := range []string{"CELDeviceConstraint", "CELDevicePreference", "CELNodeSetConstraint", "DeviceAttributes", "DynamicResourcesCELArgs"} {
 		require.Positive(t, seen[kind], kind)
 	}
 }

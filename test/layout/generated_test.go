@@ -17,8 +17,9 @@ import (
 var (
 	// generatedPattern matches a line of .gitattributes.
 	generatedPattern = regexp.MustCompile(`(?m)^(\S+) linguist-generated$`)
-	// generatedMark matches the mark that tools recognize, as a comment in Go, YAML or Markdown in the first five lines.
-	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,4}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
+	// generatedMark matches the mark that tools recognize, as a comment in Go, YAML or Markdown in the first six lines. A
+	// build tag and the license come first in Go.
+	generatedMark = regexp.MustCompile(`(?m)\A(?:.*\n){0,5}(//|#|<!--) Code generated .* DO NOT EDIT\.( -->)?$`)
 	// unmarked lists the extensions of files that can't have comments.
 	unmarked = []string{".json", ".log", ".txt"}
 )

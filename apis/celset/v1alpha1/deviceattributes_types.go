@@ -194,7 +194,7 @@ type DeviceAttributesStatus struct {
 	// +optional
 	Conflicts *AttributeConflicts `json:"conflicts,omitempty"`
 
-	// conditions are the conditions Accepted, Complete and Conflicted.
+	// conditions are the conditions Accepted, Complete and Conflicted. Package wellknown has their names and reasons.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -259,40 +259,3 @@ type AttributeConflict struct {
 	// object is the name of the other DeviceAttributes object. It is the name of this object if its table and its expression differ.
 	Object string `json:"object"`
 }
-
-// Conditions of a [DeviceAttributes].
-const (
-	// AttributesAccepted is True if the spec is valid and in effect. If it is False, no device gets an attribute of the object.
-	AttributesAccepted = "Accepted"
-	// AttributesComplete is False if an expression failed, a row matches no device, or a device has too many attributes.
-	AttributesComplete = "Complete"
-	// AttributesConflicted is True if another object defines an attribute of a device with a different value.
-	AttributesConflicted = "Conflicted"
-)
-
-// Reasons of the condition [AttributesAccepted].
-const (
-	ReasonAttributesAccepted          = "Accepted"
-	ReasonAttributesInvalidSpec       = "InvalidSpec"
-	ReasonAttributesInvalidExpression = "InvalidExpression"
-	// ReasonAttributesDomainInUse means that a driver publishes attributes in the domain.
-	ReasonAttributesDomainInUse = "DomainInUse"
-	// ReasonAttributesTooManyObjects means that there are [MaxDeviceAttributes] older objects.
-	ReasonAttributesTooManyObjects = "TooManyObjects"
-)
-
-// Reasons of the condition [AttributesComplete].
-const (
-	ReasonAttributesComplete         = "Complete"
-	ReasonAttributesNotInEffect      = "NotInEffect"
-	ReasonAttributesEvaluationFailed = "EvaluationFailed"
-	ReasonAttributesRowsUnmatched    = "RowsUnmatched"
-	// ReasonAttributesLimitExceeded means that a device would exceed Kubernetes' limits for attributes.
-	ReasonAttributesLimitExceeded = "LimitExceeded"
-)
-
-// Reasons of the condition [AttributesConflicted].
-const (
-	ReasonAttributesDifferentValues = "DifferentValues"
-	ReasonAttributesNoConflict      = "NoConflict"
-)

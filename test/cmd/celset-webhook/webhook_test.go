@@ -95,7 +95,7 @@ func TestWebhook(t *testing.T) {
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, c) })
 	t.Run("the other webhooks", func(t *testing.T) {
 		for path, status := range map[string]int{
-			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, webhook.GroupPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
+			webhook.ClaimPath: http.StatusOK, webhook.PodPath: http.StatusOK, webhook.GroupPath: http.StatusOK, webhook.AttributesPath: http.StatusOK, placementadmission.Path: http.StatusOK, "/": http.StatusNotFound,
 		} {
 			require.Equal(t, status, post(t, r, files["ca.crt"], path), path)
 		}

@@ -73,11 +73,14 @@ func output(t *testing.T, name string, args ...string) string {
 }
 
 func TestTheyAreWhatIsGenerated(t *testing.T) {
-	ofPlacements, ofProfiles, schemas := t.TempDir(), t.TempDir(), t.TempDir()
-	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+ofPlacements, "PROFILE_CRDS="+ofProfiles, "SCHEMAS="+schemas)
+	ofPlacements, ofProfiles, ofSchedulers, deepCopy, schemas := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	output(t, "make", "-s", "generate", "PLACEMENT_CRDS="+ofPlacements, "PROFILE_CRDS="+ofProfiles, "SCHEDULER_CRDS="+ofSchedulers,
+		"DEEPCOPY="+deepCopy, "SCHEMAS="+schemas)
+	requireSame(t, ofSchedulers, filepath.Join(root, "manifests", "scheduler", "crds", "celset.*.yaml"), 1)
+	requireSame(t, deepCopy, filepath.Join(root, "apis", "celset", "v1alpha1", "zz_generated.deepcopy.go"), 1)
 	requireSame(t, ofPlacements, placements, 6)
 	requireSame(t, ofProfiles, profiles, 2)
-	requireSame(t, schemas, filepath.Join(root, "schemas", "*.schema.json"), 5)
+	requireSame(t, schemas, filepath.Join(root, "schemas", "*.schema.json"), 6)
 }
 
 func requireSame(t *testing.T, dir, pattern string, count int) {

@@ -29,10 +29,13 @@ var kinds = []struct {
 	name, apiVersion, path string
 	// anonymous is set if apiVersion and kind are optional.
 	anonymous bool
+	// isObject is set if the kind is a kind of objects, and not of parameters.
+	isObject bool
 }{
 	{name: "CELDeviceConstraint", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
 	{name: "CELDevicePreference", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
 	{name: "CELNodeSetConstraint", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
+	{name: "DeviceAttributes", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1", isObject: true},
 	{name: "DynamicResourcesCELArgs", apiVersion: "config.celset.dev/v1alpha1", path: "./apis/config/v1alpha1", anonymous: true},
 }
 
@@ -59,6 +62,9 @@ func run(directory string, crds []string) error {
 			return fmt.Errorf("kind %s: %w", kind.name, err)
 		}
 		one.identify(kind.apiVersion, kind.name, kind.anonymous)
+		if kind.isObject {
+			one.properties()["kind"].(schema)["description"] = "The kind of the object."
+		}
 		all[kind.name] = one
 		if err := write(filepath.Join(directory, kind.name+".schema.json"), document(kind.name, one)); err != nil {
 			return err

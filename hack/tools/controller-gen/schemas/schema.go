@@ -42,8 +42,10 @@ func (s schema) close() {
 			s.property(name).close()
 		}
 	}
-	if items, ok := s["items"].(map[string]any); ok {
-		schema(items).close()
+	for _, key := range []string{"items", "additionalProperties"} {
+		if below, ok := s[key].(map[string]any); ok {
+			schema(below).close()
+		}
 	}
 }
 
@@ -126,6 +128,14 @@ func manifests(of map[string]schema, objects []resource) schema {
 		when(schema{"kind": schema{"const": "KubeSchedulerConfiguration"}}, schema{"profiles": array(object("pluginConfig", array(plugin)))}),
 		when(schema{"kind": schema{"const": "List"}}, schema{"items": array(reference(""))}),
 	)
+	for _, kind := range kinds {
+		if kind.isObject {
+			cases = append(cases, schema{
+				"if":   schema{"properties": schema{"apiVersion": schema{"const": kind.apiVersion}, "kind": schema{"const": kind.name}}, "required": []any{"apiVersion", "kind"}},
+				"then": reference(kind.name),
+			})
+		}
+	}
 	for _, one := range objects {
 		definitions[one.name()] = one.schema
 		cases = append(cases, schema{
@@ -154,7 +164,7 @@ func kindOf(one any) string {
 func parameters() schema {
 	var names, cases []any
 	for _, kind := range kinds {
-		if kind.apiVersion == "celset.dev/v1alpha1" {
+		if kind.apiVersion == "celset.dev/v1alpha1" && !kind.isObject {
 			names = append(names, kind.name)
 			cases = append(cases, schema{"if": schema{"properties": schema{"kind": schema{"const": kind.name}}}, "then": reference(kind.name)})
 		}

@@ -20,6 +20,8 @@ import (
 	"github.com/celset/celset/plugin/enrichment"
 )
 
+func nothing(*v1.Pod) {}
+
 // waiting returns a pod of the handle's profile that waits for the claim of [claim].
 func waiting(name string, edit func(*v1.Pod)) *v1.Pod {
 	p := pod()
@@ -37,7 +39,7 @@ func TestPodsWaitForDeviceAttributes(t *testing.T) {
 	elsewhere.Spec.Devices.Requests[0].Exactly.Selectors = []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{Expression: "device.driver == 'other.example.com'"}}}
 	objects := []runtime.Object{
 		class(), slice(0, 1, 2), constrain(t, claim(2), "adjacent", adjacent), elsewhere,
-		waiting("pod", func(*v1.Pod) {}),
+		waiting("pod", nothing),
 		waiting("bound", func(p *v1.Pod) { p.Spec.NodeName = nodeName }),
 		waiting("deleted", func(p *v1.Pod) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
 		waiting("of-another-profile", func(p *v1.Pod) { p.Spec.SchedulerName = "default-scheduler" }),

@@ -158,8 +158,8 @@ func (e *Enrichment) await(ctx context.Context, most time.Duration) bool {
 	return false
 }
 
-func sleep(ctx context.Context, clock clock.Clock, wait time.Duration) {
-	timer := clock.NewTimer(wait)
+func sleep(ctx context.Context, by clock.Clock, wait time.Duration) {
+	timer := by.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():

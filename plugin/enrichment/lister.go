@@ -68,16 +68,13 @@ func (v *view) show(all []*resourceapi.ResourceSlice) (result []*resourceapi.Res
 	result = make([]*resourceapi.ResourceSlice, 0, len(all))
 	var missing sets.Set[poolID]
 	for _, slice := range all {
-		if v.drivers.Has(slice.Spec.Driver) {
-			enriched, ok := v.enriched[slice]
-			if !ok {
-				if missing == nil {
-					missing = sets.New[poolID]()
-				}
-				missing.Insert(poolOf(slice))
-				enriched = slice
-			}
+		if enriched, ok := v.enriched[slice]; ok {
 			slice = enriched
+		} else if v.drivers.Has(slice.Spec.Driver) {
+			if missing == nil {
+				missing = sets.New[poolID]()
+			}
+			missing.Insert(poolOf(slice))
 		}
 		result = append(result, slice)
 	}

@@ -239,12 +239,12 @@ func eventOf(status *v1alpha1.DeviceAttributesStatus) (kind, reason, note string
 		return ""
 	}
 	switch {
-	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.AttributesAccepted):
-		return v1.EventTypeWarning, wellknown.ReasonAttributesRejected, message(v1alpha1.AttributesAccepted)
-	case meta.IsStatusConditionTrue(status.Conditions, v1alpha1.AttributesConflicted):
-		return v1.EventTypeWarning, wellknown.ReasonAttributesIncomplete, message(v1alpha1.AttributesConflicted)
-	case !meta.IsStatusConditionTrue(status.Conditions, v1alpha1.AttributesComplete):
-		return v1.EventTypeWarning, wellknown.ReasonAttributesIncomplete, message(v1alpha1.AttributesComplete)
+	case !meta.IsStatusConditionTrue(status.Conditions, wellknown.ConditionAttributesAccepted):
+		return v1.EventTypeWarning, wellknown.ReasonAttributesRejected, message(wellknown.ConditionAttributesAccepted)
+	case meta.IsStatusConditionTrue(status.Conditions, wellknown.ConditionAttributesConflicted):
+		return v1.EventTypeWarning, wellknown.ReasonAttributesIncomplete, message(wellknown.ConditionAttributesConflicted)
+	case !meta.IsStatusConditionTrue(status.Conditions, wellknown.ConditionAttributesComplete):
+		return v1.EventTypeWarning, wellknown.ReasonAttributesIncomplete, message(wellknown.ConditionAttributesComplete)
 	}
-	return v1.EventTypeNormal, wellknown.ReasonAttributesAdded, message(v1alpha1.AttributesComplete)
+	return v1.EventTypeNormal, wellknown.ReasonAttributesAdded, message(wellknown.ConditionAttributesComplete)
 }

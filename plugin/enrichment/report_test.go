@@ -19,6 +19,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
@@ -62,7 +63,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 	require.Equal(t, int32(2), status.Devices)
 	require.Equal(t, int32(1), status.Attributes)
 	require.Equal(t, &v1alpha1.UnmatchedRows{Count: 1, Keys: []string{"mla-9"}}, status.UnmatchedRows)
-	require.True(t, meta.IsStatusConditionTrue(status.Conditions, v1alpha1.AttributesAccepted))
+	require.True(t, meta.IsStatusConditionTrue(status.Conditions, wellknown.ConditionAttributesAccepted))
 	require.Contains(t, b.event(), "Warning AttributesIncomplete 1 rows match no device")
 
 	// The watch delivers the written object.
@@ -154,7 +155,7 @@ func TestEventsSayWhatIsWrong(t *testing.T) {
 	require.Contains(t, event, "Warning AttributesRejected ")
 	require.LessOrEqual(t, len(event), maxNote+len("Warning AttributesRejected "))
 	for _, name := range []string{"a", "b"} {
-		require.True(t, meta.IsStatusConditionTrue(b.status(t, name).Conditions, v1alpha1.AttributesConflicted), name)
+		require.True(t, meta.IsStatusConditionTrue(b.status(t, name).Conditions, wellknown.ConditionAttributesConflicted), name)
 	}
 	require.Equal(t, map[string]string{"mla-1": "-", "mla-2": "-"}, b.shown(t), "a device with a conflict has no value")
 	require.Subset(t, plugintest.MetricValues(t, b.registry), map[string]float64{

@@ -20,7 +20,7 @@ import (
 )
 
 // The conditions of an object without problems.
-var healthy = []string{v1alpha1.AttributesAccepted, v1alpha1.AttributesComplete}
+var healthy = []string{wellknown.ConditionAttributesAccepted, wellknown.ConditionAttributesComplete}
 
 // TestPodGetsDevicesOfARow follows a pod that waits for attributes until it runs. The waits of this package are shorter than the
 // five minutes after which the scheduler retries pods without a reason.
@@ -62,7 +62,7 @@ func TestConflict(t *testing.T) {
 	value := int64(99)
 	different.Spec.Table.Rows = []v1alpha1.AttributeRow{{Key: address(0), Values: map[string]resourceapi.DeviceAttribute{"position": {IntValue: &value}}}}
 	l.create(t, different)
-	conflicted := append(slices.Clone(healthy), v1alpha1.AttributesConflicted)
+	conflicted := append(slices.Clone(healthy), wellknown.ConditionAttributesConflicted)
 	l.requireStatus(t, row, counts{Devices: 8, Attributes: 7, Conflicts: 1, True: conflicted})
 	l.requireStatus(t, different, counts{Devices: 8, Conflicts: 1, True: conflicted})
 	l.Run(t, "pod", env.CelsetProfile, l.inARow()...)
@@ -79,7 +79,7 @@ func TestStatusStaysTrue(t *testing.T) {
 	row.Spec.Table.Rows[3].Key = "0000:3:00.0"
 	row.Spec.Attributes = []v1alpha1.ComputedAttribute{{Name: "rack", Expression: "node.labels['example.com/rack']"}}
 	l.create(t, row)
-	accepted := []string{v1alpha1.AttributesAccepted}
+	accepted := []string{wellknown.ConditionAttributesAccepted}
 	l.requireStatus(t, row, counts{Devices: 16, Attributes: 14, UnmatchedRows: 1, FailedExpressions: 16, True: accepted})
 	require.Equal(t, []string{"0000:3:00.0"}, l.get(t, row.Name).Status.UnmatchedRows.Keys)
 

@@ -149,6 +149,7 @@ func TestManyObjects(t *testing.T) {
 	for i, of := range report.Objects {
 		if i == 0 {
 			require.Equal(t, wellknown.ReasonTooManyObjects, of.Rejection.Reason)
+			require.Contains(t, of.Rejection.Message, "64 older DeviceAttributes objects are in effect, which is the limit")
 			continue
 		}
 		require.Nil(t, of.Rejection, i)

@@ -17,7 +17,7 @@ import (
 
 // CostLimit is the maximum cost of one evaluation of an expression in CEL cost units. It is lower than the limit of constraints,
 // because each device needs an evaluation.
-const CostLimit = 10_000
+const CostLimit uint64 = 10_000
 
 // NodeLabels returns the labels of a node. ok is false if the node is unknown. The caller of NodeLabels must not modify the map.
 type NodeLabels func(node string) (labels map[string]string, ok bool)

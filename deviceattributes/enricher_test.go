@@ -51,7 +51,7 @@ func TestExpressions(t *testing.T) {
 		"dyn(null)":                                                       {failure: "returned null_type"},
 		"dyn({'a': 1})":                                                   {failure: "returned map"},
 		"[[dyn(1)]].map(l, dyn(l))":                                       {failure: "a list of other or of different types"},
-		"'0123456789'.replace('', '0123456789')":                          {failure: "a string of 120 bytes, the limit is 64"},
+		"'0123456789'.replace('', '0123456789')":                          {failure: "the result has a string of 120 bytes, the limit is 64"},
 		"lists.range(49)":                                                 {failure: "a list of 49 elements, the limits are 1 and 48"},
 		"1 / (device.attributes['chip.example.com'].index - 1)":           {failure: "division by zero"},
 		"lists.range(1000).map(i, lists.range(1000)).size()":              {failure: "exceeds the cost limit of 10000"},

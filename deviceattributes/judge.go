@@ -26,8 +26,8 @@ const (
 	// MaxSelectorValues is the maximum number of values of an expression of a node selector.
 	MaxSelectorValues = 64
 
-	// maxRowKey is the maximum length of the key of a row.
-	maxRowKey = max(resourceapi.DeviceAttributeMaxValueLength, validation.DNS1123LabelMaxLength)
+	// maxRowKey is the maximum length of the key of a row. The names of devices are shorter than the values of attributes.
+	maxRowKey = resourceapi.DeviceAttributeMaxValueLength
 )
 
 // judge returns the first mistake of the spec, except for mistakes in expressions. It sets the selector and the table. The schema

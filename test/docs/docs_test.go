@@ -142,8 +142,8 @@ func TestAPIServerTakesObjects(t *testing.T) {
 		APIServerArgs: []string{"--runtime-config=scheduling.k8s.io/v1beta1=true"},
 	})
 	require.NoError(t, hub.Install(t.Context(), cp.RESTConfig()))
-	for _, file := range []string{"cert-manager.yaml", "prometheus-operator.yaml"} {
-		definitions, err := os.ReadFile("../manifests/testdata/" + file)
+	for _, file := range []string{"test/manifests/testdata/cert-manager.yaml", "test/manifests/testdata/prometheus-operator.yaml", "manifests/scheduler/crds/celset.dev_deviceattributes.yaml"} {
+		definitions, err := os.ReadFile(filepath.Join(root, file))
 		require.NoError(t, err)
 		require.NoError(t, hub.InstallDefinitions(t.Context(), cp.RESTConfig(), definitions))
 	}

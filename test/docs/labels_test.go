@@ -79,7 +79,7 @@ func text(of constant.Value) string {
 func load(t *testing.T) (loaded []*packages.Package) {
 	t.Helper()
 	all, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: root},
-		"./apis/...", "./cel/...", "./allocator/...", "./plugin/...", "./placement/...", "./admission/...", "./cmd/...", "./internal/...")
+		"./apis/...", "./cel/...", "./deviceattributes/...", "./allocator/...", "./plugin/...", "./placement/...", "./admission/...", "./cmd/...", "./internal/...")
 	require.NoError(t, err)
 	driver, err := packages.Load(&packages.Config{Mode: packages.LoadSyntax, Dir: filepath.Join(root, "test")}, "./topologydriver/...")
 	require.NoError(t, err)

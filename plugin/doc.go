@@ -12,8 +12,8 @@
 // found there (package preference). TopologyPlacementGeneratorCEL chooses the nodes of PodGroups (package gang).
 //
 // This package contains the extension points, the exchange of the allocator, and the parts that all profiles share.
-// The packages below import only packages named before them: plugin/arguments, plugin/guard, plugin/preparation and plugin/demand,
-// plugin/cycle, plugin/preference, plugin/observe, plugin/preempt, plugin/gang.
+// The packages below import only packages named before them: plugin/arguments, plugin/enrichment, plugin/guard,
+// plugin/preparation and plugin/demand, plugin/cycle, plugin/preference, plugin/observe, plugin/preempt, plugin/gang.
 //
 // In a scheduler profile, the plugin replaces DynamicResources. A profile with both can't start. See manifests/ for a
 // configuration.

@@ -53,11 +53,7 @@ type Enrichment struct {
 	// watching registers the handlers for nodes and ResourceSlices when the first object appears.
 	watching sync.Once
 
-	// mutex guards wakers.
-	mutex sync.Mutex
-	// wakers are called with the drivers whose devices have changed attributes.
-	wakers []func(drivers sets.Set[string])
-
+	wakers wakers
 	// compiled has the generations of the objects of the last call of Set. Only the goroutine of Run uses it.
 	compiled map[types.UID]int64
 }
@@ -70,7 +66,7 @@ func New(ctx context.Context, config Config) (*Enrichment, error) {
 		return nil, err
 	}
 	e := &Enrichment{Config: config, enricher: enricher, requests: make(chan struct{}, 1)}
-	e.follower = newFollower(config.Client, func(isStatus bool) {
+	e.follower = newFollower(&e.Config, func(isStatus bool) {
 		if isStatus {
 			e.reporter.request()
 		} else {
@@ -96,9 +92,7 @@ func (e *Enrichment) OnChange(wake func(drivers sets.Set[string])) {
 	if e == nil {
 		return
 	}
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	e.wakers = append(e.wakers, wake)
+	e.wakers.add(wake)
 }
 
 // request makes Run start a pass soon.
@@ -117,7 +111,7 @@ const (
 	secondLook = time.Second
 	// recheck is the time between two passes without a request.
 	recheck = 30 * time.Second
-	// shortestRest is the minimum time between two passes, and between two calls of the wakers.
+	// shortestRest is the minimum time between two passes.
 	shortestRest = 100 * time.Millisecond
 	// restPerPass makes passes use at most a fifth of a core.
 	restPerPass = 4
@@ -141,6 +135,7 @@ func (e *Enrichment) Run(ctx context.Context) {
 		if e.pass(ctx) || requested {
 			wait = secondLook
 		}
+		wait = min(wait, e.wakers.wake(e.Clock.Now()))
 		sleep(ctx, e.Clock, min(max(shortestRest, restPerPass*e.Clock.Since(began)), longestRest))
 	}
 }

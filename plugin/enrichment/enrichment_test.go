@@ -6,6 +6,7 @@ package enrichment
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -39,12 +40,48 @@ func TestFirstCyclesSeeIncompletePools(t *testing.T) {
 	require.Equal(t, map[string]string{"incomplete pool": plugintest.NodeName}, b.shown(t))
 	require.True(t, b.pass(ctx))
 	require.Equal(t, map[string]string{"mla-1": "10", "mla-2": "-"}, b.shown(t))
+	now := time.Now()
+	require.Equal(t, recheck, b.wakers.wake(now))
 	require.Equal(t, []string{plugintest.Driver}, <-b.woken)
 	require.False(t, b.pass(ctx), "nothing has changed")
+	require.Equal(t, recheck, b.wakers.wake(now.Add(time.Hour)))
 	require.Empty(t, b.woken)
 	require.Subset(t, plugintest.MetricValues(t, b.registry), map[string]float64{
 		"device_attributes": 1, "device_attributes_objects accepted": 1, "device_attributes_duration_seconds": 2,
 	})
+}
+
+// TestRetriesHaveAMinimumDistance checks that changes in quick succession cause one further retry.
+func TestRetriesHaveAMinimumDistance(t *testing.T) {
+	var calls [][]string
+	w := &wakers{}
+	w.add(func(drivers sets.Set[string]) { calls = append(calls, sets.List(drivers)) })
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	w.note(sets.New("a"))
+	require.Equal(t, recheck, w.wake(now))
+	for _, driver := range []string{"b", "c", "b"} {
+		w.note(sets.New(driver))
+		require.Equal(t, wakeRest-time.Millisecond, w.wake(now.Add(time.Millisecond)))
+	}
+	require.Equal(t, recheck, w.wake(now.Add(wakeRest)))
+	require.Equal(t, [][]string{{"a"}, {"b", "c"}}, calls)
+}
+
+// TestDeletedObjectDoesNotComeBack checks that an object that was deleted while its status was written does not come back.
+func TestDeletedObjectDoesNotComeBack(t *testing.T) {
+	object := plugintest.AttributesTable("a", oneRow)
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{object}, plugintest.Slice(1))
+	read := plugintest.Unstructured(t, object)
+	read.SetResourceVersion("7")
+	b.follower.refresh(ctx, read)
+	require.Equal(t, "7", b.follower.list()[0].ResourceVersion)
+	older := plugintest.Unstructured(t, object)
+	older.SetGeneration(2)
+	b.follower.refresh(ctx, older)
+	require.Equal(t, int64(1), b.follower.list()[0].Generation)
+	b.follower.delete(read)
+	b.follower.refresh(ctx, read)
+	require.True(t, b.follower.isEmpty())
 }
 
 // TestUnprocessedSliceRequestsAPass checks that a cycle that sees an unknown ResourceSlice starts a pass.

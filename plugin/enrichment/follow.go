@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 )
@@ -41,6 +42,7 @@ const (
 // watch, and sends one small request every few seconds. A watch would log an error each time that it is refused.
 type follower struct {
 	client dynamic.Interface
+	clock  clock.Clock
 	// changed is called after an object was added, changed or deleted. isStatus is true if only its status may have changed.
 	changed func(isStatus bool)
 
@@ -51,8 +53,8 @@ type follower struct {
 	unreadable string
 }
 
-func newFollower(client dynamic.Interface, changed func(isStatus bool)) *follower {
-	return &follower{client: client, changed: changed, objects: map[string]*v1alpha1.DeviceAttributes{}}
+func newFollower(config *Config, changed func(isStatus bool)) *follower {
+	return &follower{client: config.Client, clock: config.Clock, changed: changed, objects: map[string]*v1alpha1.DeviceAttributes{}}
 }
 
 // list returns the objects, sorted by name. They must not be modified.
@@ -105,7 +107,7 @@ func (f *follower) run(ctx context.Context) {
 			f.watch(ctx)
 			f.clear()
 		}
-		_ = wait.PollUntilContextTimeout(ctx, wait.Jitter(lookAgain, .1), lookAgain, false, func(context.Context) (bool, error) { return true, nil })
+		sleep(ctx, f.clock, wait.Jitter(lookAgain, .1))
 	}
 }
 
@@ -164,7 +166,7 @@ func (f *follower) watch(ctx context.Context) {
 	go func() {
 		// An object of the first list may have been deleted before the watch began.
 		if cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
-			f.retain(informer.GetStore().ListKeys())
+			f.retain(informer.GetStore().ListKeys)
 		}
 	}()
 	informer.RunWithContext(ctx)
@@ -175,19 +177,27 @@ func (f *follower) set(ctx context.Context, object any) {
 	if !ok {
 		return
 	}
-	decoded := &v1alpha1.DeviceAttributes{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, decoded); err != nil {
-		// The CRD permits what this version can't decode.
-		f.report(ctx, fmt.Errorf("decode DeviceAttributes %s: %w", read.GetName(), err))
+	decoded, err := decode(read)
+	if err != nil {
+		f.report(ctx, err)
 		f.delete(object)
 		return
 	}
-	decoded.ManagedFields = nil
 	f.mutex.Lock()
 	last := f.objects[decoded.Name]
 	f.objects[decoded.Name] = decoded
 	f.mutex.Unlock()
 	f.changed(last != nil && last.UID == decoded.UID && last.Generation == decoded.Generation)
+}
+
+// decode returns an error if the CRD of a later version permits what this version can't decode.
+func decode(read *unstructured.Unstructured) (*v1alpha1.DeviceAttributes, error) {
+	decoded := &v1alpha1.DeviceAttributes{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(read.Object, decoded); err != nil {
+		return nil, fmt.Errorf("decode DeviceAttributes %s: %w", read.GetName(), err)
+	}
+	decoded.ManagedFields = nil
+	return decoded, nil
 }
 
 func (f *follower) delete(object any) {
@@ -199,11 +209,29 @@ func (f *follower) delete(object any) {
 	}
 }
 
-// retain removes the objects with other names.
-func (f *follower) retain(names []string) {
+// refresh replaces an object by a version with another status. It does nothing if the object was deleted or changed meanwhile.
+func (f *follower) refresh(ctx context.Context, read *unstructured.Unstructured) {
+	if object := f.get(read.GetName(), read.GetUID()); object != nil && object.Generation == read.GetGeneration() {
+		decoded, err := decode(read)
+		if err != nil {
+			f.report(ctx, err)
+			return
+		}
+		f.mutex.Lock()
+		defer f.mutex.Unlock()
+		if f.objects[decoded.Name] == object {
+			f.objects[decoded.Name] = decoded
+		}
+	}
+}
+
+// retain removes the objects with other names. names is called while the objects can't change, so that it has each object that the
+// watch has added.
+func (f *follower) retain(names func() []string) {
 	f.mutex.Lock()
+	known := names()
 	for name := range f.objects {
-		if !slices.Contains(names, name) {
+		if !slices.Contains(known, name) {
 			delete(f.objects, name)
 		}
 	}
@@ -211,4 +239,4 @@ func (f *follower) retain(names []string) {
 	f.changed(false)
 }
 
-func (f *follower) clear() { f.retain(nil) }
+func (f *follower) clear() { f.retain(func() []string { return nil }) }

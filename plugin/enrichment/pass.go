@@ -6,7 +6,6 @@ package enrichment
 import (
 	"context"
 	"maps"
-	"slices"
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -39,19 +38,8 @@ func (e *Enrichment) pass(ctx context.Context) (changed bool) {
 	last := e.current.Swap(next)
 	e.reporter.set(report)
 	drivers := changedDrivers(last, next)
-	if len(drivers) == 0 {
-		return false
-	}
-	for _, wake := range e.wakersNow() {
-		wake(drivers)
-	}
-	return true
-}
-
-func (e *Enrichment) wakersNow() []func(sets.Set[string]) {
-	e.mutex.Lock()
-	defer e.mutex.Unlock()
-	return slices.Clone(e.wakers)
+	e.wakers.note(drivers)
+	return len(drivers) > 0
 }
 
 // enrich returns the view for the objects, or nil if there are no objects.

@@ -205,7 +205,7 @@ func (r *reporter) write(ctx context.Context, object *v1alpha1.DeviceAttributes,
 		return false
 	}
 	r.failed = ""
-	r.follower.set(ctx, written)
+	r.follower.refresh(ctx, written)
 	if object.Status.ObservedGeneration != status.ObservedGeneration {
 		r.record(next)
 	}

@@ -4,7 +4,7 @@
 GO ?= go
 
 # The libraries and the plugin: what is ours and no program. allocator/conformance only tests one of them.
-LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./internal/draw/... ./internal/topology/... ./placement/... ./plugin/... ./admission/... | grep -v /allocator/conformance)
+LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./deviceattributes/... ./internal/draw/... ./internal/topology/... ./placement/... ./plugin/... ./admission/... | grep -v /allocator/conformance)
 
 # Race detector for them. Of what pulls in Kubernetes servers it is the plugin only, which shares
 # informers' objects with a whole scheduler: building that with the detector takes some minutes the

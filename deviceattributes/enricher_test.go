@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -334,6 +335,43 @@ func TestCancelled(t *testing.T) {
 	require.NoError(t, err)
 	require.Same(t, before[0], after[0], "a call that failed forgets nothing")
 	require.Equal(t, "one", report.Objects[0].Object.Name)
+}
+
+// TestConcurrent lets the race detector check calls at the same time. Each result must be of one version of the objects.
+func TestConcurrent(t *testing.T) {
+	e := newEnricher(t)
+	slices := []*resourceapi.ResourceSlice{chips("node-a", 4), chips("node-b", 4)}
+	nodes := labelsOf{"node-a": {"rack": "r1"}, "node-b": {"rack": "r1"}}
+	var group errgroup.Group
+	for i := range 4 {
+		group.Go(func() error {
+			for n := range 50 {
+				value := fmt.Sprint(i*50 + n)
+				if err := e.Set(t.Context(), []*v1alpha1.DeviceAttributes{object("one", computed("x", value), computed("y", value))}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		group.Go(func() error {
+			for range 50 {
+				enriched, report, err := e.Enrich(t.Context(), slices, nodes.get)
+				if err != nil {
+					return err
+				}
+				_, hasOrigin := report.Origin(driver, "node-a", "chip-0", "topology.celset.dev/x")
+				of := enriched[0].Spec.Devices[0].Attributes
+				x, has := of["topology.celset.dev/x"]
+				if has != hasOrigin || has && *x.IntValue != *of["topology.celset.dev/y"].IntValue {
+					return fmt.Errorf("mixed attributes %v, origin %t", of, hasOrigin)
+				}
+				e.Touches(slices[0])
+				e.Affected(nodes["node-a"], nodes["node-b"])
+			}
+			return nil
+		})
+	}
+	require.NoError(t, group.Wait())
 }
 
 func TestStatus(t *testing.T) {

@@ -83,7 +83,7 @@ func (e *Enricher) compileAll(ctx context.Context, sources []*v1alpha1.DeviceAtt
 func oldestFirst(objects []*v1alpha1.DeviceAttributes) []*v1alpha1.DeviceAttributes {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b *v1alpha1.DeviceAttributes) int {
-		return cmp.Or(a.CreationTimestamp.Time.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	names := make(map[string]bool, len(sorted))
 	return slices.DeleteFunc(sorted, func(o *v1alpha1.DeviceAttributes) bool {

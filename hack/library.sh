@@ -6,7 +6,7 @@
 #
 #	hack/library.sh 1.36 ../library
 #
-# It has the module path and the packages of this one, apis, cel and allocator, and requires neither
+# It has the module path and the packages of this one, apis, cel, allocator and deviceattributes, and requires neither
 # k8s.io/kubernetes nor what programs and tests take. A release branch of that minor is made of it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -23,7 +23,7 @@ mkdir -p "$out"
 [ -z "$(ls -A "$out")" ] || { echo "library: $out is not empty" >&2; exit 1; }
 
 # allocator/conformance and allocator/internal/fixture only test the allocator, and take what no library takes.
-git ls-files -z LICENSE apis cel allocator ':!allocator/conformance' ':!allocator/internal/fixture' |
+git ls-files -z LICENSE apis cel allocator deviceattributes ':!allocator/conformance' ':!allocator/internal/fixture' |
   { grep -zvE '_test\.go$|/testdata/' || true; } | xargs -0 cp --parents -t "$out"
 # Of the files for a minor and those for the others one is left, which no tag is needed for.
 for package in apis/compat cel/compat; do
@@ -35,7 +35,7 @@ for package in apis/compat cel/compat; do
 done
 
 # What a package imports has the version that it has here, and Kubernetes that of the minor.
-packages=$(go list ./apis/... ./cel/... ./allocator/... | grep -vE '/allocator/(conformance|internal/fixture)')
+packages=$(go list ./apis/... ./cel/... ./allocator/... ./deviceattributes/... | grep -vE '/allocator/(conformance|internal/fixture)')
 required=$(go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}}@{{.Version}}{{end}}{{end}}' $packages | sort -u)
 cd "$out"
 export GOFLAGS=-mod=mod GOWORK=off

@@ -210,6 +210,15 @@ func (l *lab) inARow() []env.Part {
 	return []env.Part{env.Request("plain", l.driver, 4), env.Constrained("row", env.Span(v1alpha1.DefaultAttributesDomain, "position", 4))}
 }
 
+// withoutPosition requests a device without a position.
+func (l *lab) withoutPosition() env.Part {
+	const domain = v1alpha1.DefaultAttributesDomain
+	return env.Exactly("plain", resourceapi.ExactDeviceRequest{
+		DeviceClassName: l.driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
+		Selectors: []resourceapi.DeviceSelector{env.Selector("!('" + domain + "' in device.attributes) || !has(device.attributes['" + domain + "'].position)")},
+	})
+}
+
 // requireRow requires that a pod runs with four devices in a row.
 func (l *lab) requireRow(t *testing.T, pod string) {
 	t.Helper()

@@ -46,7 +46,11 @@ func TestPodGetsDevicesOfARow(t *testing.T) {
 		return "there is none", nil
 	})
 
+	// A pod that needs a device without the attribute shows when the scheduler has noticed the deletion.
+	l.Run(t, "without", env.CelsetProfile, l.withoutPosition())
+	l.RequireRefused(t, "without")
 	require.NoError(t, l.objects.Delete(t.Context(), row.Name, metav1.DeleteOptions{}))
+	l.RequireRunning(t, "without")
 	l.Run(t, "second", env.CelsetProfile, l.inARow()...)
 	l.RequireRefused(t, "second", "no such key: position")
 	l.requireRow(t, "first")
@@ -187,10 +191,7 @@ func TestRestart(t *testing.T) {
 	l.requireStatus(t, row, counts{Devices: 8, Attributes: 8, True: healthy})
 	scheduler.Kill()
 	l.Run(t, "row", env.CelsetProfile, l.inARow()...)
-	l.Run(t, "without", env.CelsetProfile, env.Exactly("plain", resourceapi.ExactDeviceRequest{
-		DeviceClassName: l.driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: 1,
-		Selectors: []resourceapi.DeviceSelector{env.Selector("!('" + v1alpha1.DefaultAttributesDomain + "' in device.attributes) || !has(device.attributes['" + v1alpha1.DefaultAttributesDomain + "'].position)")},
-	}))
+	l.Run(t, "without", env.CelsetProfile, l.withoutPosition())
 	startScheduler(l.Env)
 	l.requireRow(t, "row")
 	l.RequireRefused(t, "without")
@@ -202,8 +203,11 @@ func TestKindIsDeleted(t *testing.T) {
 	l.create(t, l.row("row"))
 	l.Run(t, "first", env.CelsetProfile, l.inARow()...)
 	l.requireRow(t, "first")
+	l.Run(t, "without", env.CelsetProfile, l.withoutPosition())
+	l.RequireRefused(t, "without")
 	_, err := l.Kubectl(t, "", "delete", "-f", env.Manifest(t, definition), "--wait")
 	require.NoError(t, err)
+	l.RequireRunning(t, "without")
 	l.Run(t, "second", env.CelsetProfile, l.inARow()...)
 	l.RequireRefused(t, "second", "no such key: position")
 	install(t, l.Env)

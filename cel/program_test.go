@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	celgo "github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/cel"
@@ -67,6 +69,22 @@ func TestEvaluateInt(t *testing.T) {
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return int, but returned string")
 	_, err = compile(t, environment, "anything").Evaluate(t.Context(), input(t, 1), nil)
 	require.Contains(t, requireError(t, err, cel.ReasonType).Message, "must return bool, but returned string")
+}
+
+func TestEvaluateAny(t *testing.T) {
+	environment := newEnvironment(t, cel.Config{})
+	for expression, want := range map[string]ref.Val{"n": types.Int(1), "n == 1": types.True, "string(n)": types.String("1")} {
+		program, err := environment.CompileAny(t.Context(), expression)
+		require.NoError(t, err)
+		value, err := program.EvaluateAny(t.Context(), input(t, 1), nil)
+		require.NoError(t, err)
+		require.Equal(t, want, value)
+	}
+	program, err := environment.CompileAny(t.Context(), "n / (n - 1)")
+	require.NoError(t, err)
+	value, err := program.EvaluateAny(t.Context(), input(t, 1), nil)
+	requireError(t, err, cel.ReasonRuntime)
+	require.Nil(t, value)
 }
 
 func TestNewEnvironmentRefusesUnusableOptions(t *testing.T) {

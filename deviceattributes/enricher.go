@@ -91,13 +91,11 @@ func (e *Enricher) Touches(slice *resourceapi.ResourceSlice) bool {
 	return false
 }
 
-// Affected reports whether a change of a node's labels can change an attribute.
+// Affected reports whether a change of a node's labels can change an attribute. Labels that are nil belong to an unknown node, or to
+// a node without labels.
 func (e *Enricher) Affected(before, after map[string]string) bool {
 	for _, o := range e.current() {
-		if o.rejection != nil {
-			continue
-		}
-		if o.selects(before) != o.selects(after) || o.selects(after) && !o.labels.same(before, after) {
+		if o.rejection == nil && o.affected(before, after) {
 			return true
 		}
 	}

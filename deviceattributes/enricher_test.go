@@ -281,6 +281,12 @@ func TestTouchesAndAffected(t *testing.T) {
 	} {
 		require.Equal(t, test.want, e.Affected(test.before, test.after), name)
 	}
+	absent := object("absent", computed("x", "1"))
+	absent.Spec.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "old", Operator: metav1.LabelSelectorOpDoesNotExist}}}
+	e = newEnricher(t, absent)
+	require.True(t, e.Affected(nil, map[string]string{"a": "b"}), "a node without the label joins")
+	require.False(t, e.Affected(map[string]string{"a": "b"}, map[string]string{"a": "c"}))
+	require.True(t, e.Affected(map[string]string{"a": "b"}, map[string]string{"old": "1"}))
 	for expression, want := range map[string]bool{
 		"'other' in node.labels": true, "'x' in node.labels": false, "node.labels.size()": true, "node.labels.all(k, k != 'x')": true,
 		"node.name": false, "1": false, "has(node.labels.other)": true, "node.labels[?'other']": true, "node.labels[device.name]": true,

@@ -130,6 +130,22 @@ func (c *compiled) selects(of map[string]string) bool {
 	return c.selector == nil || c.selector.Matches(labels.Set(of))
 }
 
+// affected reports whether a change of a node's labels can change an attribute of the object.
+func (c *compiled) affected(before, after map[string]string) bool {
+	was, is := c.selects(before), c.selects(after)
+	switch {
+	case was != is:
+		return true
+	case !is:
+		return false
+	case c.selector != nil && (before == nil) != (after == nil):
+		// A selector may match nil, for example if it requires that a label does not exist. But an unknown node is never selected.
+		return true
+	default:
+		return !c.labels.same(before, after)
+	}
+}
+
 // A labelSet is a set of label keys.
 type labelSet struct {
 	keys []string

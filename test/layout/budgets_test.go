@@ -49,7 +49,7 @@ var budgets = []budget{
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2110, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 15170, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3945, goal: 3000},
-	{name: "deviceattributes", folders: []string{"deviceattributes"}, counts: product, lines: 1443},
+	{name: "deviceattributes", folders: []string{"deviceattributes"}, counts: product, lines: 1457},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13405, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3210, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5620, goal: 4200},
@@ -58,8 +58,8 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5037, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22465},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 95420},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7955, files: 30},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 95460},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7960, files: 30},
 }
 
 // aroundPlacement lists the packages around package placement, which makes the decisions.

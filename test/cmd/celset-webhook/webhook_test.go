@@ -27,6 +27,7 @@ import (
 	"github.com/celset/celset/admission/webhook"
 	placementadmission "github.com/celset/celset/placement/admission"
 	"github.com/celset/celset/test/controlplane"
+	"github.com/celset/celset/test/hub"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/internal/minor"
 )
@@ -91,6 +92,7 @@ func TestWebhook(t *testing.T) {
 	})
 	t.Run("classes", func(t *testing.T) { requireClassesAreRead(t, c) })
 	t.Run("groups", func(t *testing.T) { requireGroupsAreChecked(t, c) })
+	t.Run("device attributes", func(t *testing.T) { requireAttributesAreChecked(t, c) })
 	t.Run("pods", func(t *testing.T) { requirePodsAreWarnedOf(t, c) })
 	t.Run("what was stored earlier", func(t *testing.T) { requireRatcheted(t, c) })
 	t.Run("the other webhooks", func(t *testing.T) {
@@ -187,6 +189,22 @@ func requireGroupsAreChecked(t *testing.T, c *cluster) {
 		"expression: nodes.size() > 1}}}"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	texts, err = c.apply(t, referring, controlplane.ApplyOptions{})
+	require.NoError(t, err)
+	require.Empty(t, texts)
+}
+
+// requireAttributesAreChecked checks that an expression that does not compile is refused on write.
+func requireAttributesAreChecked(t *testing.T, c *cluster) {
+	definition := readFile(t, "../../../manifests/scheduler/crds/celset.dev_deviceattributes.yaml")
+	require.NoError(t, hub.InstallDefinitions(t.Context(), c.RESTConfig(), []byte(definition)))
+	object := func(expression string) string {
+		return "{apiVersion: celset.dev/v1alpha1, kind: DeviceAttributes, metadata: {name: chips}, spec: {driver: chip.example.com, " +
+			"attributes: [{name: column, expression: '" + expression + "'}]}}"
+	}
+	_, err := c.apply(t, object("device.index"), controlplane.ApplyOptions{})
+	require.ErrorContains(t, err, `admission webhook "deviceattributes.celset.dev" denied the request: DeviceAttributes.celset.dev "chips" is invalid: `+
+		"spec: Invalid value: spec.attributes[0].expression of attribute column: ERROR: <input>:1:7: undefined field")
+	texts, err := c.apply(t, object("1"), controlplane.ApplyOptions{})
 	require.NoError(t, err)
 	require.Empty(t, texts)
 }

@@ -6,6 +6,7 @@ package enrichment
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -126,7 +127,7 @@ func (f *follower) isServed(ctx context.Context) bool {
 
 // report logs an error once. That the kind is not served is no error.
 func (f *follower) report(ctx context.Context, err error) {
-	if apierrors.IsNotFound(err) || ctx.Err() != nil && context.Cause(ctx) == context.Canceled {
+	if apierrors.IsNotFound(err) || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled) {
 		return
 	}
 	f.mutex.Lock()

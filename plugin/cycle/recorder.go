@@ -41,9 +41,9 @@ type Recorder struct {
 	reserved func() []resourceapi.DeviceRequestAllocationResult
 }
 
-// NewRecorder returns a Recorder that wraps a handle.
-func NewRecorder(handle fwk.Handle) *Recorder {
-	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
+// NewRecorder returns a Recorder that wraps a handle. Its lists come from the manager.
+func NewRecorder(handle fwk.Handle, manager fwk.SharedDRAManager) *Recorder {
+	return &Recorder{Handle: handle, manager: manager}
 }
 
 // ClientSet implements [fwk.Handle].

@@ -55,8 +55,8 @@ func tooManyDevices(path *field.Path, count int64) *field.Error {
 	return field.Invalid(path, count, fmt.Sprintf("a claim can have at most %d devices: lower the count, or use several claims", maxResults))
 }
 
-// countOf returns the smallest number of devices that a request can get. It returns at most the maximum plus one, because users
-// choose the counts and their sum could overflow.
+// countOf returns the smallest number of devices that a request can get. It returns at most maxResults+1, because users choose
+// the counts and their sum could overflow.
 func countOf(mode resourceapi.DeviceAllocationMode, count int64) int {
 	if mode == resourceapi.DeviceAllocationModeAll {
 		return 1

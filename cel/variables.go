@@ -73,7 +73,8 @@ func withVariables(variables []Variable) string {
 	return " with its variables"
 }
 
-// checkVariables rejects variables if the input has no elements, if there are too many, or if two have the same name.
+// checkVariables rejects variables if the environment has no [Element], if there are too many variables, or if two variables
+// have the same name.
 func (e *Environment) checkVariables(variables []Variable) error {
 	names := make(map[string]bool, len(variables))
 	for _, v := range variables {

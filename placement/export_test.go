@@ -11,7 +11,7 @@ import (
 	"github.com/celset/celset/placement/internal/verdict"
 )
 
-// RemembersSets reports whether a Scheduler stores which clusters are in which ManagedClusterSets.
+// RemembersSets reports whether a Scheduler stores the clusters of each ManagedClusterSet.
 func RemembersSets(s *Scheduler) bool { return !reflect.ValueOf(&s.memberships).Elem().IsZero() }
 
 // ForgetAll removes everything from the memory of a Scheduler.

@@ -72,8 +72,8 @@ func hostile(t *rapid.T) string {
 	return `"` + sign + digits + suffix + `"`
 }
 
-// TestScoresAreInRange checks that scores stay in their range, and that totals are their weighted sums, whatever amounts
-// clusters report.
+// TestScoresAreInRange checks that scores stay in their range, and that totals are their weighted sums, for all amounts that
+// clusters may report.
 func TestScoresAreInRange(t *testing.T) {
 	object := placed(t, exactly(byCPU, "ResourceAllocatableMemory -10", "Balance 10")+addOn("r", "s", -10))
 	s := newScheduler(t)

@@ -21,8 +21,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// slowly is an expression whose evaluation takes as long as looking up the scores of a cluster. After that it checks its
-// deadline.
+// slowly is an expression that looks up the scores of a cluster. The evaluation checks its deadline after that.
 const slowly = `managedCluster.scores("r").all(s, s.value > 0)`
 
 // slow is a hub where looking up a cluster's scores takes some time. In a synctest bubble that time does not depend on the

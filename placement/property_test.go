@@ -22,7 +22,7 @@ import (
 	"github.com/celset/celset/placement"
 )
 
-// specs has the specs of Placements in random histories. %d stands for a small number.
+// specs has the specs of Placements in random histories. %d is replaced by a small number.
 var specs = []string{
 	``,
 	`numberOfClusters: %d`,
@@ -295,7 +295,7 @@ func TestTopologiesAreThoseOfTheClusters(t *testing.T) {
 	}
 	decide := func(about string) {
 		t.Helper()
-		// These are more topology keys than the memory holds.
+		// Two Placements spread over labels n, and ten over keys that no cluster has. The same again with claims.
 		for i := range 12 {
 			for _, kind := range []string{"Label", "Claim"} {
 				key := "n"

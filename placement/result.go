@@ -86,7 +86,7 @@ type Dependencies struct {
 type Steps struct {
 	// Available holds the clusters that the Placement may select.
 	Available *hub.Availability
-	// Filters holds the result of each filter, in the order in which the filters ran.
+	// Filters holds the result of each filter, in the order of the filters.
 	Filters []candidate.Filtered
 	// Prioritizers lists the prioritizers whose weight is not zero.
 	Prioritizers []prioritizer.Prioritizer

@@ -88,7 +88,7 @@ func (s slicing) unions() []sets.Set[string] {
 	return result
 }
 
-// requireSound checks invariants of slices that hold whatever the former slices were.
+// requireSound checks invariants of slices that hold for all former slices.
 func requireSound(t *rapid.T, decision *placement.Decision, former bool) {
 	named := sets.New[string]()
 	for _, group := range decision.Groups {
@@ -275,7 +275,7 @@ func stepsOf(steps []placement.Step) []string {
 	return result
 }
 
-// TestSlicesInOrderOfScores checks that with sortBy: Score, clusters are sorted by score across all slices of a group.
+// TestSlicesInOrderOfScores checks that clusters are sorted by score across all slices of a group, if sortBy is Score.
 func TestSlicesInOrderOfScores(t *testing.T) {
 	h, object := newHub(numbered(0, 250)...), placed(t, "sortBy: Score\nscoreRateLimit: 0s\n"+exactly()+addOn("r", "s", 1))
 	for i, c := range h.clusters {

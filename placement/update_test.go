@@ -30,8 +30,8 @@ func sliced(length int, clusters ...string) objects {
 	return result
 }
 
-// replay takes the steps. After each step it requires that every cluster that stays selected is in an object. It returns the
-// steps as text and the objects at the end.
+// replay applies the steps from former to wanted. After each step it requires that every cluster that stays selected is in an
+// object. It returns the steps as text and the objects at the end.
 func replay(t require.TestingT, former, wanted objects) (steps []string, end map[string]*clusterv1beta1.PlacementDecision) {
 	end = map[string]*clusterv1beta1.PlacementDecision{}
 	for _, o := range former {

@@ -18,7 +18,7 @@ import (
 )
 
 // Responsible reports whether celset must decide a Placement: the Placement has [wellknown.AnnotationPlacement] and is not
-// being deleted. If all is set, other Placements count, too, unless they have [clusterv1beta1.PlacementDisableAnnotation]. That
+// being deleted. If all is set, other Placements count, too, unless they have [clusterv1beta1.PlacementDisableAnnotation]. This
 // annotation keeps other schedulers away, so on a shared hub a Placement has both annotations. The PlacementDecisions of other
 // Placements must not be changed.
 func Responsible(placement *clusterv1beta1.Placement, all bool) bool {

@@ -13,7 +13,7 @@
 // gang).
 //
 // This package contains the extension points, the exchange of the allocator, and the parts that all profiles share.
-// Each package below plugin imports only packages named before it in this order: plugin/arguments, plugin/guard,
+// Each package below plugin imports only packages named before it in this order: plugin/arguments, plugin/enrichment, plugin/guard,
 // plugin/preparation and plugin/demand, plugin/cycle, plugin/preference, plugin/observe, plugin/preempt, plugin/gang.
 //
 // In a scheduler profile, the plugin replaces DynamicResources. A profile with both can't start. See manifests/ for a

@@ -133,7 +133,7 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 		if hint != fwk.Queue || !freesDevices(oldObj, newObj) {
 			return hint, err
 		}
-		if err == nil && !pl.mayUse(pod, oldObj.(*resourceapi.ResourceClaim)) {
+		if err == nil && !pl.mayUseFreed(pod, oldObj.(*resourceapi.ResourceClaim)) {
 			return fwk.QueueSkip, nil
 		}
 		pl.holds.Freed(pod)
@@ -141,23 +141,32 @@ func (pl *DynamicResourcesCEL) queueHolder(upstream fwk.QueueingHintFn) fwk.Queu
 	}
 }
 
-// mayUse reports whether the freed devices of a claim may help a pod. They can't if the selectors of the pod's claims exclude
-// their drivers. Without this check, short-lived pods of one tenant could use up the scheduling time of other tenants by futile
-// retries. The scheduling queue is locked meanwhile, so mayUse compiles nothing: it only looks up prepared claims.
-func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
-	if pl.exchange == nil || freed.Status.Allocation == nil || pl.resolver.WantsExtended(pod) {
-		return true
-	}
-	c := pl.resolver.Resolve(pod)
-	if c.Err != nil || len(c.Unallocated) == 0 {
+// mayUseFreed reports whether the freed devices of a claim may help a pod.
+func (pl *DynamicResourcesCEL) mayUseFreed(pod *v1.Pod, freed *resourceapi.ResourceClaim) bool {
+	if freed.Status.Allocation == nil {
 		return true
 	}
 	var drivers []string
 	for _, device := range freed.Status.Allocation.Devices.Results {
 		drivers = append(drivers, device.Driver)
 	}
+	return pl.mayUse(pod, drivers, freed.UID)
+}
+
+// mayUse reports whether devices of the drivers may help a pod, or the deallocation of the claim freed. Devices don't help if the
+// selectors of the pod's claims exclude their drivers. Without this check, short-lived pods of one tenant could use up the
+// scheduling time of others by futile retries. The scheduling queue may be locked meanwhile, so mayUse compiles nothing: it only
+// looks up prepared claims.
+func (pl *DynamicResourcesCEL) mayUse(pod *v1.Pod, drivers []string, freed types.UID) bool {
+	if pl.exchange == nil || pl.resolver.WantsExtended(pod) {
+		return true
+	}
+	c := pl.resolver.Resolve(pod)
+	if c.Err != nil || len(c.Unallocated) == 0 {
+		return true
+	}
 	return slices.ContainsFunc(c.Unallocated, func(claim *resourceapi.ResourceClaim) bool {
-		return claim.UID == freed.UID || pl.prepared.MayHave(claim, drivers)
+		return claim.UID == freed || pl.prepared.MayHave(claim, drivers)
 	})
 }
 

@@ -30,7 +30,7 @@ import (
 const unread = "devices.slice(0, 1).size() == 2"
 
 // TestMetricsOfSearches compares metrics with a file. Each entry of the file is a kind of claim with a budget or an option, a
-// colon, and the nodes of each cycle. Of the three devices of node-1, the first two form no ring and the last two do.
+// colon, and the nodes of each cycle. node-1 has three devices: the first two form no ring, and the last two form a ring.
 func TestMetricsOfSearches(t *testing.T) {
 	expressions := map[string]string{
 		"ring": ring2, "unread": unread, "wrong": "devices.slice(0, 1).all(d, d.attributes['mla.example.com'].missing == 1)", "invalid": "devices +",

@@ -132,8 +132,13 @@ func NewFactories(gates featuregate.FeatureGate, guard *guard.Guard) frameworkru
 				return nil, fmt.Errorf("%s: %w", gang.Name, err)
 			}
 			shared := run.of(handle, guard, gates).profiles
+			features := plfeature.NewSchedulerFeaturesFromGates(gates)
+			slices, err := shared.slicesOf(ctx, features, measured, handle)
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", gang.Name, err)
+			}
 			return gang.New(ctx, args, handle, gang.Config{
-				Features: plfeature.NewSchedulerFeaturesFromGates(gates), Enabled: gates.Enabled(CelsetNodeSetConstraint),
+				Features: features, Enabled: gates.Enabled(CelsetNodeSetConstraint), Slices: slices,
 				Metrics: measured, Turns: shared.turns(), Activate: activator(ctx, handle), Groups: shared.groupsOf,
 			})
 		},
@@ -147,6 +152,11 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
+	enriched, err := shared.enrichmentOf(ctx, features, measured, handle)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	manager := enriched.Manager(handle.SharedDRAManager())
 	pl := &DynamicResourcesCEL{
 		settings: settings{
 			name: Name, mode: decoded.Allocator, attemptTimeout: decoded.AttemptTimeout.Duration, metrics: measured, handle: handle, activate: activator(ctx, handle),
@@ -154,13 +164,13 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 			isFirstAfterFilter: sync.OnceValue(func() bool { return isFirstInPostFilter(handle) }),
 		},
 		resolver: &cycle.Resolver{
-			Manager: handle.SharedDRAManager(), Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
+			Manager: manager, Features: features, Enabled: enabled, Preference: decoded.DefaultPreference,
 			Checker: &podclaims.Checker{
 				WorkloadClaims: features.EnableDRAWorkloadResourceClaims, PrioritizedList: features.EnableDRAPrioritizedList,
 				BindingConditions: len(arguments.BindingTimeoutLacks(features)) == 0, BindingTimeout: decoded.BindingTimeout.Duration,
 			},
 		},
-		watched: cycle.NewRecorder(handle), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
+		watched: cycle.NewRecorder(handle, manager), turns: shared.turns(), writes: pendingwrites.None{}, holds: preempt.NoHolds{}, preempter: preempt.NoPreemption{},
 	}
 	pl.allocators = &cycle.Allocators{
 		Resolver: pl.resolver, Asked: shared.asked, Budget: allocator.Budget{Cost: uint64(*decoded.Budget.Cost), Steps: *decoded.Budget.Steps},
@@ -210,6 +220,7 @@ func newPlugin(ctx context.Context, args runtime.Object, handle fwk.Handle, feat
 	if pl.exchange, err = probe(ctx, pl.DynamicResources); err != nil {
 		return nil, err
 	}
+	enriched.OnChange(pl.retry)
 	if shared.preempts {
 		err = pl.preparePreemption(ctx, decoded.DevicePreemption, shared)
 	}

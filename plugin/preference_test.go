@@ -100,7 +100,7 @@ func TestPreferencesNeedOurAllocator(t *testing.T) {
 	}
 }
 
-// TestPreferenceWithoutTheGate checks that with the gate off even a preference with mistakes is ignored. The plugin still
+// TestPreferenceWithoutTheGate checks that even a preference with mistakes is ignored if the gate is off. The plugin still
 // refuses pods with a constraint.
 func TestPreferenceWithoutTheGate(t *testing.T) {
 	for _, mode := range []configv1alpha1.AllocatorMode{configv1alpha1.AllocatorConstrained, configv1alpha1.AllocatorAll, configv1alpha1.AllocatorUpstream} {

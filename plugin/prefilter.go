@@ -106,7 +106,7 @@ func (pl *DynamicResourcesCEL) admit(state fwk.CycleState, pod *v1.Pod, c *cycle
 	return nil
 }
 
-// requestOf returns the request with which the guard is asked to admit the pod.
+// requestOf returns the request to the guard to admit the pod.
 func (pl *DynamicResourcesCEL) requestOf(pod *v1.Pod, c *cycle.PodClaims) guard.Request {
 	uids := make([]types.UID, 0, len(c.Unallocated))
 	for _, claim := range c.Unallocated {

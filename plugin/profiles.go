@@ -10,6 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/informers"
 	resourcelisters "k8s.io/client-go/listers/resource/v1"
 	"k8s.io/client-go/tools/cache"
@@ -22,6 +23,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/plugin/arguments"
 	"github.com/celset/celset/plugin/demand"
+	"github.com/celset/celset/plugin/enrichment"
 	"github.com/celset/celset/plugin/gang"
 	"github.com/celset/celset/plugin/guard"
 	"github.com/celset/celset/plugin/metrics"
@@ -62,6 +64,8 @@ type parts struct {
 	// groups holds the compiled node set constraints.
 	groups *gang.Groups
 	writes *pendingwrites.Writes
+	// enrichment adds the attributes of DeviceAttributes objects to devices. It is nil in programs other than celset-scheduler.
+	enrichment *enrichment.Enrichment
 }
 
 func newProfiles(guard *guard.Guard, gates featuregate.FeatureGate) *profiles {
@@ -141,6 +145,41 @@ func (p *profiles) writesOf(ctx context.Context, measured *metrics.Metrics, hand
 		p.writes = writes
 	}
 	return p.writes, nil
+}
+
+// enrichmentOf returns the shared enrichment of ResourceSlices. On the first call, it starts it until ctx is done.
+func (p *profiles) enrichmentOf(ctx context.Context, features plfeature.Features, measured *metrics.Metrics, handle fwk.Handle) (*enrichment.Enrichment, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.enrichment != nil || p.guard == nil || !features.EnableDynamicResourceAllocation || handle.KubeConfig() == nil {
+		return p.enrichment, nil
+	}
+	client, err := dynamic.NewForConfig(handle.KubeConfig())
+	if err != nil {
+		return nil, err
+	}
+	made, err := enrichment.New(ctx, enrichment.Config{
+		Client: client, Slices: handle.SharedDRAManager().ResourceSlices(), Informers: handle.SharedInformerFactory(),
+		Leads: p.guard.Leads, Recorder: handle.EventRecorder, Metrics: measured, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return nil, err
+	}
+	go made.Run(ctx)
+	p.enrichment = made
+	return made, nil
+}
+
+// slicesOf returns the lister of ResourceSlices with the attributes of DeviceAttributes objects.
+func (p *profiles) slicesOf(ctx context.Context, features plfeature.Features, measured *metrics.Metrics, handle fwk.Handle) (fwk.ResourceSliceLister, error) {
+	if !features.EnableDynamicResourceAllocation {
+		return nil, nil
+	}
+	enriched, err := p.enrichmentOf(ctx, features, measured, handle)
+	if err != nil {
+		return nil, err
+	}
+	return enriched.Manager(handle.SharedDRAManager()).ResourceSlices(), nil
 }
 
 // taintRules returns the DeviceTaintRules that the scheduler watches, or nil if it watches none.
@@ -254,7 +293,7 @@ func (s *schedulerParts) add(ctx context.Context, args runtime.Object, handle fw
 			return
 		}
 		if err = s.profiles.asked.Watch(ctx, s.informers); err == nil {
-			go observe.NewFragmentationMonitor(handle, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Started())
+			go observe.NewFragmentationMonitor(handle, pl.resolver.Manager, pl.resolver.Features, measured, s.profiles.FragmentationInterval).Run(ctx, s.profiles.guard.Started())
 		}
 	})
 	return pl, err

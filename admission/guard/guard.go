@@ -21,8 +21,8 @@ const (
 	// DefaultMaxAdmitted is the maximum number of admitted writes that the guard has not seen as stored yet. Schedulers write
 	// some hundred claims a second, and the watch delivers a write within a second.
 	DefaultMaxAdmitted = 20_000
-	// maxOfClaim is the maximum number of such writes for one claim. Schedulers retry a failed write only after seconds, so a
-	// few are enough.
+	// maxOfClaim is the maximum number of admitted writes of one claim that the guard has not seen as stored yet. Schedulers
+	// retry a failed write only after seconds, so a few are enough.
 	maxOfClaim = 32
 	// maxResults is the maximum number of devices in a write. The API server rejects writes with more devices before it calls
 	// the webhook. The limit protects against other callers, because a judgement compares all devices of a write with each

@@ -55,7 +55,7 @@ func removedFrom(old, class *resourceapi.DeviceClass) []string {
 }
 
 // removed returns a warning for each removed constraint that is in use, with the names of the claims and templates that use it.
-// If listing fails, their warnings are missing.
+// It ignores claims or templates that can't be listed.
 func (v classValidator) removed(ctx context.Context, class string, names []string) []string {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()

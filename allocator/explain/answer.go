@@ -23,7 +23,7 @@ type Explanation struct {
 	Failed bool `json:"failed,omitempty"`
 	// Claims lists the claims with the devices that they would get.
 	Claims []Claim `json:"claims,omitempty"`
-	// Outcome is the quality of the devices by their preferences. It is empty if no preference covers them.
+	// Outcome is the quality of the devices according to the preferences. It is empty if no preference covers the devices.
 	Outcome allocator.PreferenceOutcome `json:"outcome,omitempty"`
 	// Preferences lists the values of the preferences for the devices, the most important preference first.
 	Preferences []ClaimValue `json:"preferences,omitempty"`

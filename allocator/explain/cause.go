@@ -160,7 +160,8 @@ func (p *Problem) with(change func(*Problem)) *Problem {
 	return &result
 }
 
-// edited returns the problem with edit applied to each slice that has selects. It returns nil if there is no such slice.
+// edited returns a copy of the problem, with edit applied to each slice if has(slice) is true. It returns nil if has(slice) is
+// false for all slices.
 func (p *Problem) edited(has func(*resourceapi.ResourceSlice) bool, edit func(*resourceapi.ResourceSliceSpec)) *Problem {
 	var edited []*resourceapi.ResourceSlice
 	for i, slice := range p.Slices {
@@ -185,7 +186,8 @@ func mayBeFor(slice *resourceapi.ResourceSlice, node *v1.Node) bool {
 	return name == "" || name == node.Name
 }
 
-// editedDevices returns the problem with edit applied to each device that has selects and the node may have, or nil.
+// editedDevices is like edited for devices. It applies edit to all devices of a slice if the slice may be for the node and
+// has(device) is true for one of its devices.
 func (p *Problem) editedDevices(node *v1.Node, has func(*resourceapi.Device) bool, edit func(*resourceapi.Device)) *Problem {
 	return p.edited(func(slice *resourceapi.ResourceSlice) bool {
 		return mayBeFor(slice, node) && slices.ContainsFunc(slice.Spec.Devices, func(d resourceapi.Device) bool { return has(&d) })

@@ -240,7 +240,8 @@ func (p *Problem) devicesOf(results []resourceapi.AllocationResult) map[structur
 	return found
 }
 
-// devices returns the published devices that are selects, from the latest generation of their pools.
+// devices returns the published devices. It ignores a device if are(id) is false. If slices of several generations publish a
+// device, the latest one counts.
 func (p *Problem) devices(are func(structured.DeviceID) bool) map[structured.DeviceID]published {
 	found := map[structured.DeviceID]published{}
 	for _, slice := range p.Slices {

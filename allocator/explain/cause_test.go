@@ -130,7 +130,8 @@ func (w *world) problem(t testing.TB, without sets.Set[string], gone func(claim 
 	return p
 }
 
-// The test removes causes from the world, one kind at a time. The claims must fit exactly if the reported causes were removed.
+// TestCausesAreTrue removes causes from a world and checks whether the claims then fit. The results must agree with the
+// reported causes.
 func TestCausesAreTrue(t *testing.T) {
 	seen := map[string]int{}
 	cases.Check(t, func(rt *rapid.T) {
@@ -227,8 +228,9 @@ func TestCausesInWords(t *testing.T) {
 	require.Equal(t, sets.New(explain.CauseKinds()...), seen)
 }
 
-// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule that adds a taint. If several rules do, it is the first
-// by name, regardless of the order of the rules. A rule that does not select the device is not named.
+// TestTaintRulesAreNamed checks that a cause names the DeviceTaintRule that adds a taint. If several rules add the taint, the
+// cause names the first rule by name, regardless of the order of the rules. A rule that does not select the device is not
+// named.
 func TestTaintRulesAreNamed(t *testing.T) {
 	rule := func(name, key string, selector *compat.DeviceTaintSelector) *compat.DeviceTaintRule {
 		rule := &compat.DeviceTaintRule{}
@@ -254,8 +256,8 @@ func TestTaintRulesAreNamed(t *testing.T) {
 	}
 }
 
-// The work for explaining a node does not grow with the cluster. An explanation ignores slices of other nodes and claims with
-// their devices. It examines a limited number of slices whose node selectors don't match the node.
+// The work for explaining a node does not grow with the cluster. An explanation ignores slices of other nodes, and claims with
+// devices of other nodes. It examines a limited number of slices whose node selectors don't match the node.
 func TestExplanationsLookAtOneNode(t *testing.T) {
 	w := world{count: 1}
 	w.pools[0].things, w.pools[1].things = []worldDevice{{owner: 1}}, []worldDevice{{owner: 1}}

@@ -98,7 +98,7 @@ func (p *Problem) conjunctsOf(ctx context.Context, at Condition, constraint v1al
 		at.conjuncts = texts[:len(texts):len(texts)]
 		all = append(all, at)
 	}
-	// The last condition has all conjuncts. Without conjuncts, cut keeps the original constraint.
+	// The last condition consists of all conjuncts. It is the original constraint, which cut keeps if conjuncts is nil.
 	all[len(all)-1].conjuncts = nil
 	return all, nil
 }

@@ -161,7 +161,7 @@ func (w *partitioned) fits(taken uint, limits amounts) bool {
 	})
 }
 
-// minus subtracts the amounts in used from a. It subtracts only amounts of counters selected by the function of.
+// minus returns a minus used. It does not change the amount of a counter if of(counter) is false.
 func (a amounts) minus(used amounts, of func(string) bool) amounts {
 	left := amounts{}
 	for c, n := range a {
@@ -300,7 +300,7 @@ func TestCountersByBruteForce(t *testing.T) {
 	require.Len(t, seen, 7, "the generator has lost a case: %v", seen)
 }
 
-// only returns the amounts of the counters selected by the function of.
+// only returns a copy of the amounts. It leaves out a counter if of(counter) is false.
 func (a amounts) only(of func(string) bool) amounts {
 	left := maps.Clone(a)
 	maps.DeleteFunc(left, func(c string, _ int64) bool { return !of(c) })

@@ -126,7 +126,7 @@ func TestContextEnds(t *testing.T) {
 	require.ErrorIs(t, err, context.Canceled)
 }
 
-// Messages stay short for any number of owners. The data contains all owners.
+// TestBounded checks that the text stays short for long expressions and names, and that the data has all claims in the way.
 func TestBounded(t *testing.T) {
 	long := "devices.all(d, " + strings.Repeat("d.driver != 'a' && ", 200) + index + " > 30) && true"
 	p := problem(t, ring(t, 40), withConstraint(wanting("c", 4), "long", long))

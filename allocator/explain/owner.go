@@ -78,7 +78,8 @@ func (p *Problem) owners(devices []structured.DeviceID) []Owner {
 	return all
 }
 
-// named separates the owners whose names the reader may see from the others, which are nil if the reader may see all.
+// named separates the owners whose names the reader may see from the others. The others are nil if the reader may see all
+// names.
 func (p *Problem) named(owners []Owner) ([]Owner, *Others) {
 	var named []Owner
 	var others Others
@@ -161,7 +162,7 @@ func (p *Problem) ownersOf(owners []Owner, results []resourceapi.AllocationResul
 // counterSet identifies a counter set. Counter sets of different pools may have the same name.
 type counterSet struct{ driver, pool, name string }
 
-// counterSets returns the counter sets that the devices selected by are consume. Each counter set maps to these devices.
+// counterSets maps each counter set to the devices that consume it. It ignores a device if are(id) is false.
 func (p *Problem) counterSets(are func(structured.DeviceID) bool) map[counterSet]sets.Set[structured.DeviceID] {
 	all := map[counterSet]sets.Set[structured.DeviceID]{}
 	for _, slice := range p.Slices {

@@ -64,7 +64,7 @@ func (p *Problem) Prefers(claim *resourceapi.ResourceClaim) bool {
 }
 
 // Score compares the devices of a claim with the best set on the same node. It returns nil if no node has all devices of the
-// claim. An error concerns the preferences.
+// claim. If it returns an error, the score is nil or incomplete.
 func (p *Problem) Score(ctx context.Context, nodes []*v1.Node, claim *resourceapi.ResourceClaim) (*Score, error) {
 	node, err := p.nodeOf(ctx, nodes, claim)
 	if node == nil || err != nil {
@@ -105,8 +105,8 @@ func (p *Problem) nodeOf(ctx context.Context, nodes []*v1.Node, claim *resourcea
 	return nil, nil
 }
 
-// values evaluates the preferences for the claim's devices, in order. allocated holds the other claims. Policies count the sets
-// that remain now, which may differ from the sets at the time of the allocation.
+// values evaluates the preferences for the claim's devices, in order. allocated holds the other claims. Policies use the
+// current allocations of other claims, which may differ from the allocations at the time when the claim was allocated.
 func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.ResourceClaim, allocated []*resourceapi.ResourceClaim) ([]Value, error) {
 	preferences, err := v1alpha1.ResolvePreferences(claim, p.Classes)
 	if err != nil {
@@ -131,7 +131,7 @@ func (p *Problem) values(ctx context.Context, node *v1.Node, claim *resourceapi.
 		values = append(values, value)
 	}
 	for i := range policies {
-		// These are values of the default policy, for requests that no preference covers.
+		// The default policy applies to requests that no preference covers.
 		values = append(values, newValue(&policies[i]))
 	}
 	return values, ctx.Err()

@@ -29,13 +29,13 @@ type Problem struct {
 	NamesAll bool
 	// TaintRules may be empty. It lists DeviceTaintRules that may have added taints to devices in Slices. Messages name them.
 	TaintRules []*compat.DeviceTaintRule
-	// Environment compiles conditions. If it is nil, all problems of the process share one environment. If it is the
-	// environment in Options, only conditions that [Prepare] compiled are used.
+	// Environment compiles conditions. If it is nil, all problems of the process share one environment. Otherwise, a constraint
+	// with conjuncts that are too long for [Prepare] is a single condition.
 	Environment *device.Environment
 }
 
 // Prepare compiles all expressions that an explanation of the claim needs, so that [Problem.Node] finds them in the
-// environment. An error comes from the context or concerns the claim.
+// environment. An error is the error of the context, or describes a mistake in the claim.
 func Prepare(ctx context.Context, environment *device.Environment, claim *resourceapi.ResourceClaim, classes structured.DeviceClassLister) error {
 	p := &Problem{Problem: allocator.Problem{Claims: []*resourceapi.ResourceClaim{claim}, Classes: classes}, Environment: environment}
 	p, _, err := p.withDefaults()

@@ -52,9 +52,10 @@ const maxTotals = 16
 // condition returns the condition that count pods can be assigned to the nodes of a set. It returns nil if every set of the
 // given size satisfies the condition.
 //
-// For a subset of the kinds, some pods can't be left out or be of other kinds. The nodes must have slots for these pods, which
-// is an inequality. With up to three kinds there is an inequality for each subset. By Hall's theorem the inequalities suffice
-// if each node takes one pod. Otherwise a set may satisfy the inequalities although the pods can't be assigned.
+// For a subset of the kinds, let least be count minus the number of pods of other kinds. At least this number of the assigned
+// pods are of the subset, so the nodes need at least this number of slots for the subset. This is an inequality. With up to
+// three kinds there is an inequality for each subset. By Hall's theorem the inequalities suffice if each node takes one pod.
+// Otherwise a set may satisfy the inequalities although the pods can't be assigned.
 func (s *Search) condition(ctx context.Context, count, size int) *condition {
 	if count == 0 {
 		return nil

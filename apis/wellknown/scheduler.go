@@ -60,6 +60,12 @@ const (
 	ReasonDevicesPreempted = "DevicesPreempted"
 	// ReasonAmountsOutOfRange is recorded on a ResourceSlice with amounts outside the range of an int64.
 	ReasonAmountsOutOfRange = "AmountsOutOfRange"
+	// The reasons below are recorded on a DeviceAttributes object after each change of its spec. ReasonAttributesAdded means that all
+	// its attributes were added to devices. ReasonAttributesIncomplete means that some were not added. ReasonAttributesRejected means
+	// that the object has no effect.
+	ReasonAttributesAdded      = "AttributesAdded"
+	ReasonAttributesIncomplete = "AttributesIncomplete"
+	ReasonAttributesRejected   = "AttributesRejected"
 )
 
 // Actions of events that celset-scheduler records. kube-scheduler uses Scheduling and Preempting, too.

@@ -157,8 +157,7 @@ type input struct {
 	name   string
 	scores ScoreFinder
 	// now and clock are the fields Now and Clock of the Hub, in seconds since 1970. nanos has the nanoseconds of now. They are
-	// not of type time.Time, because each evaluation allocates an input, and one time.Time takes as much memory as two ints and
-	// more.
+	// ints, because each evaluation allocates an input, and a value of type time.Time takes 24 bytes.
 	now, nanos, clock int64
 	// managed is the map of fields if the cluster is a ManagedCluster.
 	managed mapping[object]

@@ -125,8 +125,8 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
-// TestUnreadableAttributes checks that an unreadable attribute makes only expressions fail that read it. The error has the
-// position of the read.
+// TestUnreadableAttributes checks that only expressions that read an unreadable attribute fail. The error has the position of
+// the read.
 func TestUnreadableAttributes(t *testing.T) {
 	for name, test := range map[string]struct {
 		value   any

@@ -37,7 +37,7 @@ type memberPart struct {
 type SegmentMember struct {
 	// InList means that the device is in the list.
 	InList bool
-	// Key is equal for two devices of the list if their keys are equal. It is no readable text.
+	// Key is equal for two devices of the list if their keys are equal. Key is not readable text.
 	Key string
 }
 

@@ -21,7 +21,8 @@ func TestSegments(t *testing.T) {
 	}
 	for _, c := range []struct {
 		expression string
-		// groups holds a digit for each node, the same one for equal keys, and "-" outside of the list. It has an entry for each call.
+		// sizes and groups have an entry for each call of segments. An entry of groups has one character for each node: "-" if
+		// the node is not in the list, otherwise a digit. Nodes with equal keys have the same digit.
 		sizes  []int64
 		groups []string
 	}{

@@ -94,7 +94,7 @@ func requireAlike(t require.TestingT, with, without *device.Expression, devices 
 	require.Equal(t, other.Spent(), budget.Spent())
 }
 
-// TestRandomVariables does the same for random variables in random expressions.
+// TestRandomVariables compares random expressions that read random variables with the same expressions without variables.
 func TestRandomVariables(t *testing.T) {
 	cases.Check(t, func(t *rapid.T) {
 		var defined variables

@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Memo is the entries of one kind in a [Memory]. It is safe for concurrent use.
+// Memo holds the entries of one kind in a [Memory]. It is safe for concurrent use.
 type Memo[K comparable, V any] struct {
 	memory *Memory
 	size   func(K, *V) Size

@@ -79,8 +79,8 @@ var loads = func() map[string]functionLoad {
 	constant := func(nanoseconds float64) functionLoad {
 		return functionLoad{load: func(*Call) Load { return Load{Nanoseconds: nanoseconds} }}
 	}
-	// reading returns the load of reading a text: base nanoseconds, each nanoseconds per byte, and makes created bytes per
-	// byte.
+	// reading returns the load of reading a text. base is the time of each call in nanoseconds. each is the time in
+	// nanoseconds, and makes the number of created bytes, for each byte of the text.
 	reading := func(base, each, makes float64) functionLoad {
 		return functionLoad{load: func(c *Call) Load { return Load{base + each*c.First.Size, makes * c.First.Size} }}
 	}

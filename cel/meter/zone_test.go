@@ -44,7 +44,8 @@ func mustProgram(t *testing.T, env *celgo.Env, checked *celgo.Ast) celgo.Program
 	return program
 }
 
-// TestKeptZones tests that using a cached zone is free, and that the values equal cel-go's.
+// TestKeptZones tests that a call with a cached time zone has no load, and a call with another time zone has one. The results
+// must equal the results of cel-go.
 func TestKeptZones(t *testing.T) {
 	const read = 100_000
 	for zone, free := range map[string]bool{
@@ -115,8 +116,8 @@ func TestPatternsThatPeopleWrite(t *testing.T) {
 	}
 }
 
-// TestPatternsWithoutLimitHaveNone tests that the load of a too large pattern is noLimit and not NaN. Comparisons with NaN are
-// false, so that the limits would not apply.
+// TestPatternsWithoutLimitHaveNone tests that the load of a pattern that is too large is noLimit and not NaN. Comparisons with
+// NaN are false, so limits would not apply to it.
 func TestPatternsWithoutLimitHaveNone(t *testing.T) {
 	for _, function := range []string{"matches", "find", "findAll"} {
 		for _, groups := range []float64{0, 1, maxGroups} {

@@ -48,7 +48,6 @@ func QuantifierOf(c ast.ComprehensionExpr) (is Quantifier, holds ast.Expr) {
 //	list.filter(x, keeps)    list.map(x, element)    list.map(x, keeps, element)
 //
 // For a filter, element is the loop variable itself.
-// For a filter, element is the variable itself.
 func CollectionOf(c ast.ComprehensionExpr) (keeps, element ast.Expr, ok bool) {
 	if !IsEmptyList(c.AccuInit()) || !IsLiteral(c.LoopCondition(), types.True) || !IsIdent(c.Result(), c.AccuVar()) {
 		return nil, nil, false

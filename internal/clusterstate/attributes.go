@@ -32,7 +32,7 @@ func (o *Objects) ReadAttributes(ctx context.Context, api rest.Interface) error 
 	version := "/apis/" + v1alpha1.SchemeGroupVersion.String()
 	raw, err := api.Get().AbsPath(version, "deviceattributes").Do(ctx).Raw()
 	if apierrors.IsForbidden(err) {
-		// A cluster without the kind forbids it, too, and then there is nothing to read.
+		// An API server without the kind may also answer Forbidden. Then there is nothing to read.
 		if absent := api.Get().AbsPath(version).Do(ctx).Error(); apierrors.IsNotFound(absent) {
 			return nil
 		}

@@ -140,8 +140,7 @@ func (s *State) Subject(argument, namespace string) (*Subject, error) {
 	}
 }
 
-// onlySubject returns the only pod, whose claims belong to it. If there is no pod, it returns the only pending claim or
-// template.
+// onlySubject returns the only pod with its claims. If there is no pod, it returns the only pending claim or template.
 func (s *State) onlySubject() (*Subject, error) {
 	found := s.subjects(s.Asked(), func(kind string, _ metav1.Object) bool { return kind == PodKind })
 	if len(found) == 0 {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// MaxDevices is the maximum number of devices of a topology. Nodes have far fewer devices. The limit prevents that a mistyped
-// size fills an API server.
+// MaxDevices is the maximum number of devices of a topology. Nodes have far fewer devices. Without the limit, a
+// mistyped size could fill an API server.
 const MaxDevices = 4096
 
 // attributes has the attributes that a device publishes.

@@ -17,7 +17,7 @@ const (
 	AttributeID = "id"
 	// AttributePeers is a string attribute with the names of the linked devices, joined by commas.
 	AttributePeers = "peers"
-	// AttributePeerList is an attribute with the same names as a list of strings.
+	// AttributePeerList is an attribute with the names of the linked devices as a list of strings.
 	AttributePeerList = "peerList"
 )
 

@@ -153,7 +153,7 @@ func Add(mgr manager.Manager, options Options) error {
 	}
 	r.clusters.collect = func(ctx context.Context) ([]*clusterv1.ManagedCluster, error) {
 		clusters, err := r.inventory.Clusters(ctx, r.client)
-		// get of collected calls collect under a mutex, so former values can be read here.
+		// [collected.get] calls this function under a mutex, so the former value can be read here.
 		return unchanged(r.clusters.value, clusters), err
 	}
 	r.scores.collect = func(ctx context.Context) (*scores, error) { return collectScores(ctx, r.client) }

@@ -40,7 +40,7 @@
 // The controller writes complete decisions only. If an error or a mistake in the Placement prevents a decision, the
 // PlacementDecisions stay unchanged and the conditions say why. Before its first write for a Placement, the controller reads
 // the PlacementDecisions from the API server instead of the cache. It writes in the order of [placement.Updates]: a cluster
-// that stays selected is in some PlacementDecision at every moment. That holds even if the controller dies or pauses between
+// that stays selected is in some PlacementDecision at every moment. This holds even if the controller dies or pauses between
 // two writes while another replica leads. Each write carries the version that it is based on. A series of writes ends at the
 // first write that fails or finds an object that was not listed.
 package controller

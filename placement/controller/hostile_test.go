@@ -50,7 +50,7 @@ type model struct {
 	busy map[types.NamespacedName]bool
 	// turns counts the results of turns by queue: true is the queue of expensive Placements.
 	turns map[bool]map[string]int
-	// prepared has the Placements whose expressions were compiled, in the order in which workers decided them.
+	// prepared has the Placements whose expressions were compiled, in the order of their decisions.
 	prepared []types.NamespacedName
 }
 

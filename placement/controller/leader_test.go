@@ -89,7 +89,7 @@ type request struct {
 	verb   string
 	do     func() (client.Object, error)
 	answer chan error
-	// into receives the stored object.
+	// into is the leader's object. It receives the content that the hub stored.
 	into client.Object
 }
 
@@ -106,7 +106,7 @@ type leader struct {
 
 	requests chan *request
 	done     chan error
-	// waits is the request for whose response the leader waits, or nil.
+	// waits is the request whose response the leader waits for, or nil.
 	waits *request
 	// deciding is true while a decision is in progress.
 	deciding bool
@@ -189,7 +189,7 @@ const (
 	late       = "late"
 )
 
-// answer ends the request for which the leader waits, with the given result. Then the leader continues.
+// answer ends the request that the leader waits for, with the given result. Then the leader continues.
 func (l *leader) answer(what string) {
 	r := l.waits
 	l.answers[what]++

@@ -160,7 +160,7 @@ func checkLeaders(t *rapid.T, counts map[string]int) {
 type stored struct {
 	version int
 	objects map[identity]client.Object
-	// history has all versions of all objects, in the order in which watches deliver them.
+	// history has all versions of all objects, in the order of their events.
 	history []told
 	// written is called after each write.
 	written func(verb string, object client.Object)

@@ -52,7 +52,7 @@ type pace struct {
 	until    time.Time
 }
 
-// These are the possible results of a turn.
+// The results of a turn. A turn is the time to evaluate one Placement before other Placements are evaluated.
 const (
 	// TurnDone means that the evaluations of the Placement are complete.
 	TurnDone = "done"
@@ -80,7 +80,7 @@ func (p *pace) spend(took time.Duration, done bool) {
 	}
 }
 
-// verdict is the result of a turn, and decides how the Placement continues.
+// verdict is the result of a turn. It determines the time of the Placement's next turn and the Placement's queue.
 type verdict struct {
 	turn string
 	// delay is the time until the next turn, if there is a next turn.

@@ -27,7 +27,7 @@ type Preview struct {
 	now       func() time.Time
 }
 
-// NewPreview returns a Preview that reads from a cache with the options of [Cache]. Of the options, it uses Scheduler,
+// NewPreview returns a Preview that reads from a cache with the options of [Cache]. Preview uses only the options Scheduler,
 // Timeouts, Inventory and Now. Scheduler should have no observer, so that metrics count only the controller's decisions.
 func NewPreview(reader client.Reader, options Options) (*Preview, error) {
 	timeouts := options.Timeouts.orDefaults()

@@ -70,8 +70,7 @@ func (r *reconciler) publish(ctx context.Context, object *clusterv1beta1.Placeme
 	return nil
 }
 
-// isPublished reports whether the PlacementDecisions of SIG Multicluster still have the versions in which they last matched the
-// decision.
+// isPublished reports whether the PlacementDecisions of SIG Multicluster are unchanged since they last matched the decision.
 func (r *reconciler) isPublished(ctx context.Context, object *clusterv1beta1.Placement) (bool, error) {
 	p := &publishing{reconciler: r, placement: object}
 	if err := p.list(ctx, r.client); err != nil {
@@ -91,7 +90,7 @@ func (p *publishing) versions() map[string]string {
 }
 
 // wanted returns the PlacementDecisions of a decision with the labels of both APIs. Scores are left out, because objects of SIG
-// Multicluster have none.
+// Multicluster have no scores.
 func (p *publishing) wanted(decision *placement.Decision) []*clusterv1beta1.PlacementDecision {
 	result := decision.Objects(p.placement)
 	for i, object := range result {

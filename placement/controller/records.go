@@ -30,8 +30,7 @@ type record struct {
 	// listed is true if the ledger has all PlacementDecisions of the Placement. It is set when they are listed, and reset when a
 	// write fails.
 	listed bool
-	// published maps the names of the Placement's objects of SIG Multicluster to the versions in which they last matched the
-	// decision.
+	// published maps the names of the Placement's objects of SIG Multicluster to the versions that last matched the decision.
 	published map[string]string
 }
 

@@ -99,7 +99,7 @@ type collected[T any] struct {
 	changes atomic.Uint64
 
 	mutex sync.Mutex
-	// at is the number of changes at the time before value was computed.
+	// at is the number of changes before value was computed.
 	at    uint64
 	isSet bool
 	value T

@@ -212,7 +212,7 @@ func TestNothingIsWrittenForAPlacementThatHasChanged(t *testing.T) {
 	}
 }
 
-// delays is a queue that records the delay with which each request is added.
+// delays is a queue that records the delay of each added request.
 type delays struct {
 	queue
 	of map[reconcile.Request]time.Duration

@@ -23,7 +23,7 @@
 //	curl -H "Authorization: Bearer $TOKEN" -H 'Content-Type: application/yaml' --data-binary @web.yaml https://$HOST/debug/placements/
 //
 // The query parameter "without" is the index of a predicate, counted from 0. The Placement is decided without this predicate.
-// That requires no other right, because a report includes the clusters that a predicate removes.
+// This requires no other right, because a report includes the clusters that a predicate removes.
 //
 // # The page
 //

@@ -87,7 +87,7 @@ func reported(t *testing.T, response *httptest.ResponseRecorder, d *datadriven.T
 	return string(text)
 }
 
-// inScheme matches the name of a scheme in an error. That name has a line number of a library.
+// inScheme matches the name of a runtime.Scheme in an error. The name contains a line number of a library.
 var inScheme = regexp.MustCompile(` in scheme ".*"`)
 
 // refused returns the message of a refusal as a user sees it.

@@ -21,7 +21,7 @@ type Inventory interface {
 	// Group returns an empty object of a kind that assigns several clusters to a ManagedClusterSet. It returns nil if there is no
 	// such kind.
 	Group() client.Object
-	// Cache changes the options of the cache from which the inventory is read.
+	// Cache changes the options of the cache that the inventory reads from.
 	Cache(options cache.Options) cache.Options
 	// Clusters returns all clusters, sorted by name. Names are unique.
 	Clusters(ctx context.Context, reader client.Reader) ([]*clusterv1.ManagedCluster, error)

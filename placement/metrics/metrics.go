@@ -60,7 +60,7 @@ func New(options Options) (*Metrics, error) {
 	for _, one := range []metrics.Registerable{
 		m.scheduling, m.plugins, m.writing, m.cached, m.turns, m.outOfRange, m.undecodable, m.evaluationTime, m.evaluationCost, m.failures, m.compilations,
 	} {
-		// Create is called for registries that, unlike those of Kubernetes, don't call it themselves.
+		// Create is called for registries that, unlike Kubernetes' registries, don't call it themselves.
 		one.Create(nil)
 		if err := options.Registerer.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)

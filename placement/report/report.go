@@ -42,11 +42,11 @@ type Report struct {
 	Status clusterv1beta1.PlacementStatus `json:"status"`
 	// Misconfigurations are the mistakes in the Placement.
 	Misconfigurations []Misconfiguration `json:"misconfigurations,omitempty"`
-	// Warnings are the warnings for which the controller records events.
+	// Warnings are the warnings that the controller records as events.
 	Warnings []Warning `json:"warnings,omitempty"`
 	// Available describes the clusters that the Placement may select.
 	Available Available `json:"available"`
-	// Filters are the results of the filters, in the order in which they ran.
+	// Filters are the results of the filters, in the order of the filters.
 	Filters []Filter `json:"filteredPipelineResults"`
 	// Prioritizers are the results of the prioritizers.
 	Prioritizers []Prioritizer `json:"prioritizeResults"`

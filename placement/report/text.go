@@ -124,7 +124,7 @@ func (c *Candidate) verdict() string {
 	return verdict
 }
 
-// grouped holds clusters by reason. The reasons are in the order in which they first occurred.
+// grouped holds clusters by reason. The reasons are in the order of their first occurrence.
 type grouped struct {
 	of    []*reasoned
 	byKey map[string]*reasoned

@@ -116,7 +116,7 @@ func describeGate(gates featuregate.FeatureGate, gate featuregate.Feature) strin
 	return fmt.Sprintf("%s, which is on by default since Kubernetes %s, but the version is %s", gate, since, this)
 }
 
-// defaultSince returns the first version in which a gate is on by default, or nil.
+// defaultSince returns the first version where a gate is on by default, or nil.
 func defaultSince(specs featuregate.VersionedSpecs) *version.Version {
 	for _, spec := range specs {
 		if spec.Default {

@@ -30,7 +30,7 @@ type substitute interface {
 
 type substituteInContext struct{}
 
-// WithSubstitute returns a context with which the cycle's allocator calls s instead of searching.
+// WithSubstitute returns a context that makes the cycle's allocator call s instead of searching.
 func WithSubstitute(ctx context.Context, s substitute) context.Context {
 	return context.WithValue(ctx, substituteInContext{}, s)
 }

@@ -38,8 +38,8 @@ type PodClaims struct {
 	// Extended is the claim for extended resources, nil if the pod requests none. Upstream's Filter makes a different claim for
 	// each node, but the claim's constraints must be known before Filter.
 	Extended *resourceapi.ResourceClaim
-	// Err is the reason why the pod can't use one of its claims, whatever devices are free. If Err is set, the other fields are
-	// incomplete.
+	// Err is the reason why the pod can't use one of its claims, even if all devices are free. If Err is set, the other fields
+	// are incomplete.
 	Err error
 
 	// Prepared has the compiled unallocated claims. IsPrepared is set after they were looked up.

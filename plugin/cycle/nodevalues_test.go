@@ -93,7 +93,7 @@ func TestLastValuesCount(t *testing.T) {
 	require.Empty(t, values.byNode)
 }
 
-// TestOrderOfValues compares compareValues with the lexicographic order of vectors in which a missing value is the least.
+// TestOrderOfValues compares compareValues with the lexicographic order of vectors. A missing value is the least.
 func TestOrderOfValues(t *testing.T) {
 	const claims, preferences = 2, 3
 	values := rapid.Custom(func(t *rapid.T) [claims * preferences]*int64 {

@@ -41,9 +41,9 @@ type Recorder struct {
 	reserved func() []resourceapi.DeviceRequestAllocationResult
 }
 
-// NewRecorder returns a Recorder that wraps a handle.
-func NewRecorder(handle fwk.Handle) *Recorder {
-	return &Recorder{Handle: handle, manager: handle.SharedDRAManager()}
+// NewRecorder returns a Recorder that wraps a handle. Its lists come from the manager.
+func NewRecorder(handle fwk.Handle, manager fwk.SharedDRAManager) *Recorder {
+	return &Recorder{Handle: handle, manager: manager}
 }
 
 // ClientSet implements [fwk.Handle].
@@ -161,7 +161,7 @@ func (s watchedSlices) ListWithDeviceTaintRules() ([]*resourceapi.ResourceSlice,
 	return slices, nil
 }
 
-// exclusively returns a state in which the given devices are in use as a whole.
+// exclusively returns a state with the given devices in use as a whole.
 func exclusively(devices sets.Set[structured.DeviceID]) *structured.AllocatedState {
 	return &structured.AllocatedState{
 		AllocatedDevices:         devices,

@@ -16,7 +16,7 @@ import (
 func TestNothingIsKeptBetweenTurns(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t, plugintest.Class(), plugintest.Slice(0))
 	h.Start(ctx, t, plugintest.Class())
-	recorder := NewRecorder(h)
+	recorder := NewRecorder(h, h.SharedDRAManager())
 	seen := recorder.During(func() []resourceapi.DeviceRequestAllocationResult { return nil }, func() {
 		_, err := recorder.SharedDRAManager().ResourceClaims().GatherAllocatedState()
 		require.NoError(t, err)

@@ -24,7 +24,7 @@ import (
 // adds only its number of devices and its frequency. One namespace has at most an eighth of the remembered claims.
 
 const (
-	// maxAskedClaims is the maximum number of remembered claims, maxAskedClaimsOfNamespace that of one namespace.
+	// maxAskedClaims limits the remembered claims. maxAskedClaimsOfNamespace limits the remembered claims of one namespace.
 	maxAskedClaims            = 1024
 	maxAskedClaimsOfNamespace = maxAskedClaims / 8
 )

@@ -44,6 +44,8 @@ const Name = "TopologyPlacementGeneratorCEL"
 type NodeSets struct {
 	*topologyaware.TopologyPlacement
 	handle fwk.Handle
+	// slices lists the ResourceSlices with the attributes of DeviceAttributes objects.
+	slices fwk.ResourceSliceLister
 	// runner runs the PreFilter methods of all plugins of the profile.
 	runner preFilterRunner
 	// hasGroups is set if the features for pod groups are on. enabled is set if the gate of node set constraints is on, too.
@@ -91,6 +93,8 @@ type Config struct {
 	Enabled bool
 	Metrics *metrics.Metrics
 	Turns   guard.Turns
+	// Slices lists the ResourceSlices with the attributes of DeviceAttributes objects.
+	Slices fwk.ResourceSliceLister
 	// Activate moves a pod to the active queue.
 	Activate func(*v1.Pod)
 	// Groups returns the compiled node set constraints that all profiles share.
@@ -107,7 +111,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Con
 		return nil, err
 	}
 	pl := &NodeSets{
-		TopologyPlacement: upstream, handle: handle, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
+		TopologyPlacement: upstream, handle: handle, slices: config.Slices, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
 		turns: config.Turns, metrics: config.Metrics, onlyLeast: lru.New(maxOnlyLeast), writes: make(chan struct{}, maxConditionWrites),
 	}
 	if !pl.enabled {

@@ -158,7 +158,7 @@ func (pl *NodeSets) devicesOf(pod *v1.Pod) (devices []allocator.AllocatedDevice,
 			continue
 		}
 		if all == nil {
-			if all, err = pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules(); err != nil {
+			if all, err = pl.slices.ListWithDeviceTaintRules(); err != nil {
 				return nil, false, err
 			}
 		}

@@ -140,7 +140,7 @@ func (h *groupHosts) haveClaims() bool {
 }
 
 func (h *groupHosts) areDevicesShared() bool {
-	all, err := h.pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+	all, err := h.pl.slices.ListWithDeviceTaintRules()
 	return err == nil && slices.ContainsFunc(all, func(s *resourceapi.ResourceSlice) bool { return !allocator.IsLocal(s) })
 }
 

@@ -225,7 +225,7 @@ func (pl *NodeSets) nearest(ctx context.Context, s *groupSearch) string {
 
 // addSlices gives each node of the search its node-local ResourceSlices.
 func (pl *NodeSets) addSlices(s *groupSearch) error {
-	all, err := pl.handle.SharedDRAManager().ResourceSlices().ListWithDeviceTaintRules()
+	all, err := pl.slices.ListWithDeviceTaintRules()
 	if err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 
 // triedSet is a chosen set of nodes with the pods assigned to each node. The scheduler tries the pods in their order.
 type triedSet struct {
-	// of is the cycle state of the placement in which the scheduler tries the set.
+	// of is the state of the placement cycle that tries the set.
 	of fwk.PlacementCycleState
 	// assigned maps the UIDs of pods to their nodes in the set. Pods without a node in the set are absent.
 	assigned map[types.UID]*assignedPod

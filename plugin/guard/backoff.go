@@ -75,8 +75,8 @@ func (b *backOffs) forget(keys []types.UID) {
 	}
 }
 
-// evict removes back-offs that ended long ago, mostly of deleted claims. If there are none, it removes the back-off that ends
-// first.
+// evict removes back-offs that ended long ago, mostly of deleted claims. If the list is still full, evict removes the back-off
+// that ends first.
 func (b *backOffs) evict(now time.Time, limits *Limits) {
 	var next types.UID
 	var soonest time.Time

@@ -21,7 +21,7 @@ type Queue interface {
 type Guard struct {
 	clock clock.PassiveClock
 
-	// mutex guards the fields below. No method locks it once for each node.
+	// mutex guards the fields below. An attempt locks it a few times, but not once for each node.
 	mutex      sync.Mutex
 	limits     Limits
 	program    program

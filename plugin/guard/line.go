@@ -23,12 +23,12 @@ import (
 //      namespace's share, that pod joins the line, too.
 //   2. When the attempt of a queued pod has ended, or the pod is deleted, Run queues the first pod of the line. If the
 //      namespace has used up its share, Run may wait.
-//   3. Run queues a pod of a namespace without share only when no other namespace waits. Admit then doesn't refuse the pod.
+//   3. Run then queues a pod of this namespace only when no other namespace waits. Admit doesn't refuse the pod.
 //
-// After an error, a pod in the scheduling queue backs off, but an activated pod does not. So a pod joins the order of its line
-// only when its back-off after an error is over ([Guard.Failed]). Otherwise it would be retried at once, forever.
+// After an error, a pod in the scheduling queue backs off, but an activated pod does not: it would be retried at once, forever.
+// So the guard itself keeps a pod in line until the pod's back-off after an error ([Guard.Failed]) is over.
 //
-// So a waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has
+// A waiting pod makes no attempts and causes no writes. Deleted pods leave the line ([Guard.Forget]), so a line never has
 // more pods than the cluster.
 
 const (
@@ -39,7 +39,7 @@ const (
 	maxQueuedWithoutShare = 2
 )
 
-// entry stands for a pod or a group in the guard's lists. For a group, pod is any of the group's pods.
+// entry is a pod or a group in the guard's lists. For a group, pod is any of the group's pods.
 type entry struct {
 	pod *v1.Pod
 	// key is the UID of the pod. For a group, key is the namespace and the name of the group.

@@ -253,8 +253,8 @@ func TestQueuedPodsThatAreNotTried(t *testing.T) {
 	require.Empty(t, s.outside)
 }
 
-// TestBackingOffPodsWaitOutside checks that Gate stops a pod whose claim is in back-off, and that the pod is activated at its
-// end.
+// TestBackingOffPodsWaitOutside checks that Gate stops a pod whose claim is in back-off, and that the guard activates the pod
+// when the back-off ends.
 func TestBackingOffPodsWaitOutside(t *testing.T) {
 	b := newBench()
 	require.Nil(t, b.try(pod("a", "p"), 0, fmt.Errorf("over budget")))

@@ -29,8 +29,7 @@ type backingOff struct {
 	until time.Time
 }
 
-// until stores a pod that due returns at the given time. If the stored pod had other claims of the same names, its entry is
-// replaced.
+// until stores a pod with the end of its back-off. If the pod is already stored, it is replaced only if its keys have changed.
 func (p *putOff) until(e entry, keys []types.UID, until time.Time) {
 	if p.backingOff == nil {
 		p.backingOff, p.activated = map[types.UID]*backingOff{}, map[types.UID]time.Time{}

@@ -60,8 +60,7 @@ func (s *shares) charge(namespace string, taken time.Duration, now time.Time, li
 	s.buckets[namespace] = bucket{left, now}
 }
 
-// forgetFull removes full buckets. If maxShares is still reached, it removes some buckets of busy namespaces, which fills
-// these.
+// forgetFull removes full buckets. If maxShares is still reached, it removes others, too. A missing bucket counts as full.
 func (s *shares) forgetFull(now time.Time, limits *Limits) {
 	for namespace, b := range s.buckets {
 		if b.refilled(now, limits) >= limits.ShareBurst {
@@ -114,7 +113,7 @@ func (g *Guard) inQueue() []*v1.Pod {
 	return g.program.queue.PodsInActiveQ()
 }
 
-// othersWait reports whether a pod waits whose namespace is another one and has tokens.
+// othersWait reports whether a pod of another namespace with tokens waits.
 func (g *Guard) othersWait(namespace string, now time.Time) bool {
 	if g.program.queue == nil {
 		return false

@@ -6,7 +6,7 @@ package guard
 import v1 "k8s.io/api/core/v1"
 
 // Turns decides which pods may be tried now. [Guard] implements it in a scheduler. [Open] implements it in a program that
-// decides itself in which order it tries pods.
+// has its own order for trying pods.
 type Turns interface {
 	// Gate reports whether a pod that needs devices must wait outside of the queue.
 	Gate(r Request) bool
@@ -15,7 +15,7 @@ type Turns interface {
 	// MustReport records that another plugin gates a pod for the reason why. It reports whether the pod must be queued anyway,
 	// so that an attempt writes the reason to the pod.
 	MustReport(pod *v1.Pod, why string, activate func(*v1.Pod)) bool
-	// Refused records that PreFilter refused a pod before it called Admit. That attempt writes the reason to the pod.
+	// Refused records that PreFilter refused a pod before it called Admit. The attempt writes the reason to the pod.
 	Refused(pod *v1.Pod)
 }
 

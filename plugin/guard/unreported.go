@@ -26,12 +26,12 @@ const (
 	// reportDelay is the time after which a gated pod without a condition is queued. kube-controller-manager usually creates
 	// the pod's claims earlier.
 	reportDelay = 5 * time.Second
-	// reportInterval is the minimum time between two such pods of the same namespace.
+	// reportInterval is the minimum time between queueing two gated pods of the same namespace.
 	reportInterval = 100 * time.Millisecond
-	// reportIntervalOfAll is the minimum time between two such pods of any namespaces.
+	// reportIntervalOfAll is the minimum time between queueing two gated pods of any namespaces.
 	reportIntervalOfAll = 50 * time.Millisecond
-	// reportTimeout is how long the guard waits for the attempt of such a pod. There is no attempt if the pod's claim was
-	// deleted or allocated meanwhile.
+	// reportTimeout is how long the guard waits for the attempt of a pod that it queued. There is no attempt if the pod's claim
+	// was deleted or allocated meanwhile.
 	reportTimeout = time.Minute
 )
 
@@ -127,7 +127,7 @@ func (t *unreported) due(now time.Time) (queue []entry, next time.Time) {
 	return []entry{first.entry}, t.next
 }
 
-// skip removes pods from the front of a list until it finds a pod that is not gone and for which drop returns false.
+// skip removes pods from the front of a list while the first pod is gone or drop returns true for this pod.
 func (t *unreported) skip(pods []*unreportedPod, drop func(*unreportedPod) bool) []*unreportedPod {
 	for len(pods) > 0 && (t.isGone(pods[0]) || drop(pods[0])) {
 		if !t.isGone(pods[0]) {

@@ -81,7 +81,7 @@ func TestDeletedPodsNeedNotBeTold(t *testing.T) {
 	require.Empty(t, s.unreported.pods)
 }
 
-// TestPodsWhoseGatesWereRemovedAreTold checks a gated pod whose only condition is about its former scheduling gates. That
+// TestPodsWhoseGatesWereRemovedAreTold checks a gated pod whose only condition is about its former scheduling gates. This
 // condition does not count, so the pod is stored.
 func TestPodsWhoseGatesWereRemovedAreTold(t *testing.T) {
 	s := newSchedulerBench()

@@ -107,7 +107,7 @@ func (h *Holds) Allocated(claim *resourceapi.ResourceClaim, priority int32) {
 	h.endThose(Lost, func(held *held) bool { return has(held) && !outranks(held) })
 }
 
-// Unused is called after a claim has lost a user. It activates the pods for which the claim must be freed.
+// Unused is called after a claim has lost a user. It activates the pods that the claim must be freed for.
 func (h *Holds) Unused(claim types.UID) {
 	var retries []func()
 	h.mutex.Lock()

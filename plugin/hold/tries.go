@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Evicted records that a victim of pod of was evicted. inMemory is true if the victim was not deleted: it was not bound yet,
-// and returned to the scheduling queue.
+// Evicted records that victim was evicted for the pod whose UID is of. inMemory is true if the victim was not deleted: it was
+// not bound yet, and returned to the scheduling queue.
 func (h *Holds) Evicted(of, victim types.UID, inMemory bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()

@@ -14,13 +14,13 @@ const subsystem = "celset_scheduler"
 var (
 	// durations reaches beyond the default filterTimeout of 10 s.
 	durations = []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, .01, .03, .1, .3, 1, 3, 10, 30}
-	// groupDurations reaches beyond the time limit of an attempt.
+	// groupDurations are for work that takes a second at most, such as an attempt for a group.
 	groupDurations = []float64{.01, .03, .1, .3, 1, 3}
 	// steps reaches ten times the default of budget.steps, so that raised budgets fit.
 	steps = []float64{0, 1, 3, 10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6}
 	// spending reaches far beyond the default of budget.cost, so that raised budgets fit.
 	spending = []float64{0, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8}
-	// costs reaches the cost limit of one evaluation.
+	// costs ends at the cost limit of one evaluation.
 	costs = []float64{10, 30, 100, 300, 1e3, 3e3, 1e4, 3e4, 1e5, 3e5, 1e6}
 )
 
@@ -41,6 +41,10 @@ func (m *Metrics) define() {
 	m.cost = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem: subsystem, Name: "cel_expression_constraint_cost", Buckets: costs, StabilityLevel: metrics.ALPHA,
 		Help: "Actual cost of one evaluation of a CEL device constraint on a complete set of devices, in CEL cost units.",
+	})
+	m.enrichments = metrics.NewHistogram(&metrics.HistogramOpts{
+		Subsystem: subsystem, Name: "device_attributes_duration_seconds", Buckets: groupDurations, StabilityLevel: metrics.ALPHA,
+		Help: "Time to add the attributes of DeviceAttributes objects to the devices of all ResourceSlices. ResourceSlices that have not changed since the last time take almost no time. No scheduling cycle waits for it.",
 	})
 	m.evaluations = counters("constraint_evaluations_total",
 		"Number of evaluations of CEL device constraints, by scope: a whole expression on a complete set of devices, or a part of an expression on one or two devices. The search uses parts to exclude devices early.", "scope")

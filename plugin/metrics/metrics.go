@@ -25,25 +25,26 @@ type Metrics struct {
 	now func() time.Time
 
 	durations, steps, spending, nodeSets                                      *metrics.HistogramVec
-	cost                                                                      *metrics.Histogram
+	cost, enrichments                                                         *metrics.Histogram
 	evaluations, failures, compilations, cached, exhaustions, refusals, unfit *metrics.CounterVec
 	preferences, preemptions, holdsEnded, pendingWrites, counts, publications *metrics.CounterVec
 	cuts, victims, wasted, outOfRange                                         *metrics.Counter
 	holds                                                                     *collector[func() int]
 	claims                                                                    *collector[ListClaims]
 	deviceSets                                                                *collector[*Fragmentation]
+	attributes                                                                *collector[Attributes]
 }
 
 var _ cel.Observer = (*Metrics)(nil)
 
 // New creates metrics that use the clock now, and registers them. It returns an error if they are already registered.
 func New(registry Registry, now func() time.Time) (*Metrics, error) {
-	m := &Metrics{now: now, claims: newClaims(), holds: newHolds(), deviceSets: newDeviceSets()}
+	m := &Metrics{now: now, claims: newClaims(), holds: newHolds(), deviceSets: newDeviceSets(), attributes: newAttributes()}
 	m.define()
 	for _, one := range []metrics.Registerable{
 		m.durations, m.steps, m.spending, m.cost, m.evaluations, m.failures, m.compilations, m.cuts, m.cached,
 		m.exhaustions, m.refusals, m.unfit, m.outOfRange, m.preferences,
-		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.publications, m.nodeSets,
+		m.preemptions, m.victims, m.wasted, m.holdsEnded, m.pendingWrites, m.counts, m.publications, m.nodeSets, m.enrichments,
 	} {
 		if err := registry.Register(one); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.FQName(), err)
@@ -52,7 +53,7 @@ func New(registry Registry, now func() time.Time) (*Metrics, error) {
 	for _, one := range []struct {
 		name string
 		metrics.StableCollector
-	}{{claimsName, m.claims}, {holdsName, m.holds}, {setsName, m.deviceSets}} {
+	}{{claimsName, m.claims}, {holdsName, m.holds}, {setsName, m.deviceSets}, {attributesName, m.attributes}} {
 		if err := registry.CustomRegister(one.StableCollector); err != nil {
 			return nil, fmt.Errorf("register metric %s: %w", one.name, err)
 		}

@@ -134,7 +134,7 @@ func TestStatsOfAnAllocation(t *testing.T) {
 	}
 	require.Empty(t, cmp.Diff(want, b.values(t)))
 
-	// The work of a search counts whatever its result is.
+	// The work of a search counts for every result of the search.
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, stats, &allocator.BudgetError{Unit: allocator.BudgetSteps})
 	b.ObserveAllocation([]*resourceapi.ResourceClaim{claimWith()}, false)(false, allocator.Stats{}, &allocator.BudgetError{Unit: allocator.BudgetCost})
 	for _, name := range []string{
@@ -237,6 +237,18 @@ func TestPreemption(t *testing.T) {
 	}, b.values(t)))
 }
 
+func TestAttributes(t *testing.T) {
+	b := newBench(t)
+	require.NotContains(t, b.families(t), "celset_scheduler_device_attributes", "there is no object")
+	b.ShowAttributes(metrics.Attributes{Accepted: 1, Rejected: 2, Set: 3, UnmatchedRows: 4, FailedExpressions: 5, Conflicts: 6})
+	b.ObserveEnrichment()()
+	require.Empty(t, cmp.Diff(map[string]float64{
+		"device_attributes": 3, "device_attributes_objects accepted": 1, "device_attributes_objects rejected": 2,
+		"device_attributes_problems unmatched_row": 4, "device_attributes_problems failed_expression": 5, "device_attributes_problems conflict": 6,
+		"device_attributes_duration_seconds": 0.001,
+	}, b.values(t)))
+}
+
 func TestPendingWrites(t *testing.T) {
 	b := newBench(t)
 	b.ObservePendingWrite("stored")
@@ -268,6 +280,7 @@ func TestBeginning(t *testing.T) {
 		"celset_scheduler_budget_exhaustions_total":           2,
 		"celset_scheduler_refused_scheduling_attempts_total":  6,
 		"celset_scheduler_resource_slices_out_of_range_total": 1,
+		"celset_scheduler_device_attributes_duration_seconds": 1,
 		"celset_scheduler_device_sets_counts_total":           4,
 		"celset_scheduler_device_sets_publications_total":     2,
 	}, newBench(t).families(t)))

@@ -194,13 +194,13 @@ type fragmentationSource struct {
 	preparer    func() (*allocator.Preparer, error)
 }
 
-// NewFragmentationMonitor returns a monitor of the cluster's free sets. It must be called before informers start.
-func NewFragmentationMonitor(handle fwk.Handle, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
+// NewFragmentationMonitor returns a monitor that reads the lists of a manager. It must be called before informers start.
+func NewFragmentationMonitor(handle fwk.Handle, manager fwk.SharedDRAManager, features plfeature.Features, measured *metrics.Metrics, interval func() time.Duration) *fragmentationMonitor {
 	factory := handle.SharedInformerFactory()
 	source := &fragmentationSource{
 		nodes:    factory.Core().V1().Nodes().Lister(),
 		pods:     factory.Core().V1().Pods().Lister(),
-		manager:  handle.SharedDRAManager(),
+		manager:  manager,
 		features: dynamicresources.AllocatorFeatures(features),
 		extended: features.EnableDRAExtendedResource,
 		synced: []cache.InformerSynced{
@@ -236,7 +236,7 @@ func (f *fragmentationSource) read(ctx context.Context) (*fragmentationState, er
 	}
 	s := &fragmentationState{}
 	for _, node := range all {
-		// No pods can go to this node. "kubectl celset fragmentation" ignores it, too.
+		// Skip unschedulable nodes, as "kubectl celset fragmentation" does.
 		if !node.Spec.Unschedulable {
 			s.nodes = append(s.nodes, node)
 		}

@@ -287,7 +287,7 @@ func TestNothingIsCountedTwice(t *testing.T) {
 	require.True(t, counted(), "the last one failed")
 }
 
-// TestCountingEnds checks that Run returns when its context is done, whatever the monitor is doing.
+// TestCountingEnds checks that Run returns when its context is done, in every state of the monitor.
 func TestCountingEnds(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	newMonitored(t, time.Second).start(t)()
@@ -363,7 +363,7 @@ func TestCountingIsNoScheduling(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := NewFragmentationMonitor(h, plugintest.Features(), measured, never)
+	m := NewFragmentationMonitor(h, h.SharedDRAManager(), plugintest.Features(), measured, never)
 	h.Start(ctx, t, objects...)
 	state, err := m.read(ctx)
 	require.NoError(t, err)
@@ -412,7 +412,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 			objects = append(objects, &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("node-", i)}}, sliceOf(fmt.Sprint("node-", i)))
 		}
 		ctx, h := plugintest.NewHandle(t, objects...)
-		m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
+		m := NewFragmentationMonitor(h, h.SharedDRAManager(), plugintest.Features(), plugintest.NewMetrics(t), never)
 		h.Start(ctx, t, objects...)
 		m.look(ctx)
 		want.Class, want.Constraint, want.Devices, want.Asked = plugintest.ClassName, "block", 8, 1
@@ -424,7 +424,7 @@ func TestRefusedSelectorsAreNotEvaluated(t *testing.T) {
 // seem empty.
 func TestUnsyncedInformersAreNotCounted(t *testing.T) {
 	ctx, h := plugintest.NewHandle(t)
-	m := NewFragmentationMonitor(h, plugintest.Features(), plugintest.NewMetrics(t), never)
+	m := NewFragmentationMonitor(h, h.SharedDRAManager(), plugintest.Features(), plugintest.NewMetrics(t), never)
 	ended, cancel := context.WithCancel(ctx)
 	cancel()
 	_, err := m.read(ended)

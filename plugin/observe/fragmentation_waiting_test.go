@@ -49,7 +49,7 @@ func TestPodsThatWaitAreCounted(t *testing.T) {
 	registry := compbase.NewKubeRegistry()
 	measured, err := metrics.New(registry, time.Now)
 	require.NoError(t, err)
-	m := NewFragmentationMonitor(h, plugintest.Features(), measured, never)
+	m := NewFragmentationMonitor(h, h.SharedDRAManager(), plugintest.Features(), measured, never)
 	h.Start(ctx, t, class)
 	m.look(ctx)
 	values := setsIn(t, registry)

@@ -10,7 +10,7 @@
 //	writes, err := pendingwrites.New(pendingwrites.Config{...})
 //	go writes.Run(ctx)               // settles pending writes
 //	writes.CatchUp(ctx)              // before the first allocation
-//	writes.InUse(pod, claim, retry)  // devices that no other claim may get
+//	writes.InUse(pod, claim, retry)  // devices that the pod must not get
 //	writes.Check(claim)              // before devices are reserved for the claim
 //	writes.Client()                  // allocates
 //

@@ -20,7 +20,7 @@ import (
 type Outcome string
 
 const (
-	// Stored means that the claim has devices. By then the scheduler's list of claims has them, too.
+	// Stored means that the claim has devices. They are then also in the scheduler's list of claims.
 	Stored Outcome = "stored"
 	// NotStored means that the claim has a newer version, so that the API server rejects this write.
 	NotStored Outcome = "not_stored"
@@ -86,8 +86,8 @@ func (w *Writes) assume(claim *resourceapi.ResourceClaim) {
 	w.list(claim)
 }
 
-// list updates the claim in the scheduler's list to the version that was read. It leaves a claim that is not in the list to the
-// watch.
+// list updates the claim in the scheduler's list to the version that was read. If the list does not contain the claim yet, the
+// watch will add it.
 func (w *Writes) list(claim *resourceapi.ResourceClaim) {
 	if known, err := w.config.Tracker.Get(claim.Namespace, claim.Name); err != nil || known.ResourceVersion != claim.ResourceVersion {
 		_ = w.config.Tracker.AssumeClaimAfterAPICall(claim)
@@ -169,9 +169,9 @@ func (w *Writes) fence(ctx context.Context, claim *resourceapi.ResourceClaim) (v
 	return fenced.ResourceVersion, nil
 }
 
-// end ends pending writes of a claim up to the given number. It ends all confirmed writes, because the caller has a newer
-// version of the claim. It ends other writes if outcome returns a result. It activates the pods that the ended writes may have
-// refused. none reports whether the claim has no pending writes left.
+// end ends pending writes of a claim, up to the write with the given number. It ends all confirmed writes, because the caller
+// has a newer version of the claim. It ends another write if outcome does not return unsettled. If a write has ended, end
+// activates the pods that wait for the claim's writes. none reports whether the claim has no pending writes left.
 func (w *Writes) end(uid types.UID, number uint64, outcome func(write) Outcome) (none bool) {
 	w.mutex.Lock()
 	claim := w.claims[uid]

@@ -41,8 +41,8 @@ type bindingKey struct{}
 // binding is the binding of one pod. Only one goroutine uses it.
 type binding struct {
 	writes *Writes
-	// turns has the turns that the binding has, had or waits for. The binding counts as a user of these turns until it ends. By
-	// then the scheduler's list has the claims that the binding wrote.
+	// turns has the turns that the binding has, had or waits for. The binding counts as a user of these turns until it ends.
+	// When the binding ends, the scheduler's list of claims has the versions that the binding wrote.
 	turns map[types.UID]*turn
 	// held is the turn that the binding has now, or nil.
 	held *turn
@@ -138,7 +138,8 @@ func (b *binding) note(claim *resourceapi.ResourceClaim) {
 	}
 }
 
-// latest returns the latest version of the claim that the scheduler has. It returns nil if that version is older than than.
+// latest returns the latest version of the claim that the scheduler has. It returns nil if that version is older than the
+// version in than.
 func (b *binding) latest(than *resourceapi.ResourceClaim) *resourceapi.ResourceClaim {
 	known, err := b.writes.config.Tracker.Get(than.Namespace, than.Name)
 	if err == nil && known.UID == than.UID {

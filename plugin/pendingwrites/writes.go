@@ -27,8 +27,8 @@ const (
 	// maxUnconfirmed is the maximum number of pending allocations of one claim. At the limit, the claim is not written until one
 	// of them is settled.
 	maxUnconfirmed = 64
-	// maxWaiting is the maximum number of refused pods that a claim stores, to activate them when a write of the claim ends. Other
-	// refused pods are retried after another event or after some minutes.
+	// maxWaiting is the maximum number of pods that wait for pending writes of one claim, to be activated when a write ends.
+	// Other pods are retried after another event or after some minutes.
 	maxWaiting = 1024
 	// deviceIndex is the name of the index of claims by their devices.
 	deviceIndex = "celset.dev/device"
@@ -79,7 +79,7 @@ type Writes struct {
 type pendingClaim struct {
 	namespace, name string
 	writes          []write
-	// retries maps the UIDs of pods that the writes may have refused to functions that activate the pods.
+	// retries maps the UID of each pod that waits for these writes to a function that activates the pod.
 	retries map[types.UID]func()
 }
 
@@ -120,9 +120,9 @@ func (w *Writes) Ends() uint64 {
 	return w.ends
 }
 
-// InUse returns the devices that no claim other than own may get. own may be "". The pending devices of own are left out,
-// because the API server stores at most one of several writes for the same version of a claim. When a write ends, activate is
-// called with pod.
+// InUse returns the devices that the pod must not get, because other claims may have them. own is the UID of the pod's only
+// unallocated claim, or "". Pending writes of own don't count, because the API server stores at most one of several writes for
+// the same version of a claim. When a write ends, activate is called with pod.
 func (w *Writes) InUse(pod *v1.Pod, own types.UID, activate func(*v1.Pod)) []resourceapi.DeviceRequestAllocationResult {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -215,7 +215,7 @@ func exclusiveDevice(result *resourceapi.DeviceRequestAllocationResult) string {
 }
 
 // add makes the allocation of a claim a pending write. Upstream's list of devices in use is not sufficient (see the package
-// comment). Responses may arrive out of order, so add ignores a stored version that is older than a pending stored version.
+// comment). Responses may arrive out of order. So add ignores a confirmed write if a later confirmed write is pending.
 func (w *Writes) add(claim *resourceapi.ResourceClaim, isStored bool) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -44,7 +44,7 @@ type eviction struct {
 	resumed *hold.Hold
 
 	holding, writing sync.Once
-	// held is the hold that reserves the devices of this eviction, nil if there are none. holdDevices sets it once.
+	// held is the hold that reserves the devices of this eviction, nil if no devices are reserved. holdDevices sets it once.
 	held *hold.Hold
 	// err is the reason why no pod may be evicted, nil if pods may be evicted. record returns it once.
 	err error

@@ -178,8 +178,8 @@ type evictingFor struct {
 
 func (p evictingFor) UID() types.UID { return p.pod.UID }
 
-// TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or after the preemptor has stopped
-// to need the devices.
+// TestNothingIsEvictedForNobody checks that no pod is evicted before the hold is recorded, or after the preemptor no
+// longer needs the devices.
 func TestNothingIsEvictedForNobody(t *testing.T) {
 	notFound := apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, "job")
 	for name, test := range map[string]struct {

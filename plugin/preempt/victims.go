@@ -330,7 +330,8 @@ func (r *removal) runFilters() (bool, error) {
 		return false, over
 	}
 	if r.failed == nil {
-		// The first call is without all victims. Its status is the reason why no evictions help on this node.
+		// In the first call, all victims are removed. If the filters still reject the preemptor, their status says why no
+		// evictions help on this node.
 		r.failed = status
 	}
 	return false, nil
@@ -388,7 +389,7 @@ func (r *removal) needs() []preemption.Need {
 // devices that are free already, which stay unused meanwhile.
 const maxGrace = 12
 
-// gracePeriod returns the time within which a pod must have ended after its eviction, or after its deletion has begun.
+// gracePeriod returns the grace period of a pod. For a terminating pod, it returns the time left until the end of that period.
 func gracePeriod(pod *v1.Pod) time.Duration {
 	if pod.DeletionTimestamp != nil {
 		return max(time.Until(pod.DeletionTimestamp.Time), 0)

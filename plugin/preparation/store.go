@@ -40,7 +40,7 @@ type Store struct {
 
 	// mutex guards generation.
 	mutex sync.Mutex
-	// generation is the generation of the selector set with which all stored claims were prepared. The Preparer counts its sets.
+	// generation is the generation of the selector set that all stored claims were prepared with. The Preparer counts its sets.
 	generation uint64
 }
 
@@ -64,7 +64,7 @@ type preparedKey struct {
 	// content identifies the claim by its content. It is zero if own identifies the claim.
 	content allocator.Content
 	own     versionsKey
-	// selectors is the generation of the selector set with which the claim was prepared.
+	// selectors is the generation of the selector set that the claim was prepared with.
 	selectors uint64
 	// constraints is set if the claim's constraints and preferences were compiled, too.
 	constraints bool

@@ -26,7 +26,7 @@ const (
 	// TopologyDriver is the example driver.
 	TopologyDriver = "celset-topology-driver"
 
-	// DevCluster is the program of the local cluster.
+	// DevCluster is the program that runs the local cluster.
 	DevCluster = "devcluster"
 )
 

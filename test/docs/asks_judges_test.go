@@ -14,8 +14,8 @@ import (
 	"github.com/celset/celset/internal/topology"
 )
 
-// The functions below decide whether a set of devices is right for an ask. They use facts about the machines instead of the CEL
-// expressions on the pages, so that they check the expressions.
+// The functions below decide whether a set of devices is right for an ask. The functions use facts about the machines
+// instead of the CEL expressions on the pages, so that the tests check the expressions.
 
 func stringOf(d topology.Device, name resourceapi.QualifiedName) string {
 	if value := d.Attributes[name].StringValue; value != nil {
@@ -139,8 +139,8 @@ func socketOfHGX(d topology.Device) int {
 
 func onOneSocketOfHGX(set []topology.Device) bool { return allOfOne(set, socketOfHGX) }
 
-// onOneSocketOfHGXIfThereIsRoom reports whether all GPUs are on one socket. More than four GPUs need not be, because a socket
-// has four.
+// onOneSocketOfHGXIfThereIsRoom reports whether all GPUs are on one socket. It accepts each set of more than four GPUs, because
+// a socket has only four.
 func onOneSocketOfHGXIfThereIsRoom(set []topology.Device) bool {
 	return len(set) > 4 || onOneSocketOfHGX(set)
 }

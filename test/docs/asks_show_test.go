@@ -78,8 +78,8 @@ func TestAsks(t *testing.T) {
 	}
 }
 
-// A score counts occupancies: found with a right set among the free devices, without none. In byUs of the found ones, the claim
-// with our constraint gets a right set. In byPinned, the claim as written without celset does.
+// A score counts occupancies. In found of them, some right set is free. In without, no right set is free. byUs and byPinned
+// count the found occupancies where a claim gets a right set: the claim with our constraint, or as written without celset.
 type score struct{ found, byUs, byPinned, without int }
 
 // compare allocates the claims in random occupancies, until wanted of them had a right set. It tests at most wanted occupancies

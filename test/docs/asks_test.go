@@ -43,13 +43,13 @@ type ask struct {
 	plain bool
 	// holds reports whether a set is right. The set has the requested numbers of devices, in the order of wants.
 	holds func(set []topology.Device) bool
-	// fragmented are devices in use in the page's example of fragmentation: enough devices are free, but no right set. Claims
-	// that differ only in where the constraint is defined share a row.
+	// fragmented are devices in use in the page's example of fragmentation: enough devices are free, but no right set. It is nil
+	// for a claim without a row in the table of costs. A claim shares the row of a claim with the same expression.
 	fragmented []string
 	// drawn is set if the page shows a drawing of the node with the fragmented devices in use, and the event of a pod there.
 	drawn bool
-	// today is the name of a claim in testdata/today.yaml, which requests the same devices without celset. If several asks are
-	// for the same devices, only one has it. pinnedTo describes the devices that this claim has to name.
+	// today is the name of a claim in testdata/today.yaml, which requests the same devices without celset. If several asks
+	// request the same devices, only one of them has this field. pinnedTo describes the devices that the claim has to name.
 	today, pinnedTo string
 }
 

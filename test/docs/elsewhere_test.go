@@ -37,18 +37,18 @@ type elsewhere struct {
 }
 
 var notForTheAPIServer = []elsewhere{
-	// This check is only for fields. test/manifests applies the objects that the kustomization renders.
+	// This check covers only fields. test/manifests applies the objects that the kustomization renders.
 	{what: "kustomization", is: hasAPIVersion("kustomize.config.k8s.io/"), check: checkKustomization},
-	// This check is only for syntax. test/manifests applies the patched objects, and so checks that the patch applies.
+	// This check covers only syntax. test/manifests applies the patched objects, and so checks that the patch applies.
 	{what: "patch", is: isPatch, check: checkYAML},
 	{what: "scheduler configuration", is: hasAPIVersion("kubescheduler.config.k8s.io/"), check: checkSchedulerConfiguration},
 	{what: "part of a scheduler profile", is: func(b block) bool { return strings.HasPrefix(b.text, "pluginConfig:") }, check: checkPluginConfig},
 	{what: "configuration of kind", is: hasAPIVersion("kind.x-k8s.io/"), check: checkKind},
-	// This check is only for syntax. test/manifests checks the objects that kustomizations transform.
+	// This check covers only syntax. test/manifests checks the objects that kustomizations transform.
 	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
-	// This check is only for syntax. test/integration/placement applies the ApplicationSet to decisions of a hub.
+	// This check covers only syntax. test/integration/placement applies the ApplicationSet to decisions of a hub.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
-	// This check is only for the file's place. test/manifests renders the chart and applies the result.
+	// This check covers only the folder of the file. test/manifests renders the chart and applies the result.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},
 }

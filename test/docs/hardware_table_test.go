@@ -50,7 +50,8 @@ func (e *example) index(name string) int {
 // machinePages are the pages about real machines, or about attributes that all these machines publish.
 var machinePages = []string{"gpus.md", "aws.md", "numa.md"}
 
-// walkthroughPages have only claims that the tests of kubectl celset try, with the three commands before them.
+// walkthroughPages contain only claims that need a DeviceAttributes object. test/cmd/kubectl-celset runs the commands of these
+// pages and checks the devices.
 var walkthroughPages = []string{"tenstorrent.md"}
 
 // shapesPage is the page with one template for each shape, and links to the other pages.
@@ -107,8 +108,8 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom makes the example request count devices. holds judges the set. A set exists in all occupancies except the last. Each
-// of pictures is an occupancy.
+// custom makes the example request count devices. holds judges the set. The occupancies are an empty node and one for each
+// picture. A set exists in all occupancies except the last.
 func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
 	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
 	e.holds = holds

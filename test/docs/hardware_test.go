@@ -63,7 +63,7 @@ func TestHardware(t *testing.T) {
 	}
 }
 
-// TestEveryHardwarePageIsTried checks that hardwarePages has every page in docs/hardware.
+// TestEveryHardwarePageIsTried checks that hardwarePages has every page in docs/hardware, except walkthroughPages.
 func TestEveryHardwarePageIsTried(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "docs", "hardware", "*.md"))
 	require.NoError(t, err)
@@ -115,7 +115,7 @@ func (p *hardwarePage) add(t *testing.T, object *unstructured.Unstructured) {
 		require.NotContains(t, p.templates, object.GetName())
 		p.templates[object.GetName()] = typed[resourceapi.ResourceClaimTemplate](t, object)
 	case "ResourceClaim":
-		// Claims about attributes of DeviceAttributes objects. The tests of kubectl celset try them.
+		// These claims need DeviceAttributes objects. test/cmd/kubectl-celset tests the claims.
 	case "Pod":
 		p.pods = append(p.pods, typed[corev1.Pod](t, object))
 	default:

@@ -24,8 +24,9 @@ import (
 	"github.com/celset/celset/internal/testing/shape"
 )
 
-// TestLimitsRefuseNothingThatPeopleWrite checks that no expression in the project that a person wrote exceeds a limit. They are
-// in the corpus, in the measured shapes, on pages and in manifests. The page about the threat model states their number.
+// TestLimitsRefuseNothingThatPeopleWrite checks that no expression in the project that a person wrote exceeds a limit. The
+// expressions are in the corpus, in the measured shapes, on pages and in manifests. The page about the threat model states
+// their number.
 func TestLimitsRefuseNothingThatPeopleWrite(t *testing.T) {
 	j := newJudge(t)
 	j.corpus(t)

@@ -42,7 +42,7 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3770, goal: 2900},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3775, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3280, goal: 2700},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2040, goal: 1800},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 3580, goal: 2600},
@@ -51,16 +51,16 @@ var budgets = []budget{
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 15170, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3945, goal: 3000},
 	{name: "deviceattributes", folders: []string{"deviceattributes"}, counts: product, lines: 1457},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 12260, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13405, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3210, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5620, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5920, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12280, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5190, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22395},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 93944},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7915, files: 30},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22465},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 95460},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 7960, files: 30},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

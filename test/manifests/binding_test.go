@@ -195,8 +195,8 @@ func (s *apiServer) grantBinding(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// awaitPolicy waits until the API server enforces the policy and the rights. Then it rejects a binding of the administrator
-// with a wrong name, and accepts a binding of the binder.
+// awaitPolicy waits until the API server enforces the policy and the rights: until the API server rejects a binding of the
+// administrator with a wrong name, and accepts a binding of the binder.
 func (s *apiServer) awaitPolicy(t *testing.T) {
 	t.Helper()
 	dryRun := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}

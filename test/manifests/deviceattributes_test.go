@@ -50,7 +50,7 @@ func TestDeviceAttributes(t *testing.T) {
 	t.Run("status", func(t *testing.T) { requireStatusIsStored(t, example) })
 }
 
-// requireMistakes checks that the API server rejects the mistakes that need no compiler.
+// requireMistakes checks that the API server rejects values that violate the schema, and accepts values at the limits.
 func requireMistakes(t *testing.T, example *unstructured.Unstructured) {
 	rows := func(count int) []any {
 		var all []any

@@ -30,8 +30,8 @@ case "$name $*" in
 esac
 `
 
-// runKindDemo runs hack/kind-demo.sh with stubs. The program without, if not empty, is missing. It returns the calls of the
-// stubs, the applied objects and the output.
+// runKindDemo runs hack/kind-demo.sh with stubs. If without is not empty, the program of this name is missing. runKindDemo
+// returns the calls of the stubs, the applied objects and the output.
 func runKindDemo(t *testing.T, without string, env ...string) (calls []string, applied, output string, err error) {
 	t.Helper()
 	programs, written := t.TempDir(), t.TempDir()

@@ -25,7 +25,7 @@ const root = "../../manifests"
 // components are kustomize components. They are rendered only as parts of kustomizations.
 var components = []string{"placement/without-bindings", "placement/multikueue", "webhook/placements", "webhook/guard", "webhook/files"}
 
-// kustomizations are the folders with a kustomization, relative to manifests.
+// kustomizations returns the folders with a kustomization, relative to manifests.
 func kustomizations(t *testing.T) []string {
 	t.Helper()
 	var result []string

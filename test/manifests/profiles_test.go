@@ -23,8 +23,8 @@ const (
 	nodeSets, placements = "TopologyPlacementGeneratorCEL", "TopologyPlacementGenerator"
 )
 
-// TestAllProfilesAreGuarded checks that every profile of a scheduler has our plugin. A profile without its limits could delay
-// the pods of other profiles.
+// TestAllProfilesAreGuarded checks that every profile of a scheduler has our plugin. A profile without the plugin's limits
+// could delay the pods of other profiles.
 func TestAllProfilesAreGuarded(t *testing.T) {
 	for overlay, want := range map[string]map[string]configv1alpha1.AllocatorMode{
 		"default-scheduler": {stock: configv1alpha1.AllocatorUpstream, "celset-scheduler": configv1alpha1.AllocatorConstrained},

@@ -53,8 +53,8 @@ func (s *apiServer) installDriver(t *testing.T, overlay string) (args []string) 
 	return args
 }
 
-// onNode returns a client configuration with the token of a driver's pod that runs on the node. If node is empty, the token is
-// for a pod without a node.
+// onNode returns a client configuration that impersonates a driver's pod on the node. If node is empty, it impersonates a pod
+// without a node.
 func (s *apiServer) onNode(node string) *rest.Config {
 	config := s.RESTConfig()
 	config.Impersonate = rest.ImpersonationConfig{UserName: env.TopologyDriver.Name, Groups: []string{"system:serviceaccounts", "system:authenticated"}}
@@ -64,7 +64,7 @@ func (s *apiServer) onNode(node string) *rest.Config {
 	return config
 }
 
-// kubeconfigOnNode writes the configuration of onNode to a file, and returns the path.
+// kubeconfigOnNode writes the client configuration of onNode to a kubeconfig file, and returns the path of the file.
 func (s *apiServer) kubeconfigOnNode(t *testing.T, node string) string {
 	t.Helper()
 	config := s.onNode(node)
@@ -199,7 +199,7 @@ func TestPolicyOfTheTopologyDriver(t *testing.T) {
 	driver, nowhere := as(server.onNode("mine")), as(server.onNode(""))
 	const others = "a driver on node mine may not write ResourceSlices of "
 
-	// After it is created, the API server takes a moment to enforce the policy.
+	// The API server takes a moment to enforce a new policy.
 	require.Eventually(t, func() bool {
 		_, err := create(driver, slice(ptr.To("other")))
 		return err != nil

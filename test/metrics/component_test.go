@@ -148,6 +148,8 @@ func exerciseScheduler(t *testing.T, r *recorder) {
 	}
 	measured.ObserveEvaluation("devices", 1, errors.New("any"))
 	measured.WatchHolds(func() int { return 1 })
+	measured.ShowAttributes(metrics.Attributes{})
+	measured.ObserveEnrichment()()
 	measured.ObserveCompilation("devices", true, nil)
 	measured.ObserveCompilation("devices", false, nil)
 	measured.ObserveCompilation("devices", false, errors.New("any"))

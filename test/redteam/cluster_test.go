@@ -85,7 +85,7 @@ type lab struct {
 	// tokens maps the name of a user to the user's token.
 	tokens map[string]string
 	crowd  crowd
-	// bound is the number of pods that alice has had scheduled in sieges.
+	// bound is the number of pods that scheduleOnce has created.
 	bound int
 	// webhookAddress is the host and port of the webhook.
 	webhookAddress string

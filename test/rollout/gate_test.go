@@ -44,7 +44,7 @@ const (
 	after  side = "after"  // the API server applies the write, but the scheduler never gets the response
 )
 
-// A point is a write, and the side of it, at which a scheduler is stopped.
+// A point is the moment before or after a write, when a gate stops a scheduler.
 type point struct {
 	write write
 	side  side

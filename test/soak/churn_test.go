@@ -114,7 +114,7 @@ func (c *churn) add(ctx context.Context) error {
 	return err
 }
 
-// remove deletes a random pod. Sometimes it chooses a pod that is not bound yet.
+// remove deletes a random pod. Sometimes it chooses the newest pod, which may not be bound yet.
 func (c *churn) remove(ctx context.Context) error {
 	at := c.random.IntN(len(c.names))
 	if c.random.IntN(20) == 0 {

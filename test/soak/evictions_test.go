@@ -228,7 +228,8 @@ func tooMany(lives map[string]*life, d decisions) (complaints []string) {
 	return complaints
 }
 
-// spendings adds up the choices by key. over maps a key to times. After such a time, the key may need another set.
+// spendings adds up the choices by key. over maps a key to times. If such a time lies between two choices of the key, the later
+// choice counts as another set.
 func spendings(d decisions, key func(pod string) string, over map[string][]time.Time) map[string]*spending {
 	spent := map[string]*spending{}
 	choices := slices.Clone(d.choices)
@@ -262,7 +263,8 @@ func story(pod string, paths ...string) (lines []string) {
 	return lines
 }
 
-// unexplained returns the explanations that are mistakes.
+// unexplained returns a text for each explanation that begins with the constant unexplained: the number of evictions and the
+// explanation.
 func (e explained) unexplained() []string {
 	var all []string
 	for _, why := range slices.Sorted(maps.Keys(e)) {

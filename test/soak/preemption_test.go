@@ -29,7 +29,7 @@ import (
 
 const (
 	preemptionGate = "CelsetDevicePreemption"
-	// settleTimeout is the time within which all pods must be bound after the last pod was created.
+	// settleTimeout is the maximum time from the creation of the last pod until all pods are bound.
 	settleTimeout = 3 * time.Minute
 )
 
@@ -190,8 +190,7 @@ func keepLedger(t *testing.T, cp *env.Env) (*ledger.Ledger, func()) {
 	}())
 }
 
-// holdsLeft returns the number of pods that still have held devices, when all pods that can run are bound. It waits for a while
-// until holds have ended.
+// holdsLeft waits up to settleTimeout until all holds have ended. It returns the number of pods that still have held devices.
 func holdsLeft(t *testing.T, scheduler *controlplane.Process) (holds float64) {
 	t.Helper()
 	_ = wait.PollUntilContextTimeout(t.Context(), time.Second, settleTimeout, true, func(ctx context.Context) (bool, error) {
@@ -350,8 +349,8 @@ func (r *ranked) longestWait(rank *rank) string {
 	return fmt.Sprintf("%d wait still, for %v at most", waiting, longest.Round(time.Millisecond))
 }
 
-// latencies returns the sorted times from creation to binding of a rank's pods. killed are the times during which a scheduler
-// was killed, undisturbed all others.
+// latencies returns the sorted times from creation to binding of a rank's pods. If a scheduler was killed while a pod waited,
+// the pod's time is in killed, otherwise in undisturbed.
 func (r *ranked) latencies(rank *rank) (undisturbed, killed []time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -55,7 +55,7 @@ func (r *rank) couldRun() bool { return r.nodesPerPod > 1 }
 const (
 	// grace is the maximum time that a pod takes to end. The actual time is random.
 	grace = 3 * time.Second
-	// One of onTheirWay deletions deletes a pod that is not bound yet, if there is one.
+	// With probability 1/onTheirWay, a deletion chooses any pod. Otherwise it chooses a bound pod, if there is one.
 	onTheirWay = 20
 	// With probability 1/teamed, a new pod belongs to a team: several pods that use one claim. With probability 1/finalized,
 	// the object of a deleted pod stays for some time because of a finalizer.
@@ -280,7 +280,7 @@ func (r *ranked) create(ctx context.Context, rank *rank, k *kind, claim string) 
 }
 
 // removeSurplus deletes pods of a rank until another pod can be created. Usually it chooses a bound pod, as if the pod had
-// ended by itself.
+// ended by itself. With probability 1/onTheirWay, it chooses any pod.
 func (r *ranked) removeSurplus(ctx context.Context, rank *rank) error {
 	alive := r.alive(rank)
 	for len(alive) >= rank.pods(r.nodes) {

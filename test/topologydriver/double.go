@@ -26,7 +26,7 @@ type DoubleAllocationError struct {
 	// device twice.
 	Claim, Holder       types.NamespacedName
 	ClaimUID, HolderUID types.UID
-	// Checkpoint is the path of the file that records the holder.
+	// Checkpoint is the path of the driver's checkpoint file, which lists Holder as prepared.
 	Checkpoint string
 }
 

@@ -15,8 +15,8 @@ import (
 // sizes.
 type Wiring struct {
 	Kind topology.Kind
-	// Devices is the number of devices in a ring, in bridge pairs, or in GPUs with NICs (the kind couples). Hybrid cube meshes
-	// always have eight.
+	// Devices is the number of devices. For the kind couples, half of them are GPUs and half are NICs. Meshes and tori use Rows
+	// and Columns instead, and hybrid cube meshes always have eight devices.
 	Devices int
 	// Rows and Columns are the sizes of a mesh or a torus.
 	Rows, Columns int

@@ -61,7 +61,7 @@ func (s *Server) campaign(ctx context.Context) error {
 		return fmt.Errorf("elect a guard of allocations: %w", err)
 	}
 	elector.Run(ctx)
-	// Wait for lead. The election does not wait for OnStartedLeading, although its context has ended.
+	// Wait until lead returns. elector.Run returns earlier, because it does not wait for OnStartedLeading.
 	leading.Lock()
 	defer leading.Unlock()
 	return nil

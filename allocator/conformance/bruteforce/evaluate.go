@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// newEnvironment returns Kubernetes' CEL environment with the variable devices of expressions, whose type is an untyped list.
-// It also declares device and variables, which the variables of a definition can read.
+// newEnvironment returns Kubernetes' CEL environment with three more variables. Expressions read devices, an untyped list. The
+// variables of a definition read device and variables.
 var newEnvironment = sync.OnceValues(func() (*celgo.Env, error) {
 	set, err := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()).Extend(environment.VersionedOptions{
 		IntroducedVersion: version.MajorMinor(1, 0),

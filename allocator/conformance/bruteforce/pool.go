@@ -21,7 +21,7 @@ type pool struct {
 	// A pool that is incomplete or invalid has no devices.
 	incomplete, invalid bool
 	devices             []*device
-	// published lists the devices for all nodes, and sets the counter sets for all nodes.
+	// published holds the devices for all nodes. sets holds the counter sets for all nodes.
 	published []*device
 	sets      []resourceapi.CounterSet
 }

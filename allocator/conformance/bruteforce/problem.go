@@ -19,8 +19,8 @@ type Problem struct {
 	Classes  []*resourceapi.DeviceClass
 	Claims   []*resourceapi.ResourceClaim
 	State    structured.AllocatedState
-	// Eager evaluates an expression as soon as its set is complete, instead of after all requests of the claim have devices.
-	// The solution stays the same, but more sets are evaluated, which may cause errors.
+	// If Eager is true, Solve evaluates an expression as soon as its set is complete, instead of after all requests of the
+	// claim have devices. The solution stays the same, but more sets are evaluated, which may cause errors.
 	Eager bool
 }
 

@@ -302,7 +302,7 @@ type stage struct {
 	complete bool
 }
 
-// evaluatePartial returns a function that evaluates expressions for partial assignments. It returns only errors.
+// evaluatePartial returns a function that evaluates expressions for a partial assignment, and returns only their errors.
 //
 // A search that handles one request after the other evaluates a set before it finds that a later request can't be met. If the
 // expression fails for this set, the search returns the error.
@@ -328,8 +328,8 @@ func (s *solver) evaluatePartial(c *claim) func(stage) error {
 	}
 }
 
-// isReached reports whether the allocator's search evaluates constraints for the stage. For the last device of a request for
-// all devices, the search checks the capacity only after the constraints.
+// isReached reports whether the allocator's search evaluates constraints for the stage. The devices must be free and must have
+// enough counters and capacity. For the last device of a request for all devices, the search checks the capacity only later.
 func (s *solver) isReached(at stage) bool {
 	roomFor := at.chosen
 	if at.complete && at.last.all {
@@ -349,8 +349,8 @@ func (c *claim) isDecidedAt(constraint constraint, at stage) bool {
 	return at.complete == (constraint.covers(at.last) && at.last.count > 0)
 }
 
-// passesEarlierConstraints reports whether the search reaches the evaluation of the constraint at index. All constraints that
-// compare attributes must accept the assignment. For the last device, only constraints before index have been checked.
+// passesEarlierConstraints reports whether the search evaluates the constraint at index. All constraints that compare
+// attributes must accept the assignment. Constraints after index have not checked the last device yet.
 func (s *solver) passesEarlierConstraints(c *claim, index int, at stage) bool {
 	for i, constraint := range c.constraints {
 		seen := at.chosen

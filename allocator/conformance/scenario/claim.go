@@ -176,7 +176,7 @@ func (g *generator) tooMany() int64 {
 	return pick[int64](g, 33, 32, 31, 1<<62)
 }
 
-// adminAccess draws the field adminAccess. If the feature is off, the field is set only as a fault.
+// adminAccess draws the field adminAccess. If the feature is off, the field is invalid, so it is set only if Faults is on.
 func (g *generator) adminAccess() *bool {
 	switch {
 	case !g.Features.AdminAccess && !(g.Faults && g.oneIn2To(6)):

@@ -40,7 +40,8 @@ type Error struct {
 	positions []int
 }
 
-// Error returns a text that is the same for all nodes with such devices.
+// Error returns a text without the names of the claim, the node and the devices, so that nodes with the same failure have the
+// same text.
 func (e *Error) Error() string {
 	return fmt.Sprintf("constraint %s: the expression fails on devices of the node: %s", e.Constraint, e.Message)
 }
@@ -70,7 +71,8 @@ func isAboutDevices(reason cel.Reason) bool {
 	}
 }
 
-// OnNode returns a copy of the failure with the name of another node, and with the names of its devices at the same positions.
+// OnNode returns a copy of the failure for another node: with the names of the claim, the node and its devices at the same
+// positions.
 func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candidates []*inventory.Candidate) *Error {
 	result := *e
 	claim := claims[e.claim]
@@ -82,7 +84,7 @@ func OnNode(e *Error, node *v1.Node, claims []*resourceapi.ResourceClaim, candid
 	return &result
 }
 
-// WithoutNode returns a copy of the failure without the names of the node and its devices, which nodes can share.
+// WithoutNode returns a copy of the failure that nodes can share: without the names of the claim, the node and the devices.
 func WithoutNode(e *Error) *Error {
 	return &Error{Constraint: e.Constraint, Reason: e.Reason, Message: e.Message, claim: e.claim, positions: e.positions}
 }

@@ -9,7 +9,7 @@ type Answer struct {
 	// Reason is the reason why the claims don't fit, if reasons are requested. Refusal is the error with this reason.
 	Reason  string
 	Refusal error
-	// Failure is the failure of an expression that ended the search, without the names of the node and its devices.
+	// Failure is the failure of an expression that ended the search, without the names of the claim, the node and the devices.
 	Failure *Error
 	// Decisions holds the index of the chosen alternative for each request of all claims. Choices holds the chosen devices.
 	Decisions []int

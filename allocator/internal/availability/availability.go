@@ -159,7 +159,7 @@ func (a *Availability) Mark(claim int, r *requests.Request, c *inventory.Candida
 	return nil
 }
 
-// Unmark undoes the last Mark. That must have been for the same device.
+// Unmark undoes the last Mark, which must have been for the same device.
 func (a *Availability) Unmark(c *inventory.Candidate) {
 	if c.Shared {
 		a.shares[c.Position] = a.shares[c.Position][:len(a.shares[c.Position])-1]
@@ -171,7 +171,7 @@ func (a *Availability) Unmark(c *inventory.Candidate) {
 	}
 }
 
-// Release undoes the last Reserve. That must have been for the same device.
+// Release undoes the last Reserve, which must have been for the same device.
 func (a *Availability) Release(c *inventory.Candidate, reserved Reservation) {
 	if !reserved.counters {
 		return

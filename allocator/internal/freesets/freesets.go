@@ -192,7 +192,7 @@ func (f *Free) Take(position int) {
 	}
 }
 
-// GiveBack undoes the last Take. That must have been for the same device.
+// GiveBack undoes the last Take, which must have been for the same device.
 func (f *Free) GiveBack(position int) {
 	for _, set := range f.setsByDevice[position] {
 		if f.taken[set]--; f.taken[set] == 0 {

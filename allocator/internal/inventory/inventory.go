@@ -193,8 +193,8 @@ type Candidate struct {
 // SelectsNodes reports whether the slice leaves the selection of nodes to its devices.
 func (c *Candidate) SelectsNodes() bool { return selectsByDevice(c.Slice) }
 
-// IsFor reports whether the node can use the device. It returns true unless the slice leaves the selection of nodes to its
-// devices. An error concerns the node selector of the device.
+// IsFor reports whether the node can use the device. If the slice leaves the selection of nodes to its devices, IsFor evaluates
+// the device's own selection. Otherwise it returns true. An error concerns the node selector of the device.
 func (c *Candidate) IsFor(features structured.Features, node *v1.Node) (bool, error) {
 	if !c.SelectsNodes() {
 		return true, nil

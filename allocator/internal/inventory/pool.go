@@ -29,7 +29,8 @@ func (id ID) String() string { return id.Driver + "/" + id.Name }
 // Pool is a pool as one node sees it: the slices of the latest generation that has something for the node.
 type Pool struct {
 	ID
-	// Incomplete is true if slices of the generation are not published yet. Such devices can't be used, so Slices is empty.
+	// Incomplete is true if slices of the generation are not published yet. The pool's devices can't be used, so
+	// Slices is empty.
 	Incomplete bool
 	// Invalid is the reason why the pool is invalid, or "". The devices of an invalid pool can't be used, so Slices is empty.
 	Invalid string

@@ -52,7 +52,7 @@ type coverage struct {
 	claimIndex, last int
 	// span holds the requests of the claim from the first covered request to the last.
 	span []*search.Request
-	// covered holds the covered requests. wanted is the number of their devices.
+	// covered lists the requests that the preference covers. wanted is the number of their devices.
 	covered []*search.Request
 	wanted  int
 }
@@ -224,7 +224,7 @@ func (f *fragmentation) mayCut(r *requests.Request, last *inventory.Candidate) b
 	return !f.search.MayFailBetween(f.claimIndex, r.Order, f.last, last)
 }
 
-// lost returns the losses of all shapes for a value.
+// lost decodes a value of the objective function: the numbers of broken and of whole sets of each shape.
 func (f *fragmentation) lost(value int64) []answer.Loss {
 	losses := make([]answer.Loss, len(f.shapes))
 	for i, shape := range f.shapes {
@@ -234,7 +234,7 @@ func (f *fragmentation) lost(value int64) []answer.Loss {
 	return losses
 }
 
-// lossesOf returns the losses for a value of a policy. It returns nil for an expression.
+// lossesOf returns the broken and whole sets for a value of a policy. It returns nil for an expression.
 func lossesOf(o objectiveFunction, value int64) []answer.Loss {
 	if f, is := o.(*fragmentation); is {
 		return f.lost(value)

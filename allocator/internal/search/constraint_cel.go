@@ -57,7 +57,7 @@ type coverage struct {
 	// claimIndex is the index of the claim in the pod. first and last are the indices in the claim of the first and the last
 	// request that the constraint covers.
 	claimIndex, first, last int
-	// covered holds an entry for each request with covered alternatives. The entry holds only the covered alternatives.
+	// covered holds, for each request, the alternatives that the constraint covers. Requests without any are left out.
 	covered []Alternatives
 }
 

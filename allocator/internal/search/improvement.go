@@ -23,8 +23,8 @@ type Improvement struct {
 	SetUp func(s *Search, claim *resourceapi.ResourceClaim, preferences []plan.Preference, all []Alternatives) error
 }
 
-// Valued is a preference with its value for the incumbent. Claim and Preference are the indices of the claim and in its
-// preferences.
+// Valued is a preference with its value for the incumbent. Claim is the index of the claim, and Preference the index in the
+// claim's preferences.
 type Valued struct {
 	Claim, Preference int
 	Value             int64

@@ -36,7 +36,8 @@ type lookahead struct {
 	search *Search
 	// backtracked is true if the search has given back a device.
 	backtracked bool
-	// cannotFail is indexed by claim and request. An entry is true if the search evaluates only selectors from this request on.
+	// cannotFail is indexed by claim and request. If an entry is true, the search evaluates nothing but selectors for this
+	// request and for all later requests and claims.
 	cannotFail [][]bool
 	// left is a buffer for the result of [lookahead.devicesLeft].
 	left []*inventory.Candidate

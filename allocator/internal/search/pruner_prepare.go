@@ -151,8 +151,8 @@ func (s *Search) boundsOf(d *definition.Definition, shape definition.SetShape) *
 	return tables.NewBounds(s.Ctx, s.Work.Cost)
 }
 
-// findEligibleFor sets to to the devices that the request can get if the search has taken no device. volatile is true if
-// another device that the search takes may make one of these devices unavailable.
+// findEligibleFor fills the set to with the devices that the request can get if the search has taken no device. volatile is
+// true if another device that the search takes may make one of these devices unavailable.
 func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	s := p.search
 	to.SetTo(r.group.selectors.Passed())
@@ -173,7 +173,7 @@ func (p *pruner) findEligibleFor(r *Request, to bitset.Set) (volatile bool) {
 	return volatile
 }
 
-// joinFree adds to the set to those eligible devices that r can get now.
+// joinFree adds the eligible devices that r can get now to the set to.
 func (p *pruner) joinFree(to, eligible bitset.Set, r *Request) {
 	taken := p.search.Available.Taken()
 	for w, word := range eligible {

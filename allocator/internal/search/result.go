@@ -202,7 +202,7 @@ func onlyOn(node string) *v1.NodeSelector {
 	}}}
 }
 
-// addRequirements appends those requirements in from that to lacks.
+// addRequirements appends the requirements of from to the list to, except requirements that the list already has.
 func addRequirements(to, from []v1.NodeSelectorRequirement) []v1.NodeSelectorRequirement {
 	for _, requirement := range from {
 		if !containsRequirement(to, requirement) {

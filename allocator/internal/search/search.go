@@ -314,8 +314,8 @@ func (s *Search) IsPredictable(claim int, requests []*Request) bool {
 	return !s.Planner.Unbounded && s.withinLimit(s.Requests[claim]) && s.lookahead.evaluateAhead(requests...)
 }
 
-// MayFailBetween reports whether a CEL constraint of the claim may fail whose requests overlap the requests from and to. The
-// constraint's set may contain the device last.
+// MayFailBetween reports whether a CEL constraint of the claim may fail. It checks each constraint
+// that begins at request to or earlier and ends at request from or later. The constraint's set may contain the device last.
 func (s *Search) MayFailBetween(claim, from, to int, last *inventory.Candidate) bool {
 	return slices.ContainsFunc(s.celConstraints, func(o *CELConstraint) bool {
 		return o.claimIndex == claim && o.last >= from && o.first <= to && o.mayFail(last)

@@ -218,7 +218,7 @@ func ResolveNodeSet(group *compat.PodGroup, own *NodeSetConstraint, name string,
 					continue
 				}
 				seen[className] = true
-				// A class that does not exist defines nothing. The allocator reports that its devices are missing.
+				// Skip a class that does not exist. The allocator reports that the devices of the class are missing.
 				if class, err := classes.Get(className); err == nil {
 					found, err := ClassNodeSets(class)
 					r.add(found, err)

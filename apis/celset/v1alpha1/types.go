@@ -29,9 +29,9 @@ const (
 type CELDeviceConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// name is the name by which claims refer to the constraint: matchAttribute celset.dev/<name>. It is a C identifier of at most 32
-	// bytes, because the API server accepts nothing else after the slash of a fully qualified name. It is unique within the claim or
-	// class that contains the definition.
+	// name is the name of the constraint. Claims refer to it as matchAttribute celset.dev/<name>. It is a C identifier of at
+	// most 32 bytes, because the API server accepts nothing else after the slash of a fully qualified name. It is unique within
+	// the claim or class that contains the definition.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
@@ -174,8 +174,8 @@ const (
 type CELNodeSetConstraint struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// name is the name by which PodGroups refer to the constraint: the topology key celset.dev/<name>. It is a C identifier of at
-	// most 32 bytes. Because a topology key is a label key, name begins with a letter and ends with a letter or digit.
+	// name is the name of the constraint. PodGroups refer to it as the topology key celset.dev/<name>. It is a C identifier of
+	// at most 32 bytes. Because a topology key is a label key, name begins with a letter and ends with a letter or digit.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32

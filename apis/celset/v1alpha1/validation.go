@@ -142,8 +142,8 @@ func requestNames(devices *resourceapi.DeviceClaim) map[string]bool {
 }
 
 // validateDerivedAttributes rejects derived attributes in the domain celset.dev. Otherwise a request could give every device a
-// derived attribute with the name of the constraint. Then a scheduler without support for these constraints would treat the
-// reference as a plain matchAttribute and allocate any devices, instead of failing closed.
+// derived attribute with the name of a CEL device constraint. A scheduler without support for CEL device constraints would then
+// treat the constraint as a plain matchAttribute and allocate any devices, instead of failing closed.
 func validateDerivedAttributes(devices *resourceapi.DeviceClaim, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	check := func(attributes []compat.DerivedAttribute, path *field.Path) {

@@ -68,8 +68,8 @@ const (
 	MinShareBurst  = time.Millisecond
 )
 
-// The interval at which the scheduler counts the sets of devices that fit, for the metrics. The time for counting has a limit
-// of its own, so a short interval is useful only for small clusters and for tests.
+// The interval at which the scheduler counts free sets of devices, for the metrics. The time for counting has a limit of its
+// own, so a short interval is useful only for small clusters and for tests.
 const (
 	DefaultFragmentationInterval = 5 * time.Minute
 	MinFragmentationInterval     = time.Second
@@ -137,14 +137,14 @@ type DynamicResourcesCELArgs struct {
 	// +optional
 	Share *Share `json:"share,omitempty"`
 
-	// fragmentationInterval is the time between two counts of the sets of devices that fit, for the metrics. If counting takes long,
-	// the scheduler waits a hundred times as long instead. At least 1s. 0 turns counting off. fragmentationInterval applies to all
-	// profiles, as backOff does.
+	// fragmentationInterval is the time between two counts of the free sets of devices, for the metrics. After a count, the
+	// scheduler waits at least a hundred times the duration of the count. At least 1s. 0 turns counting off.
+	// fragmentationInterval applies to all profiles, as backOff does.
 	// +optional
 	// +default="5m"
 	FragmentationInterval *metav1.Duration `json:"fragmentationInterval,omitempty"`
 
-	// allocator specifies the pods for which the plugin uses its own allocator.
+	// allocator specifies which pods get devices from the plugin's own allocator.
 	// +optional
 	// +default="Constrained"
 	Allocator AllocatorMode `json:"allocator,omitempty"`
@@ -164,7 +164,7 @@ type Budget struct {
 	// +kubebuilder:validation:Minimum=1
 	Cost *int64 `json:"cost,omitempty"`
 
-	// steps limits the steps of the searches. In a step a search looks for one more device.
+	// steps limits the steps of all searches. In each step, a search looks for one more device.
 	// +optional
 	// +default=200000
 	// +kubebuilder:validation:Minimum=1
@@ -173,15 +173,15 @@ type Budget struct {
 
 // DevicePreemption specifies how pods of a lower priority are evicted for a pod that fits on no node because devices are missing.
 type DevicePreemption struct {
-	// minCandidateNodesPercentage is the minimum part, in percent, of the nodes where eviction may help that are examined before one
-	// is chosen. It has the same meaning as in DefaultPreemptionArgs.
+	// minCandidateNodesPercentage is the minimum percentage of candidate nodes that are examined before one is chosen. A
+	// candidate is a node where eviction may help. The field has the same meaning as in DefaultPreemptionArgs.
 	// +optional
 	// +default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MinCandidateNodesPercentage *int32 `json:"minCandidateNodesPercentage,omitempty"`
 
-	// minCandidateNodesAbsolute is the minimum number of nodes that are examined.
+	// minCandidateNodesAbsolute is the minimum number of candidate nodes that are examined before one is chosen.
 	// +optional
 	// +default=100
 	// +kubebuilder:validation:Minimum=0
@@ -210,32 +210,33 @@ type BackOff struct {
 // Share limits the scheduler's time for each namespace. If a namespace has used up its share, its pods wait while pods of
 // namespaces with remaining shares wait. If no other namespace has waiting pods, there is no limit.
 type Share struct {
-	// percent is the part of the scheduler's time. 100 means no limit.
+	// percent is the part of the scheduler's time that one namespace may take. 100 means no limit.
 	// +optional
 	// +default=20
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 
-	// burst is the time that a namespace may take at once after an idle period. It is also the maximum overuse that counts later. At
-	// least 1ms.
+	// burst is the time that a namespace may take at once after an idle period. If a namespace takes more time than its share,
+	// the excess counts later, up to one burst. At least 1ms.
 	// +optional
 	// +default="150ms"
 	Burst *metav1.Duration `json:"burst,omitempty"`
 }
 
-// AllocatorMode specifies the pods for which the plugin uses its own allocator instead of Kubernetes' allocator.
+// AllocatorMode specifies which pods get devices from the plugin's own allocator instead of Kubernetes' allocator.
 // +enum
 type AllocatorMode string
 
 const (
-	// AllocatorConstrained means only pods with a claim that has a CEL device constraint or a preference, of its own or of a class.
-	// With a defaultPreference these are all pods with claims.
+	// AllocatorConstrained means that the plugin uses its own allocator only for pods with a claim that has a CEL device
+	// constraint or a preference, of its own or of a class. With a defaultPreference it uses its own allocator for all pods
+	// with claims.
 	AllocatorConstrained AllocatorMode = "Constrained"
-	// AllocatorAll means all pods with claims.
+	// AllocatorAll means that the plugin uses its own allocator for all pods with claims.
 	AllocatorAll AllocatorMode = "All"
-	// AllocatorUpstream means no pods. CEL device constraints and preferences are ignored, as in the kube-scheduler of Kubernetes.
-	// So a claim with a CEL device constraint is never allocated. Attempts and selectors are still limited. budget and cacheSize
-	// have no effect.
+	// AllocatorUpstream means that the plugin never uses its own allocator. CEL device constraints and preferences are ignored,
+	// as in the kube-scheduler of Kubernetes. So a claim with a CEL device constraint is never allocated. Attempts and
+	// selectors are still limited. budget and cacheSize have no effect.
 	AllocatorUpstream AllocatorMode = "Upstream"
 )

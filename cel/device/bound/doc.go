@@ -46,8 +46,8 @@
 // an expression in the file of its family in testdata/rules. The transcript there lists the applied rules, their results, and
 // the bounds (go test -run TestRules -rewrite). Rules apply only to conditions on the set that are neither leaves nor bindings
 // (read/analyze.go). All spellings of an equality are handled in one place. Also add the expression to the constructs of
-// constructs_test.go. That test compares constructs with CEL on devices with missing or odd attributes, which the transcripts
-// lack.
+// constructs_test.go. The test there compares constructs with CEL on devices with missing or odd attributes, which the
+// transcripts lack.
 //
 // # To add a kind of condition
 //

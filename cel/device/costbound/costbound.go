@@ -134,7 +134,7 @@ type walker struct {
 	variables tree.Scope[float64]
 	devices   float64
 	// text is the maximum length of any string so far. elements is the maximum length of any list or map so far. list is the
-	// maximum length of a list that a value of type dyn can be.
+	// maximum length of a list of type dyn.
 	text, elements, list float64
 	// sizes has the limits for the values of devices.
 	sizes device.Sizes

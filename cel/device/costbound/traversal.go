@@ -54,8 +54,8 @@ func (w *walker) elementsOf(e ast.Expr, size float64) float64 {
 	}
 }
 
-// sizeOfEntry returns the maximum size of a value that is read from another value. For an attribute, this is the limit of
-// attributes and not the size of the largest computed value. Otherwise a few sums of attributes would count as long strings.
+// sizeOfEntry returns the maximum size of a value that is read from another value. For an attribute, it returns the limit of
+// attributes. The size of the largest computed value would be too high, because a sum of two attributes may be a long string.
 func (w *walker) sizeOfEntry(e ast.Expr) float64 {
 	if device.IsAttribute(w.checked, e) {
 		return float64(max(w.sizes.Text, w.sizes.List))
@@ -68,8 +68,8 @@ func traversed(length float64) float64 {
 	return max(1, math.Ceil(length*common.StringTraversalCostFactor))
 }
 
-// contains records that a value of unknown type becomes nested: value becomes a part of whole, or is returned with another
-// type. It does nothing if the type of whole declares such parts, as for [[x, y]], a list of lists.
+// contains records that a value of type dyn may be or contain the given value: an element of the literal whole, or an operand
+// of the call whole. It does nothing if the type of whole includes the type of value, as for [[x, y]], a list of lists.
 func (w *walker) contains(whole, value ast.Expr) {
 	of, is := w.typeOf(whole), w.typeOf(value)
 	if !hasDyn(of) || is.IsEquivalentType(of) || slices.ContainsFunc(of.Parameters(), is.IsExactType) {

@@ -50,11 +50,9 @@
 //	[0, 1, 2].ring(a, b, b == (a + 1) % 4) // false
 //	[0, 1].ring(a, b, b == (a + 1) % 4) // true
 //
-// Reports whether the elements can be put into a circle: each is joined to the next, and the last to the first. Two joined
-// elements are a ring, and so are a single element and an empty list. It is enough that one such circle exists. Elements may be
-// joined further.
+// # Path
 //
-// Reports whether the elements can be put into a row in which each is joined to the next.
+// Reports whether the elements can be put into a row so that each is joined to the next.
 //
 //	<list>.path(<name>, <name>, <bool>) -> <bool>
 //

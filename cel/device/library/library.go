@@ -24,7 +24,7 @@ const (
 	Box       = "@box"
 	Paired    = "@paired"
 	Segments  = "@segments"
-	// SameOrIncludes is a plain function.
+	// SameOrIncludes has no macro: expressions call it by this name.
 	SameOrIncludes = "sameOrIncludes"
 )
 

@@ -255,8 +255,8 @@ func numbers(n int) []int {
 	return result
 }
 
-// divided tries all ways to divide the keys into segments: it takes a segment with the first key that is left, of the whole size,
-// or of the remaining size once.
+// divided tries all ways to divide the keys into segments. It forms a segment from the first remaining key and equal keys. The
+// segment has the full size, or, at most once, the remaining size.
 func divided(keys []ref.Val, size int, short bool) bool {
 	if len(keys) == 0 {
 		return true

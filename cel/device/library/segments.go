@@ -75,7 +75,7 @@ func errorOfKey(value ref.Val) error {
 // different lists never have the same text.
 type keyed struct {
 	text []byte
-	// nans counts the keys that are NaN. Each of them gets a text of its own.
+	// nans counts the values that are NaN. Each of them gets a text of its own.
 	nans uint64
 }
 

@@ -21,7 +21,7 @@ import (
 type Addition struct {
 	// Attribute is the qualified name.
 	Attribute string `json:"attribute"`
-	// From are the names of the objects.
+	// From holds the names of the DeviceAttributes objects that define the attribute.
 	From []string `json:"from"`
 }
 

@@ -89,8 +89,8 @@ func (r *Report) PrintShort(w io.Writer) error {
 	return short.print(w, b.String())
 }
 
-// shown returns the nodes to print. If Why is set, it leaves out nodes without any device that matches a request, unless all
-// nodes are such.
+// shown returns the nodes to print. If Why is set, it leaves out nodes without any device that matches a request, unless that
+// would leave out all nodes.
 func (r *Report) shown() []*explain.Explanation {
 	shown := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *explain.Explanation) bool {
 		return len(n.Requests) > 0 && !slices.ContainsFunc(n.Requests, func(r explain.Request) bool { return r.Matching+r.Failed > 0 })

@@ -88,7 +88,7 @@ func (u *Unmatched) String() string {
 	return "does not match " + strings.Join(parts, ", nor ")
 }
 
-// String contains the errors.
+// String returns a text with the errors.
 func (f *Failed) String() string { return "can't be evaluated: " + f.Err.Error() }
 
 // String names the taint.
@@ -109,13 +109,13 @@ func (n *NoTopology) String() string {
 	return fmt.Sprintf("has no %q, which %s needs", n.Key, n.Constraint)
 }
 
-// String contains the numbers.
+// String returns a text with the counts and the maxSkew.
 func (s *Skewed) String() string {
 	return fmt.Sprintf("would exceed the maxSkew %d of %s: %d clusters are selected with %s=%s, but another value has only %d",
 		s.MaxSkew, s.Constraint, s.Count, s.Key, s.Value, s.Least)
 }
 
-// String contains the wanted number.
+// String returns a text with the wanted number.
 func (s *Surplus) String() string {
 	if s.Wanted == 0 {
 		return "is not selected: spec.numberOfClusters is 0"

@@ -54,8 +54,8 @@ func GroupsOf(environment *cluster.Environment, strategy *clusterv1beta1.GroupSt
 	return result
 }
 
-// groupLength returns the maximum number of clusters in a group. selected is the number of selected clusters, of which the
-// field may be a percentage. If the field is unset or out of range, groupLength returns selected.
+// groupLength returns the maximum number of clusters in a group. of is a number, or a percentage of selected, the number of
+// selected clusters. If of is unset or out of range, groupLength returns selected.
 func groupLength(of intstr.IntOrString, selected int) (int, error) {
 	length, err := intstr.GetScaledValueFromIntOrPercent(&of, selected, true)
 	if err != nil {

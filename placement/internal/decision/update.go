@@ -38,7 +38,7 @@ type Step struct {
 //
 // If a cluster is in two former objects, it can't simply be removed from one of them: another writer may be about to remove it
 // from the other object for the same reason. So a step must write the cluster first, even to an object that needs no change.
-// That write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more.
+// This write sets [wellknown.AnnotationConfirmed], so a writer with an earlier version of the object can't change it any more.
 // Such a write is needed only after steps that were not completed.
 //
 // Proof: suppose that writer A removes a cluster from an object and then no object contains the cluster. Before that, A wrote
@@ -62,7 +62,7 @@ func Updates(former, wanted []*clusterv1beta1.PlacementDecision) []Step {
 // updating is the state of the computation of the steps.
 type updating struct {
 	steps []Step
-	// pending holds the changes for which no step was added yet.
+	// pending holds the changes that have no step yet.
 	pending []*change
 	// unchanged maps a wanted object to the former object, if both are equal.
 	unchanged map[*clusterv1beta1.PlacementDecision]*clusterv1beta1.PlacementDecision

@@ -41,7 +41,7 @@ func (m *Misconfiguration) Error() string {
 // Unwrap returns the error without plugin and path.
 func (m *Misconfiguration) Unwrap() error { return m.Err }
 
-// Misconfigurations lists the mistakes in one Placement, in the order in which they were found.
+// Misconfigurations lists the mistakes in one Placement, in the order of their discovery.
 type Misconfigurations []*Misconfiguration
 
 // Add adds a misconfiguration.

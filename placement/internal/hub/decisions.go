@@ -22,7 +22,7 @@ import (
 // concurrent use.
 type Decisions struct {
 	mutex sync.RWMutex
-	// objects holds each object with the decisions that were counted.
+	// objects holds the counted entries of each PlacementDecision.
 	objects map[types.NamespacedName]counted
 	// placements has an entry for each Placement with at least one object.
 	placements map[types.NamespacedName]*objectsOf
@@ -33,7 +33,7 @@ type Decisions struct {
 	version uint64
 }
 
-// counted is a counted object with the name of its Placement.
+// counted holds the counted entries of one PlacementDecision, and the name of its Placement.
 type counted struct {
 	placement types.NamespacedName
 	FormerSlice

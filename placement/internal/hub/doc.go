@@ -2,6 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package hub provides the state of a hub on which decisions depend. A [Snapshot] holds the objects of the hub at one time.
-// [Memberships] finds the clusters that a Placement may select. It remembers, for all Placements, which clusters are in which
-// sets. [Decisions] counts the PlacementDecisions and returns the [Former] decision of a Placement.
+// [Memberships] finds the clusters that a Placement may select. It remembers the clusters of each combination of sets, for all
+// Placements. [Decisions] counts the PlacementDecisions and returns the [Former] decision of a Placement.
 package hub

@@ -83,8 +83,8 @@ func boundSets(namespace string, snapshot *Snapshot) []*clusterv1beta2.ManagedCl
 // mostMemberships is the maximum number of remembered combinations of sets. Each combination takes 16 bytes for each cluster.
 const mostMemberships = 16
 
-// Memberships remembers which clusters of the last snapshot are in which sets. Placements that select from the same sets share
-// one membership. After a change of a cluster, only the sets of that cluster are computed again.
+// Memberships remembers the clusters of the last snapshot in each combination of sets. Placements that select from the same
+// sets share one membership. After a change of a cluster, only the sets of that cluster are computed again.
 type Memberships struct {
 	mutex sync.Mutex
 	// clusters holds the clusters of the last snapshot. sorted holds them sorted by name, without duplicates. If clusters is

@@ -24,7 +24,7 @@ import (
 type Set struct {
 	// Selectors holds one selector for each predicate. The selector of a predicate that could not be compiled is nil.
 	Selectors []*cluster.Selector
-	// releases holds the versions with which expressions compare (see [cluster.Selector.Releases]).
+	// releases holds the versions that expressions compare versions with (see [cluster.Selector.Releases]).
 	releases sets.Set[string]
 }
 
@@ -92,7 +92,7 @@ func (p Set) Match(timer *deadline.Timer, of *clusterv1.ManagedCluster, hub clus
 	return result, nil
 }
 
-// IsPreRelease reports whether the cluster runs a pre-release of a Kubernetes version with which the predicates compare.
+// IsPreRelease reports whether the cluster runs a pre-release of a Kubernetes version that the predicates compare with.
 func (p Set) IsPreRelease(cluster *clusterv1.ManagedCluster) bool {
 	release, _, ok := strings.Cut(strings.TrimPrefix(cluster.Status.Version.Kubernetes, "v"), "-")
 	return ok && p.releases.Has(release)

@@ -24,10 +24,10 @@ type Ranking struct {
 	picked []int32
 }
 
-// absent stands for the topology of a cluster that lacks the key.
+// absent is the topology of a cluster that lacks the key.
 const absent = -1
 
-// values numbers distinct strings in the order in which they are first added.
+// values numbers distinct strings in the order of their first additions.
 type values struct {
 	indexes map[string]int32
 	list    []string

@@ -41,8 +41,8 @@ func Pick(constraints []Constraint, candidates []*candidate.Candidate, limit, wa
 	return r
 }
 
-// mostMoves is the maximum number of moved clusters for which PicksTheSame repeats the picking. If more clusters moved, the
-// Placement is decided again.
+// mostMoves is the maximum number of moved clusters that PicksTheSame handles. If more clusters moved, the Placement is decided
+// again.
 const mostMoves = 16
 
 // PicksTheSame reports whether the same candidates are picked after some available clusters have moved to other topologies. If
@@ -67,8 +67,8 @@ func (r *Ranking) PicksTheSame(moved []int, clusters []*clusterv1.ManagedCluster
 		}
 	}
 	s := newSpreading(r)
-	// If no candidate has the key, a condition must report that. The number of values is limited, because a cluster may get a new
-	// value each second, and only a decision drops values that no candidate has any more.
+	// If no candidate has the key, a decision must set a condition. The number of values is limited, because a cluster may get
+	// a new value each second, and only a decision drops values that no candidate has any more.
 	if slices.ContainsFunc(s.topologies, func(t topologies) bool { return t.few == 0 || len(t.values) > len(r.places)+mostMoves }) {
 		return false
 	}

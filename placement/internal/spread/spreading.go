@@ -75,7 +75,7 @@ func (s *spreading) classify(r *Ranking) {
 	}
 }
 
-// pick picks at most limit candidates. It returns their ranks in the order in which they were picked.
+// pick picks at most limit candidates. It returns their ranks in the order of the picks.
 func (s *spreading) pick(limit int) []int32 {
 	picked := make([]int32, 0, limit)
 	for range limit {
@@ -88,7 +88,7 @@ func (s *spreading) pick(limit int) []int32 {
 	return picked
 }
 
-// best returns the index of the class from which the next candidate is picked, or -1 if the constraints forbid all classes.
+// best returns the index of the class that the next pick comes from, or -1 if the constraints forbid all classes.
 // Classes are sorted by rank, so the first class that exceeds no maxSkew is the best.
 func (s *spreading) best() int {
 	best := -1
@@ -109,8 +109,8 @@ func (s *spreading) best() int {
 // nowhere is larger than any count or excess. It is also the excess of a cluster without the key.
 const nowhere = int(^uint(0) >> 1)
 
-// judge sets excess to the numbers by which a pick from class would exceed the maxSkew of each constraint. allowed is false if
-// a constraint with DoNotSchedule forbids the pick. fits is true if the pick exceeds no maxSkew.
+// judge sets excess, for each constraint, to the part of the skew above maxSkew after a pick from class. allowed is false if a
+// constraint with DoNotSchedule forbids the pick. fits is true if the pick exceeds no maxSkew.
 func (s *spreading) judge(class *class, excess *[maxSpreadConstraints]int) (allowed, fits bool) {
 	fits = true
 	for i := range s.constraints {

@@ -106,7 +106,7 @@ func (j *Judge) holds(v *Verdict, object, cluster *clusterv1.ManagedCluster, at 
 }
 
 // evaluate returns a new verdict on a cluster. It fails only if the context ended or the snapshot could not be read. If an
-// expression fails or times out, the verdict has that as its reason.
+// expression fails or times out, the verdict has the failure as its reason.
 func (j *Judge) evaluate(of *clusterv1.ManagedCluster) (*Verdict, error) {
 	if j.hurries() {
 		return j.late(of, nil), nil

@@ -41,7 +41,8 @@ func (h *hub) keepChanging(ctx context.Context, random *rand.Rand, placements []
 	return nil
 }
 
-// anySpec returns a random spec. It selects at least the core clusters, and its result does not depend on earlier decisions.
+// anySpec returns a random spec. It selects at least the clusters with the label core, and its result does not depend on
+// earlier decisions.
 func anySpec(random *rand.Rand) clusterv1beta1.PlacementSpec {
 	spec := clusterv1beta1.PlacementSpec{
 		PrioritizerPolicy: exactly(builtIn(placement.ResourceAllocatableCPU, int32(random.IntN(5)-2)), room(int32(random.IntN(5)-2))),

@@ -169,8 +169,8 @@ func TestPausedLeader(t *testing.T) {
 	}
 }
 
-// TestStoppedLeader stops a scheduler while many of its requests wait in its client's queue. It continues after another leader
-// has allocated devices. It must not send any of the waiting requests.
+// TestStoppedLeader pauses a scheduler while many of its requests wait in its client's queue, and continues the scheduler after
+// another leader has allocated devices. The first scheduler must not send any of the waiting requests.
 func TestStoppedLeader(t *testing.T) {
 	const driver, pods = "ring.example.com", 120
 	c := start(t)

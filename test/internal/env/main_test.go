@@ -49,7 +49,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestShare checks that a shared value starts once and ends with the package.
+// TestShare checks that a shared value is created once, and is cleaned up after all tests of the package.
 func TestShare(t *testing.T) {
 	of := &packageTest{}
 	started, ended := 0, 0

@@ -165,8 +165,8 @@ func BenchmarkPerfSchedulingUpstreamPreemption(b *testing.B) {
 	})
 }
 
-// TestPreemption runs the preemption workloads with the label "short". After the first mark, pods of a high priority are
-// created. If no devices are free, other pods must be evicted.
+// TestPreemption runs the preemption workloads with the label "short". After the first mark (see onMarks), pods of a high
+// priority are created. If no devices are free, other pods must be evicted.
 func TestPreemption(t *testing.T) {
 	require.Equal(t, 3, check(t, preemptionFile, nil, func(tCtx ktesting.TContext, mark int, since func(string) float64) {
 		evicts := mark > 1 && !strings.Contains(tCtx.Name(), "/inuse=free/")

@@ -7,7 +7,7 @@
 //	make trace > new.txt
 //	benchstat -col /policy new.txt
 //
-// The results depend only on random seeds and not on the machine, so one run is enough.
+// The results depend only on random seeds and not on the speed of the computer, so one run is enough.
 //
 // All nodes are equal, and a policy's choice on a node depends only on the free devices and the size of the claim. So each
 // choice is computed once and cached.

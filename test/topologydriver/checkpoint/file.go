@@ -124,8 +124,8 @@ func (f *File) Store(state State) error {
 	return nil
 }
 
-// checksum returns the checksum of a state in JSON. It does not depend on white space, and not on the fields that this version
-// of the driver knows.
+// checksum returns the checksum of a state in JSON. The checksum covers fields that this version of the driver does not know.
+// White space does not change it.
 func checksum(state json.RawMessage) (string, error) {
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, state); err != nil {

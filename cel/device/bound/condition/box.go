@@ -19,12 +19,12 @@ import (
 //	devices.box(d, [row(d), col(d)], [4, 2], [0, 8])
 //	devices.map(d, row(d)).max() - devices.map(d, row(d)).min() == 3 && ...
 //
-// Each side alone removes few devices. All sides together leave few places for the box. For example, a box of 4x4 in a mesh of
-// 8x8 has 25 places.
+// One side of the box alone removes few devices. All sides together leave few places for the box. For example, a box of 4x4 in
+// a mesh of 8x8 has 25 places.
 //
 //  1. newBoxPositions lists the places once for all tabulated devices. It cuts the set of devices at one side after the other.
-//  2. A place is reachable if it has all chosen devices, and enough devices for the list. Each of its edges must have a
-//     chosen or possible device (reach).
+//  2. A place is reachable if it has all chosen devices of the list, and enough possible devices to complete the list. Each of
+//     its edges must have a chosen or possible device (reach).
 //  3. Propagate removes a device that is in no reachable place. If no place is reachable, the condition is false.
 //
 // Each call visits each place once. If there are too many places, the condition as written (general) is used.
@@ -155,8 +155,7 @@ func (n *box) Propagate(s *propagate.State) propagate.Status {
 }
 
 // members returns the members of the list. It returns false if it is not decided whether a device is in the list, or if a
-// coordinate of a device is not a number. The caller must call
-// giveBackMembers when it no longer needs the members.
+// coordinate of a device is not a number. The caller must call giveBackMembers when it no longer needs the members.
 func (n *box) members(s *propagate.State) (m members, ok bool) {
 	m, ok = listMembers(s, n.list)
 	for i := range n.axes {

@@ -15,7 +15,7 @@ type deviceSet struct {
 	bits bitset.Set
 }
 
-// fewBits is the number of bits that can be read in the time that one listed device takes.
+// fewBits is the number of bits that are processed in the same time as one device of the list.
 const fewBits = 32
 
 func newSpot(devices bitset.Set) deviceSet {

@@ -306,8 +306,9 @@ func (n *cardinality) lacksAll(s *propagate.State, r *propagate.Row) bool {
 	return s.Left > 1 && n.Least >= int64(s.Left-1) && int64(s.Chosen.CountAnd(r.Yes)+s.Left-1) == n.Least
 }
 
-// isStarved reports whether a possible device, once it is chosen, leaves too few devices that satisfy all needs. A device in
-// Lacking needs all but one of the devices left to choose. If it does not count this device, it needs all other choices.
+// isStarved reports whether a possible device, once it is chosen, leaves too few devices that satisfy all needs. Each row in
+// Lacking belongs to a chosen device that needs all but one of the devices left to choose. If the row does not count the
+// possible device, the chosen device needs all other choices.
 func (n *cardinality) isStarved(s *propagate.State, device int, r *propagate.Row) bool {
 	left := s.Left - 1
 	rest := s.Borrow(s.Domain)

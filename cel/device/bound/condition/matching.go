@@ -60,10 +60,11 @@ func (c *bipartite) row(side, device int) *propagate.Row {
 	return c.joins.RowAt(c.state, 1-side, device)
 }
 
-// lengths has the final lengths of the two lists.
+// lengths has the lengths of the two lists in a complete set.
 type lengths [2]int
 
-// lengths calls f for each possible pair of final lengths. One length must be a multiple of the other.
+// lengths calls f for each pair of lengths that the lists may have in a complete set. The longer length must be a multiple of
+// the shorter one.
 func (c *bipartite) lengths(f func(lengths)) {
 	s := c.state
 	left := max(0, s.Left)

@@ -136,8 +136,8 @@ func (n occurrences) Propagate(s *propagate.State) propagate.Status {
 	return propagate.NoFix
 }
 
-// need returns the number of further devices that the values of chosen devices need. It returns false if the number of devices
-// with such a value can't be within the limits.
+// need returns the number of further devices that are needed so that each value of a chosen device occurs often enough. It
+// returns false if such a value occurs too often, or can't occur often enough.
 func (n occurrences) need(s *propagate.State, groups []bitset.Set) (needed int, ok bool) {
 	for _, with := range groups {
 		chosen, possible := s.CountsOf(with)

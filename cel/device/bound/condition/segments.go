@@ -25,9 +25,9 @@ import (
 //     list that lead to the same tail are considered together (distribute).
 //  3. Without a tail, all values are filled. The remaining devices are a number of segments. If there are too many segments for
 //     all values, or too few devices to fill the values, no completion exists.
-//  4. With a tail, each value in turn is the value of the tail. It needs another number of devices than to be filled. The number
-//     of segments to distribute then differs by at most one, and so does the number that fits. So there are only four kinds of
-//     tails, and each value compares with the kinds of the other values (segmentTails).
+//  4. With a tail, each value in turn is tried as the value of the tail. The tail needs another number of devices than a full
+//     segment. So the number of segments to distribute differs by at most one, and so does the number of segments that fit.
+//     This gives four kinds of tails, and each value is compared with the kinds of the other values (segmentTails).
 //  5. For each value this yields the smallest and the greatest number of devices that join in some completion. If the greatest
 //     number is zero, the devices of the value are removed. If the smallest number is the number of possible devices, the devices
 //     are required (Propagate).
@@ -217,20 +217,20 @@ func (v *segmentValue) join(size, missing, further int64, whole span, others int
 	v.joining.join(missing+size*max(0, whole.least-others), missing+size*min(further, whole.most))
 }
 
-// segmentTails are the values of one kind that may have the tail.
+// segmentTails describes the values of one kind that may have the tail. The kind determines whole and further.
 type segmentTails struct {
 	count int
-	// whole has the numbers of segments to distribute if a value of this kind has the tail. further is the number of segments that
-	// all values together can have.
+	// If a value of this kind has the tail, whole bounds the number of segments to distribute, and further is the number of
+	// segments that fit into all values.
 	whole   span
 	further int64
 }
 
-// ownTail has the number of devices that lead to the tail for a value, and the number of segments that it may have then.
+// ownTail has the fields missing and further of a value that gets the tail. missing then includes the devices of the tail.
 type ownTail struct{ missing, further int64 }
 
-// tailOf returns what the value needs for the tail, and the kind of the tail. If the tail ends in the last segment of the chosen
-// members, the devices that would fill this segment are one more segment to distribute.
+// tailOf returns the fields of a value that gets the tail, and the kind of the value. If the last segment of the chosen members
+// becomes the tail, it is not filled, so one more segment remains to distribute.
 func (g *segmentation) tailOf(v *segmentValue, tail int64) (own ownTail, kind int) {
 	own.missing = v.missing + tail
 	if own.missing >= g.size {
@@ -238,7 +238,7 @@ func (g *segmentation) tailOf(v *segmentValue, tail int64) (own ownTail, kind in
 		kind = 1
 	}
 	own.further = outcome.FloorOf(v.possible-own.missing, g.size)
-	// The difference is -1 or 0, and with one more segment to distribute 0 or 1.
+	// The difference own.further - v.further is -1 or 0. With one more segment to distribute, it is 0 or 1.
 	return own, 2*kind + int(own.further-v.further) + 1 - kind
 }
 

@@ -112,7 +112,8 @@ func (b sumBounds) extremes(s *propagate.State) (smallest, greatest int64) {
 	}
 }
 
-// begin allocates the sets for 0 to s.Left devices, with bits for width steps. It enters base as the sum of no devices.
+// begin creates an empty set of sums for each number of devices from 0 to s.Left. A set has bits for the sums from base to
+// base + width*step. Then begin adds base as the sum of no devices.
 func (r *reachable) begin(s *propagate.State, width int) {
 	r.words = width/64 + 1
 	count := (s.Left + 1) * r.words

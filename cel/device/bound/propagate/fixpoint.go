@@ -25,7 +25,7 @@ import (
 // removes only a part of the devices that probing removes, but also detects a condition that is false in every completion. One
 // call visits at most maxWork devices.
 
-// propagateAll runs the four steps. It returns false if every completion is false.
+// propagateAll runs the steps of Infeasible. It returns false if every completion is false.
 func (s *State) propagateAll(effort Effort) bool {
 	s.active = append(s.active[:0], s.Conjuncts...)
 	for {

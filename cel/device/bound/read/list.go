@@ -118,7 +118,7 @@ func (a *analyzer) mapped(expr ast.Expr, s normal.Scope) (writtenMap, bool) {
 const maxElements = 8
 
 // quantifierOfValue converts a quantifier over a list that belongs to a device. It becomes a condition on the first element,
-// the second element and so on, for as many elements as the list has. It is open if a list is longer than maxElements.
+// the second element and so on, up to the last element. The result is open if a list is longer than maxElements.
 //
 //	d.peers.all(p, devices.exists(o, o.id == p))
 func (a *analyzer) quantifierOfValue(c ast.ComprehensionExpr, s normal.Scope) propagate.Condition {

@@ -22,8 +22,8 @@ import (
 // Sorted lists limit the candidates in the same way:
 //
 //	devices.map(d, d.row).sort()[2]    devices.sortBy(d, d.row)[2]
-// The condition is evaluated for every candidate. Its result is the union of the results for all candidates.
-// The condition is evaluated for every candidate. Its result is the union of the outcomes.
+//
+// The condition is evaluated for every candidate. Its outcome is the union of the outcomes for all candidates.
 
 // maxMembers is the maximum number of different members in one condition, because all combinations of candidates are evaluated.
 const maxMembers = 2
@@ -33,7 +33,7 @@ type member struct {
 	// order is the leaf that sorts the devices. It is nil if the list has the order of the set.
 	order *propagate.Leaf
 	place int64
-	// of returns the part for the member, with device as the expression for the device.
+	// of returns the expression that replaces list[n]: the given device or, in a list of values, the value of this device.
 	of func(device ast.Expr) (ast.Expr, bool)
 }
 

@@ -181,8 +181,8 @@ func TestStoryHostileProfiles(t *testing.T) {
 	team.requireSelected(t, "any", "later", "many")
 }
 
-// TestStoryRestart stops the controller and starts it again. Selected clusters must stay selected. After the restart, both
-// kinds of PlacementDecisions must follow the changes made in between.
+// TestStoryRestart stops the controller and starts it again. Selected clusters must stay selected. After the restart, the
+// PlacementDecisions of Open Cluster Management and of SIG Multicluster must follow the changes made in between.
 func TestStoryRestart(t *testing.T) {
 	stop := run(t)
 	team := newTeam(t, "restart")

@@ -172,7 +172,7 @@ func (g *generator) call(c *Call, bound map[string]*types.Type, depth int) (stri
 	return written(c, arguments), true
 }
 
-// concrete replaces each type parameter of a call by the same type.
+// concrete replaces the type parameters in t. All occurrences of a parameter in one call get the same type.
 func (g *generator) concrete(t *types.Type, bound map[string]*types.Type) *types.Type {
 	switch t.Kind() {
 	case types.TypeParamKind:
@@ -341,7 +341,7 @@ var fragments = []string{
 	"(a|b)*", "a?", ".*", "[a-z]+", "a{9}", "(a+)+", "\\\\pL", "b|", "\\\\\\\\", "-", "x.",
 }
 
-// whole are string literals that are complete inputs of functions.
+// whole holds strings that are complete inputs of functions, such as timestamps and quantities.
 var whole = []string{
 	"2026-01-01T00:00:00Z", "10.0.0.0/8", "10.1.2.3", "fe80::1", "1.2.3", "v1.2", "1e9", "1e1000", "1Gi", "America/New_York", "+12:00",
 	"https://example.com/a?b=c", "%.9f", "true", "dns1123Label", "{\"a\": [1, 2.5, null]}", "(?i)\\\\pL{99}", "((a{9}){9}){9}", "1h2m3s", "-0x1",

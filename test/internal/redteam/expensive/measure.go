@@ -25,8 +25,9 @@ const (
 	// MostBytes is the maximum number of bytes that one evaluation may allocate, including bytes that are garbage afterwards.
 	MostBytes = 512 << 20
 
-	// mostPerUnit and mostBytesPerUnit are the maximum time and bytes per unit of CEL cost. They are ten times the nominal time,
-	// and four times the largest measured value of any function. Evaluations below leastTime and leastBytes are always accepted.
+	// mostPerUnit is the maximum time per unit of CEL cost, ten times the nominal time. mostBytesPerUnit is the maximum number
+	// of bytes per unit, four times the largest measured value of any function. Evaluations below leastTime and leastBytes are
+	// always accepted.
 	mostPerUnit      = 2500 * time.Nanosecond
 	mostBytesPerUnit = 2 << 10
 	leastTime        = 25 * time.Millisecond

@@ -69,6 +69,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	constraint := &v1alpha1.NodeSetConstraint{Name: "one_rack", Expression: `nodes.all(a, nodes.all(b, a.labels["rack"] == b.labels["rack"]))`}
 	s.Search = &nodeset.Search{
 		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Least: 2},
+		Waiting: [][]*v1.Pod{c.pods},
 		Compiled: func(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
 			return chooser.Prepare(ctx, problem.Claim, nodeset.Classes{}, true)
 		},

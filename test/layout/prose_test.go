@@ -36,7 +36,7 @@ var obscure = []*regexp.Regexp{
 // maxObscure is the maximum number of matches in each area. It may only decrease. maxLong is the maximum number of sentences in
 // Markdown with more than maxWords words.
 var (
-	maxObscure = map[string]int{"comments": 15, "comments of tests": 4, "pages": 14}
+	maxObscure = map[string]int{"comments": 5, "comments of tests": 1, "pages": 8}
 	maxLong    = 0
 )
 

@@ -82,7 +82,7 @@ func newBenchmarked(b *testing.B, published []*resourceapi.ResourceSlice, object
 		all = append(all, s)
 	}
 	ctx, h := newHandle(b, all...)
-	// The test logger formats each line, also those that are not printed.
+	// The test logger formats each line, even if the line is not printed.
 	ctx = klog.NewContext(ctx, klog.Background())
 	client, shared, measured := plugintest.NewAttributesClient(b, objects...), newShared(), newMetrics(b)
 	var err error

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 
+	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -28,6 +29,8 @@ type Group struct {
 	Constraint      *v1alpha1.NodeSetConstraint
 	// Kinds holds the number of waiting pods of each kind. Pods are of the same kind if [KindOf] returns the same key.
 	Kinds []int
+	// Waiting holds the waiting pods of each kind, sorted by [ComparePods]. Without it, segments of pods are not kept together.
+	Waiting [][]*v1.Pod
 	// Least is the number of pods to choose nodes for if not all pods fit. 0 means all pods.
 	Least int
 	// ReadsDevices is true if expressions read the devices of pods ([Reading.Devices], [Node.Sets]). Each node then takes one pod.

@@ -119,8 +119,8 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 		nearest.Size(), len(unable), strings.Join(unable[:min(len(unable), MaxReasons)], "; "))
 }
 
-// nearestProblem returns the problem of a set in which every node where the pods may run is a candidate. Sets with more nodes that
-// can take their pods are better.
+// nearestProblem returns a problem with more candidates: every node that the pods' specifications permit. A set is better if more
+// of its nodes can take their pods.
 func (s *Search) nearestProblem(ctx context.Context, size int) (*Problem, error) {
 	p := &Problem{Group: s.Group, requests: requestsFor(s.placed(), []int{size}), nearest: true}
 	if s.ReadsPods {

@@ -68,7 +68,7 @@ func (r *Reading) OfPod(pod *v1.Pod) (of device.OfPod) {
 	return of
 }
 
-// labelsOfKind returns the labels that distinguish kinds: those that filters or expressions may read.
+// labelsOfKind returns the pod's labels that filters or expressions may read.
 func (r *Reading) labelsOfKind(pod *v1.Pod) map[string]string {
 	labels := maps.Clone(pod.Labels)
 	for _, name := range ofOnePod {

@@ -8,11 +8,8 @@ import (
 	"errors"
 	"slices"
 
-	v1 "k8s.io/api/core/v1"
-
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/cel/device"
 )
 
 // Search chooses nodes for the pods of a group and assigns the pods to the nodes.
@@ -32,8 +29,6 @@ type Search struct {
 	*Group
 	// Nodes lists the candidates, sorted by name.
 	Nodes []Node
-	// Waiting holds the waiting pods of each kind, sorted by [ComparePods]. Without it, segments of pods are not kept together.
-	Waiting [][]*v1.Pod
 	// Hosts reports which pods a node can take. It may be nil if each node takes one pod and pods don't compete.
 	Hosts Hosts
 	// Compiled returns the prepared claim for a problem.
@@ -44,9 +39,7 @@ type Search struct {
 
 	slots slots
 	tried tried
-	// divides holds the calls of the function segments, and reads the properties that expressions read. Both are set by calls.
-	divides []device.Segments
-	reads   reading
+	divides
 	// steps counts the steps of all assignments. err is the error that ended an assignment.
 	steps int
 	err   error

@@ -28,7 +28,7 @@ import (
 // If pods of the group run already, the nodes may not allow such an assignment. The search then tries the next set (keepsSegments).
 
 // Seats assigns the waiting pods of each kind to the members of a choice. The result has, for each kind, the index of the member
-// of each pod in Waiting. Pods beyond the choice have none.
+// of each pod in Waiting. Pods beyond the choice get no member.
 func (s *Search) Seats(ctx context.Context, c *Choice) [][]int {
 	return s.seat(c, s.segments(ctx, c)).seats
 }
@@ -95,13 +95,19 @@ func (s *Search) dividesRunning(ctx context.Context) bool {
 	return s.placed() > 0 && len(s.Waiting) > 0 && len(s.calls(ctx)) > 0
 }
 
-// calls returns the calls of the function segments, and keeps them for the whole search. With several pods on a node there are no
-// segments of pods.
+// divides is set by [Search.calls] for the whole search: the calls of the function segments, and the properties that the
+// expressions read. It is empty before.
+type divides struct {
+	segmentCalls []device.Segments
+	reads        reading
+}
+
+// calls returns the calls of the function segments. With several pods on a node there are no segments of pods.
 func (s *Search) calls(ctx context.Context) []device.Segments {
-	if s.podsPerNode() > 1 || s.divides != nil {
-		return s.divides
+	if s.podsPerNode() > 1 || s.segmentCalls != nil {
+		return s.segmentCalls
 	}
-	s.divides = []device.Segments{}
+	s.segmentCalls = []device.Segments{}
 	problem, err := NewProblem(s.Group, 0, 1)
 	if err != nil {
 		return nil
@@ -112,9 +118,9 @@ func (s *Search) calls(ctx context.Context) []device.Segments {
 	}
 	s.reads = readingOf(prepared.Expressions())
 	for _, expression := range prepared.Expressions() {
-		s.divides = append(s.divides, expression.Segments()...)
+		s.segmentCalls = append(s.segmentCalls, expression.Segments()...)
 	}
-	return s.divides
+	return s.segmentCalls
 }
 
 // segments returns the segments that the expression divides the members into. It returns nil if a part of the expression fails.

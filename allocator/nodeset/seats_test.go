@@ -90,7 +90,8 @@ func TestRanksAreNeighbors(t *testing.T) {
 					}
 				}
 			}
-			search := &nodeset.Search{Chooser: chooser, Group: group, Nodes: nodes, Waiting: pods, Compiled: compiler(chooser)}
+			group.Waiting = pods
+			search := &nodeset.Search{Chooser: chooser, Group: group, Nodes: nodes, Compiled: compiler(chooser)}
 			choice, err := search.Choose(t.Context())
 			require.NoError(t, err)
 			if choice == nil {

@@ -26,7 +26,7 @@ const (
 	podIndexID      = "index"
 	onlyPodID       = "pod"
 	podLabelsDomain = "#pod-labels"
-	// anyPodLabel stands for all labels of a pod in a [ReadSet]. It is no valid label key.
+	// anyPodLabel is the name of all labels of a pod in a [ReadSet]. It is no valid label key.
 	anyPodLabel = "*"
 
 	// NodePods is the attribute that holds the fields pod and pods of a node.
@@ -36,7 +36,7 @@ const (
 // OfPod is a pod as expressions see it.
 type OfPod struct {
 	Labels map[string]string `json:"labels,omitempty"`
-	// Index is the number of the pod in its Job, StatefulSet or other workload. It is nil if the pod has none.
+	// Index is the number of the pod in its Job, StatefulSet or other workload. It is nil if the pod has no number.
 	Index *int64 `json:"index,omitempty"`
 }
 
@@ -67,8 +67,8 @@ var (
 	nodePodsType = apiservercel.NewListType(podType, v1alpha1.MaxNodeSetSize)
 )
 
-// nodePods holds the pods of a node as CEL values. one is the only pod of the node; it is a CEL error if there is none or more
-// than one. If the pods can't be decoded, both fields are CEL errors.
+// nodePods holds the pods of a node as CEL values. one is the only pod of the node. It is a CEL error unless the node has exactly
+// one pod. If the pods can't be decoded, both fields are CEL errors.
 type nodePods struct {
 	list, one ref.Val
 	pods      []*pod
@@ -196,5 +196,5 @@ func (r ReadSet) Pods() Pods {
 	return pods
 }
 
-// IsOfPod reports whether the name stands for a property of pods.
+// IsOfPod reports whether the name is a property of pods.
 func (n AttributeName) IsOfPod() bool { return n.Domain == podsDomain || n.Domain == podLabelsDomain }

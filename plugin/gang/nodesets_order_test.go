@@ -68,8 +68,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	s := &groupSearch{pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
 	constraint := &v1alpha1.NodeSetConstraint{Name: "one_rack", Expression: `nodes.all(a, nodes.all(b, a.labels["rack"] == b.labels["rack"]))`}
 	s.Search = &nodeset.Search{
-		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Least: 2},
-		Waiting: [][]*v1.Pod{c.pods},
+		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Waiting: [][]*v1.Pod{c.pods}, Least: 2},
 		Compiled: func(ctx context.Context, problem *nodeset.Problem) (*allocator.PreparedClaim, error) {
 			return chooser.Prepare(ctx, problem.Claim, nodeset.Classes{}, true)
 		},

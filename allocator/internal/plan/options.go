@@ -92,7 +92,7 @@ type Acceptance struct {
 	// group. If Group is nil, each device has a group of its own.
 	Group func(position int) int
 	// Accept reports whether a complete set that satisfies the totals is accepted. positions holds the positions of its devices on
-	// the node, in the order in which they were taken. If Accept is nil, every set is accepted.
+	// the node, in the order of the search. If Accept is nil, every set is accepted.
 	Accept func(positions []int) bool
 }
 

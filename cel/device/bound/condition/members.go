@@ -46,7 +46,8 @@ func membersOf(s *propagate.State, list DeviceList) (m members, ok bool) {
 	return m, true
 }
 
-// keepRow removes the devices that are not in the list, if a predicate of single devices decides that for each device.
+// keepRow removes the devices that are not in the list. It returns false, and removes nothing, unless a predicate of single
+// devices decides for each device whether it is in the list.
 func (m members) keepRow(s *propagate.State, list DeviceList) bool {
 	p, over, ok := predicateOver(list, 0, nil)
 	if !ok || len(p.Slots) != 1 {

@@ -81,8 +81,8 @@ func (s *State) toFixpoint() bool {
 
 // Uniform is a condition or a quantity that can tell which devices affect it equally.
 type Uniform interface {
-	// Narrow removes from the set of devices those that the condition distinguishes from a device of the set. It returns false if
-	// the condition may distinguish any two devices.
+	// Narrow removes each device from the set whose choice may affect the condition differently than the choice of the given
+	// device, which is in the set. It returns false if the condition may distinguish any two devices.
 	Narrow(s *State, device int, to bitset.Set) bool
 }
 

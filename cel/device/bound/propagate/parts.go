@@ -5,8 +5,8 @@ package propagate
 
 import "github.com/celset/celset/cel/device/bitset"
 
-// A Part is a set of devices of which every complete set contains exactly Count devices. The parts of a search are disjoint. A
-// claim with several requests has a part for each request, if no device is eligible for two of them.
+// A Part is a set of devices. Every complete set contains exactly Count devices of the part. The parts of a search are disjoint.
+// A claim with several requests has a part for each request, if no device is eligible for two requests.
 type Part struct {
 	Of    bitset.Set
 	Count int

@@ -99,7 +99,7 @@ func newTopologyFromCommand(o *options) *cobra.Command {
 }
 
 func (o *options) topologyFrom(format, name string, settings topology.Options) error {
-	var from io.Reader = o.In
+	from := o.In
 	if name != "-" {
 		file, err := os.Open(name)
 		if err != nil {

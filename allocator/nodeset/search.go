@@ -57,7 +57,9 @@ type tried struct {
 	// sizes holds the smallest and the largest number of nodes in a set.
 	sizes [2]int
 	// isPartial is set if more sets exist that were not searched, because there are too many divisions of the pods.
+	// divisions is the number of divisions that were searched.
 	isPartial bool
+	divisions int
 	// count is the number of pods that the sets were for. most is an upper bound of the pods that all nodes take together.
 	count, most int
 }
@@ -137,7 +139,7 @@ func (s *Search) Holds(ctx context.Context) (bool, error) {
 
 // chooseFor chooses nodes for count of the waiting pods.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
-	s.tried.count, s.tried.isPartial = count, false
+	s.tried.count, s.tried.isPartial, s.tried.divisions = count, false, 0
 	switch {
 	case s.ReadsDevices:
 		return s.chooseByKinds(ctx, count)

@@ -1,0 +1,65 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeset_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cel/device"
+)
+
+// ofKinds is a group of numbered pods, all of different kinds, and nodes that take them all.
+func ofKinds(pods, nodes, perNode int, expression string) *problem {
+	p := &problem{group: nodeset.Group{ReadsPods: true, Constraint: &v1alpha1.NodeSetConstraint{Name: "set", Expression: expression, PodsPerNode: perNode}}}
+	for i := range pods {
+		p.group.Kinds, p.needs = append(p.group.Kinds, 1), append(p.needs, 1)
+		p.group.Pods = append(p.group.Pods, device.OfPod{Index: ptr.To(int64(i))})
+	}
+	for i := range nodes {
+		n := nodeset.Node{Name: fmt.Sprintf("n%04d", i), Labels: map[string]string{"rack": "a"}, Free: perNode}
+		for range pods {
+			n.Takes = append(n.Takes, true)
+		}
+		p.nodes, p.has, p.apart = append(p.nodes, n), append(p.has, pods), append(p.apart, false)
+	}
+	return p
+}
+
+// Pods of many kinds can be divided in more ways than any search can try, and most of the ways that begin with few pods on a node
+// lead nowhere. The search ends nevertheless.
+func TestManyKindsShareNodes(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	for _, of := range []struct{ pods, nodes, perNode int }{{40, 1, 40}, {40, 2, 40}, {63, 3, 32}, {100, 8, 100}} {
+		p := ofKinds(of.pods, of.nodes, of.perNode, "nodes.all(n, n.pods.exists(p, p.index < 0))")
+		choice, err := p.search(chooser).Choose(t.Context())
+		require.NoError(t, err)
+		require.Nil(t, choice)
+	}
+}
+
+// With one pod on each node, each kind of pods has a request with a candidate for each node. A candidate names its request only,
+// and selectors are not evaluated for each candidate.
+func TestManyKindsOnManyNodes(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	p := ofKinds(100, 101, 1, "nodes.all(n, n.pod.index >= 0)")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	choice, err := p.search(chooser).Choose(t.Context())
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	require.NotNil(t, choice)
+	require.Equal(t, 100, choice.Pods)
+	allocated := (after.TotalAlloc - before.TotalAlloc) >> 20
+	t.Logf("%d MiB", allocated)
+	require.Less(t, allocated, uint64(512))
+}

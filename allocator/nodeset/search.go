@@ -12,7 +12,6 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/cel/device"
 )
 
 // Search chooses nodes for the pods of a group and assigns the pods to the nodes.
@@ -42,11 +41,9 @@ type Search struct {
 	// OnlyLeast makes the search choose nodes for Least pods only, without trying all pods first.
 	OnlyLeast bool
 
-	slots slots
-	tried tried
-	// divides holds the calls of the function segments, and reads the properties that expressions read. Both are set by calls.
-	divides []device.Segments
-	reads   reading
+	slots     slots
+	tried     tried
+	segmented segmented
 	// steps counts the steps of all assignments. err is the error that ended an assignment.
 	steps int
 	err   error
@@ -137,8 +134,20 @@ func (s *Search) Holds(ctx context.Context) (bool, error) {
 	return set != nil, err
 }
 
-// chooseFor chooses nodes for count of the waiting pods.
+// chooseFor chooses nodes for count of the waiting pods. If it finds no set and the numbers of the pods have gaps, it tries sets that
+// tear segments of pods apart.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
+	s.segmented.hasGaps = false
+	choice, err := s.chooseOnce(ctx, count)
+	if choice != nil || err != nil || !s.segmented.hasGaps {
+		return choice, err
+	}
+	s.segmented.tears = true
+	defer func() { s.segmented.tears = false }()
+	return s.chooseOnce(ctx, count)
+}
+
+func (s *Search) chooseOnce(ctx context.Context, count int) (*Choice, error) {
 	s.tried.count, s.tried.isPartial, s.tried.divisions = count, false, 0
 	switch {
 	case s.ReadsDevices:

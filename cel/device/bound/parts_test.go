@@ -46,7 +46,11 @@ func TestParts(t *testing.T) {
 			return
 		}
 		text := drawOfParts(t)
-		s := newSound(t, e, text, size, devicesWith(all...))
+		expression, err := e.Compile(t.Context(), spelled(text))
+		if err != nil {
+			return
+		}
+		s := soundOf(formula{text, expression}, size, devicesWith(all...))
 		bounds := s.bounds(t)
 		bounds.Divide(divided)
 		isDivided := func(set bitset.Set) bool {

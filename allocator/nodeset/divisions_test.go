@@ -63,3 +63,32 @@ func TestManyKindsOnManyNodes(t *testing.T) {
 	t.Logf("%d MiB", allocated)
 	require.Less(t, allocated, uint64(512))
 }
+
+// Each candidate holds the labels of its pods, so their size is limited for all candidates together.
+func TestManyLabelsOfPods(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	for _, of := range []struct {
+		labels, bytes int
+		want          string
+	}{
+		{device.MaxLabels + 1, 1, "has more than 128 labels: read labels of pods by key"},
+		{device.MaxLabels, 300, "the labels of pods that the expression reads take more than 32 MiB for all nodes: read fewer labels of pods"},
+		{device.MaxLabels, 1, ""},
+	} {
+		p := ofKinds(8, 200, 1, "nodes.all(n, n.pod.labels.all(k, k != ''))")
+		for i := range p.group.Pods {
+			p.group.Pods[i].Labels = map[string]string{}
+			for label := range of.labels {
+				p.group.Pods[i].Labels[fmt.Sprintf("l%d-%d-%0*d", i, label, of.bytes, 0)] = ""
+			}
+		}
+		choice, err := p.search(chooser).Choose(t.Context())
+		if of.want != "" {
+			require.ErrorContains(t, err, of.want)
+			continue
+		}
+		require.NoError(t, err)
+		require.NotNil(t, choice)
+	}
+}

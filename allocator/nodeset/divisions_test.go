@@ -6,11 +6,14 @@ package nodeset_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cel/device"
@@ -91,4 +94,48 @@ func TestManyLabelsOfPods(t *testing.T) {
 		require.NoError(t, err)
 		require.NotNil(t, choice)
 	}
+}
+
+// A constraint that is changed later may permit fewer pods on a node than run there. The node remains in the set and gets no more.
+func TestMorePodsThanPermitted(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	for _, readsPods := range []bool{false, true} {
+		p := ofKinds(1, 3, 2, "nodes.all(n, n.labels.rack == 'a')")
+		p.group.ReadsPods = readsPods
+		p.nodes[0].Placed, p.nodes[0].Free = true, -1
+		p.nodes[0].Running = slices.Repeat([]device.OfPod{{}}, 3)
+		choice, err := p.search(chooser).Choose(t.Context())
+		require.NoError(t, err)
+		require.NotNil(t, choice)
+		require.Equal(t, []nodeset.Member{{Node: 0, Load: nodeset.Load{0}}, {Node: 1, Load: nodeset.Load{1}}}, choice.Members)
+	}
+}
+
+// A part of the pods is placed. The best choice has pods of the second kind, which get better devices.
+func TestBestKindWithDevices(t *testing.T) {
+	chooser, err := nodeset.NewChooser(nil)
+	require.NoError(t, err)
+	group := nodeset.Group{Namespace: "default", Name: "g", Kinds: []int{1, 1}, Least: 1, Constraint: &v1alpha1.NodeSetConstraint{
+		Name: "set", PodsPerNode: 1, Expression: "nodes.all(n, n.devices.size() > 0)", Preference: "nodes.map(n, n.devices.size()).sum()",
+	}}
+	problem, err := nodeset.NewProblem(&group, 0, 1)
+	require.NoError(t, err)
+	prepared, err := chooser.Prepare(t.Context(), problem.Claim, nodeset.Classes{}, true)
+	require.NoError(t, err)
+	reading := nodeset.ReadingOf(prepared)
+	require.NoError(t, group.Read(reading))
+	n := nodeset.Node{Name: "n", Takes: []bool{true, true}}
+	local := &resourceapi.ResourceSlice{Spec: resourceapi.ResourceSliceSpec{Driver: "gpu.example.com", NodeName: &n.Name}}
+	for devices := 1; devices <= 2; devices++ {
+		set, err := reading.SetOf(nil, slices.Repeat([]allocator.AllocatedDevice{{Device: &resourceapi.Device{}, Slice: local}}, devices))
+		require.NoError(t, err)
+		n.Sets = append(n.Sets, []nodeset.Set{set})
+	}
+	search := &nodeset.Search{Chooser: chooser, Group: &group, Nodes: []nodeset.Node{n}, Compiled: compiler(chooser)}
+	choice, err := search.Choose(t.Context())
+	require.NoError(t, err)
+	require.NotNil(t, choice)
+	require.Equal(t, []int{0, 1}, choice.Kinds)
+	require.Equal(t, allocator.PreferenceBest, choice.Outcome)
 }

@@ -254,22 +254,42 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 const maxKindCounts = 64
 
 // chooseByKinds chooses nodes if expressions read devices. Each kind of pods has a request, because it gets different devices.
-func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
+func (s *Search) chooseByKinds(ctx context.Context, count int) (best *Choice, err error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
-	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
-		problem, err := NewProblem(s.Group, s.placed(), kinds...)
-		if err != nil {
-			return nil, err
+	all := kindCounts(s.Kinds, count, maxKindCounts)
+	for _, kinds := range all {
+		choice, err := s.ofKinds(ctx, kinds)
+		if _, over := errors.AsType[*allocator.BudgetError](err); over && best != nil {
+			best.Outcome = allocator.PreferenceBestFound
+			return best, nil
 		}
-		set, err := s.run(ctx, problem, nil)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if set != nil {
-			return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
+		case choice == nil:
+		case s.Constraint.Preference == "":
+			return choice, nil
+		case best == nil || value(choice) > value(best):
+			best = choice
 		}
 	}
-	return nil, nil
+	if len(all) == maxKindCounts && best != nil {
+		best.Outcome = allocator.PreferenceBestFound
+	}
+	return best, nil
+}
+
+// ofKinds chooses a set for a number of pods of each kind.
+func (s *Search) ofKinds(ctx context.Context, kinds []int) (*Choice, error) {
+	problem, err := NewProblem(s.Group, s.placed(), kinds...)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.run(ctx, problem, nil)
+	if set == nil || err != nil {
+		return nil, err
+	}
+	return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
 }
 
 // kindCounts returns at most limit ways to choose count pods from the kinds. of holds the number of pods of each kind. Ways

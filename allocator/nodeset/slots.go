@@ -123,7 +123,8 @@ func (s *Search) free(node int) int {
 	n := &s.Nodes[node]
 	switch {
 	case s.podsPerNode() > 1:
-		return n.Free
+		// More pods run there than podsPerNode permits if it was reduced later.
+		return max(0, n.Free)
 	case n.Placed:
 		return 0
 	default:

@@ -83,6 +83,9 @@ func (c *Chooser) choose(ctx context.Context, p *Problem, prepared *allocator.Pr
 			return nil, p.failed(nil, fmt.Sprintf("node %s runs a pod of the group and has more than %d labels: read labels by key in the expression", n.Name, device.MaxLabels))
 		}
 	}
+	if err := p.checkPods(nodes); err != nil {
+		return nil, err
+	}
 	members := p.members(nodes, r)
 	if only != nil {
 		opts = append(opts, allocator.WithAcceptance(only.over(members)))

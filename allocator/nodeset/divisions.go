@@ -24,24 +24,36 @@ import (
 //     A node is in a set once ([condition]).
 //  4. Without a preference the first set is chosen, otherwise the best set of all divisions.
 
-// maxDivisions limits the number of divisions that are tried for a group.
-const maxDivisions = 256
+const (
+	// maxDivisions limits the number of divisions that are tried for a group.
+	maxDivisions = 256
+	// maxDivisionSteps limits the steps to list divisions: a kind of pods for a node.
+	maxDivisionSteps = 1 << 22
+	// maxMembers limits the number of candidates of a search: nodes times kinds of pods, or nodes times different loads.
+	maxMembers = 1 << 15
+	// maxMembersOfAll limits the number of candidates of the searches for all divisions. Each of them may run filters.
+	maxMembersOfAll = 1 << 18
+)
 
 // chooseByPods chooses nodes for count pods if expressions read pods.
 func (s *Search) chooseByPods(ctx context.Context, count int) (best *Choice, err error) {
 	placed := s.placed()
 	s.tried.sizes = [2]int{placed + (count+s.podsPerNode()-1)/s.podsPerNode(), placed + count}
-	if members := len(s.Nodes) * len(s.Kinds); members > maxMembers {
+	members := len(s.Nodes) * len(s.Kinds)
+	if members > maxMembers {
 		return nil, s.failed(nil, fmt.Sprintf("the expression distinguishes %d kinds of pods, and %d nodes with %d kinds make %d candidates, the limit is %d: read fewer labels of pods, or narrow the nodes with a nodeSelector",
 			len(s.Kinds), len(s.Nodes), len(s.Kinds), members, maxMembers))
 	}
-	divided := 0
-	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
-		for requests := range s.divisions(kinds) {
-			if divided++; divided > maxDivisions {
-				s.tried.isPartial = true
-				return best, nil
+	steps := 0
+	members = 0
+	all := kindCounts(s.Kinds, count, maxKindCounts)
+	for _, kinds := range all {
+		for requests := range s.divisions(kinds, &steps) {
+			more := len(requests) * len(s.Nodes)
+			if members += more; s.tried.divisions == maxDivisions || more > maxMembers || members > maxMembersOfAll {
+				return s.firstOnly(best), nil
 			}
+			s.tried.divisions++
 			choice, err := s.ofDivision(ctx, requests)
 			if _, over := errors.AsType[*allocator.BudgetError](err); over && best != nil {
 				best.Outcome = allocator.PreferenceBestFound
@@ -58,11 +70,20 @@ func (s *Search) chooseByPods(ctx context.Context, count int) (best *Choice, err
 			}
 		}
 	}
+	if steps > maxDivisionSteps || len(all) == maxKindCounts {
+		return s.firstOnly(best), nil
+	}
 	return best, nil
 }
 
-// maxMembers limits the number of candidates of a search: nodes times kinds of pods.
-const maxMembers = 1 << 15
+// firstOnly returns the best choice of the divisions so far, and records that there are more of them.
+func (s *Search) firstOnly(best *Choice) *Choice {
+	s.tried.isPartial = true
+	if best != nil {
+		best.Outcome = allocator.PreferenceBestFound
+	}
+	return best
+}
 
 // ofDivision chooses a set for the requests of a division.
 func (s *Search) ofDivision(ctx context.Context, requests []request) (*Choice, error) {
@@ -123,8 +144,8 @@ func membersOf(chosen []member, kinds int) []Member {
 }
 
 // divisions yields the ways to divide pods into loads, as requests. Ways with fewer nodes come first. Within a number of nodes, ways
-// whose first nodes get more pods, and more pods of earlier kinds, come first.
-func (s *Search) divisions(kinds []int) iter.Seq[[]request] {
+// whose first nodes get more pods, and more pods of earlier kinds, come first. It stops once steps exceeds maxDivisionSteps.
+func (s *Search) divisions(kinds []int, steps *int) iter.Seq[[]request] {
 	return func(yield func([]request) bool) {
 		pods, placed := Load(kinds).Pods(), s.placed()
 		if s.podsPerNode() == 1 || pods == 0 {
@@ -133,8 +154,8 @@ func (s *Search) divisions(kinds []int) iter.Seq[[]request] {
 		}
 		most := min(pods, len(s.Nodes)-placed, v1alpha1.MaxNodeSetSize-placed)
 		for others := 0; others <= most; others++ {
-			d := &divider{perNode: s.podsPerNode(), yield: yield}
-			if !d.divide(append([]int{}, kinds...), pods, placed, others, nil) {
+			d := &divider{perNode: s.podsPerNode(), left: slices.Clone(kinds), steps: steps, yield: yield}
+			if !d.divide(pods, placed, others, nil) {
 				return
 			}
 		}
@@ -160,42 +181,49 @@ func unitLoads(kinds []int, placed int) (all []request) {
 // nodes no load is greater than the load before it, so that each division occurs once.
 type divider struct {
 	perNode int
-	yield   func([]request) bool
+	// left holds the pods of each kind that have no node yet.
+	left  []int
+	steps *int
+	yield func([]request) bool
 }
 
-// divide adds the loads of the remaining nodes. left holds the remaining pods of each kind, and pods is their sum. It returns false
-// once yield has.
-func (d *divider) divide(left []int, pods, placed, others int, loads []request) bool {
-	if pods > (placed+others)*d.perNode || pods < others {
-		return true
-	}
+// divide adds the loads of the remaining nodes, which get the remaining pods. It returns false once yield has, or after too many
+// steps.
+func (d *divider) divide(pods, placed, others int, loads []request) bool {
 	if placed+others == 0 {
-		return d.yield(counted(loads))
+		return pods > 0 || d.yield(counted(loads))
 	}
 	var last Load
 	if n := len(loads); n > 0 && loads[n-1].placed == (placed > 0) {
 		last = loads[n-1].load
 	}
 	next := request{placed: placed > 0}
-	least := 1
+	// No later node of the same sort gets more pods than this node, and each node that is not placed gets a pod.
+	var least, most int
 	if next.placed {
-		least, placed = 0, placed-1
+		least, most = max(0, ceiling(pods-others*d.perNode, placed)), min(d.perNode, pods-others)
+		placed--
 	} else {
+		least, most = max(1, ceiling(pods, others)), min(d.perNode, pods-others+1)
 		others--
 	}
-	for size := min(d.perNode, pods); size >= least; size-- {
-		ok := eachLoad(left, size, make(Load, 0, len(left)), func(load Load) bool {
-			if last != nil && compareLoads(load, last) > 0 {
-				return true
-			}
-			for kind, n := range load {
-				left[kind] -= n
-			}
+	if last != nil {
+		most = min(most, last.Pods())
+	}
+	for size := most; size >= least; size-- {
+		var atMost Load
+		if last != nil && size == last.Pods() {
+			atMost = last
+		}
+		after := make([]int, len(d.left)+1)
+		for kind := len(d.left) - 1; kind >= 0; kind-- {
+			after[kind] = after[kind+1] + d.left[kind]
+		}
+		ok := d.eachLoad(after, size, atMost, make(Load, 0, len(d.left)), func(load Load) bool {
 			next.load = slices.Clone(load)
-			ok := d.divide(left, pods-size, placed, others, append(loads, next))
-			for kind, n := range load {
-				left[kind] += n
-			}
+			d.take(next.load, 1)
+			ok := d.divide(pods-size, placed, others, append(loads, next))
+			d.take(next.load, -1)
 			return ok
 		})
 		if !ok {
@@ -205,22 +233,36 @@ func (d *divider) divide(left []int, pods, placed, others int, loads []request) 
 	return true
 }
 
-// compareLoads compares the numbers of pods first, and then the numbers of each kind.
-func compareLoads(a, b Load) int {
-	if a.Pods() != b.Pods() {
-		return a.Pods() - b.Pods()
+func (d *divider) take(load Load, sign int) {
+	for kind, n := range load {
+		d.left[kind] -= sign * n
 	}
-	return slices.Compare(a, b)
 }
 
-// eachLoad calls do for each load of size pods, with more pods of earlier kinds first, until do returns false.
-func eachLoad(left []int, size int, load Load, do func(Load) bool) bool {
-	kind := len(load)
-	if kind == len(left) {
-		return size > 0 || do(load)
+// ceiling returns a divided by b, rounded up.
+func ceiling(a, b int) int { return (a + b - 1) / b }
+
+// eachLoad calls do for each load of size pods, with more pods of earlier kinds first, until do returns false or there are too many
+// steps. If atMost is not nil, it leaves out the loads that come before atMost. after has, for each kind, the number of remaining pods
+// of the kind and all later kinds.
+func (d *divider) eachLoad(after []int, size int, atMost, load Load, do func(Load) bool) bool {
+	if *d.steps++; *d.steps > maxDivisionSteps {
+		return false
 	}
-	for n := min(size, left[kind]); n >= 0; n-- {
-		if !eachLoad(left, size-n, append(load, n), do) {
+	kind := len(load)
+	if kind == len(d.left) {
+		return do(load)
+	}
+	most := min(size, d.left[kind])
+	if atMost != nil {
+		most = min(most, atMost[kind])
+	}
+	for n := most; n >= max(0, size-after[kind+1]); n-- {
+		rest := atMost
+		if rest != nil && n < rest[kind] {
+			rest = nil
+		}
+		if !d.eachLoad(after, size-n, rest, append(load, n), do) {
 			return false
 		}
 	}

@@ -27,7 +27,7 @@ import (
 type Group struct {
 	Namespace, Name string
 	Constraint      *v1alpha1.NodeSetConstraint
-	// Kinds holds the number of waiting pods of each kind. Pods are of the same kind if [KindOf] returns the same key.
+	// Kinds holds the number of waiting pods of each kind. Pods are of the same kind if [Reading.KindOf] returns the same key.
 	Kinds []int
 	// Waiting holds the waiting pods of each kind, sorted by [ComparePods]. Without it, segments of pods are not kept together.
 	Waiting [][]*v1.Pod
@@ -96,7 +96,9 @@ const takes = "takes"
 // definitionName is the name of the constraint and of the preference in the claim of a group.
 const definitionName = "nodes"
 
-// Requests select nodes by boolean attributes of [device.NodeDriver]. The name of the request is the name of the attribute.
+// ofRequest is an attribute of a member if there are several requests. Its value is the name of the request that the member is for.
+const ofRequest = "request"
+
 const (
 	placedPrefix = "placed"
 	otherPrefix  = "kind"
@@ -104,7 +106,7 @@ const (
 
 // request asks for a number of nodes of a set.
 type request struct {
-	// name is the name of the request and of the attribute that selects its nodes.
+	// name is the name of the request. The attribute ofRequest of its nodes has the same value.
 	name  string
 	count int
 	// placed is true if the request is for nodes where pods of the group run.
@@ -115,10 +117,10 @@ type request struct {
 	load Load
 }
 
-// selects returns a selector for nodes whose boolean attribute is true.
-func selects(attribute string) []resourceapi.DeviceSelector {
+// selects returns a selector for the members of a request.
+func selects(request string) []resourceapi.DeviceSelector {
 	return []resourceapi.DeviceSelector{{CEL: &resourceapi.CELDeviceSelector{
-		Expression: fmt.Sprintf("device.attributes[%q].%s", device.NodeDriver, attribute),
+		Expression: fmt.Sprintf("device.attributes[%q].?%s.orValue('') == '%s'", device.NodeDriver, ofRequest, request),
 	}}}
 }
 

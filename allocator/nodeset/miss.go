@@ -51,7 +51,7 @@ func (s *Search) Reason(why Refusals) string {
 		}
 	}
 	if s.tried.isPartial {
-		text += fmt.Sprintf(", and only the first %d ways to divide the pods among the nodes were searched: use a smaller podsPerNode", maxDivisions)
+		text += fmt.Sprintf(", and only the first %d ways to divide the pods among the nodes were searched: use a smaller podsPerNode, or read fewer labels of pods", s.tried.divisions)
 	}
 	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
 	for _, reason := range reasons[:min(len(reasons), MaxReasons)] {
@@ -124,8 +124,9 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 func (s *Search) nearestProblem(ctx context.Context, size int) (*Problem, error) {
 	p := &Problem{Group: s.Group, requests: requestsFor(s.placed(), []int{size}), nearest: true}
 	if s.ReadsPods {
+		steps := 0
 		for _, kinds := range kindCounts(s.Kinds, s.tried.count, 1) {
-			for p.requests = range s.divisions(kinds) {
+			for p.requests = range s.divisions(kinds, &steps) {
 				break
 			}
 		}

@@ -79,6 +79,8 @@ type member struct {
 	// node is the index of the node. kind is the kind of the pod, and set is the index in Node.Sets. kind and set are 0 if
 	// expressions read no devices.
 	node, kind, set int
+	// request is the index of the request that the member is for, if expressions read pods but no devices. Otherwise it is 0.
+	request int
 	// load holds the pods for the node. It is nil if expressions read neither devices nor pods.
 	load Load
 	properties
@@ -107,12 +109,16 @@ func (p *Problem) members(nodes []Node, r reading) []member {
 		default:
 			if !p.isPlain() {
 				for i := range p.requests {
-					m.mark(p.requests[i].name, p.requests[i].placed == n.Placed)
+					if p.requests[i].placed == n.Placed {
+						m.mark(&p.requests[i])
+					}
 				}
 			}
 			all = append(all, m)
 		}
 	}
+	// Selectors are not evaluated for a candidate that looks like the candidate before it.
+	slices.SortStableFunc(all, func(a, b member) int { return a.request - b.request })
 	return all
 }
 
@@ -148,10 +154,9 @@ func (p *Problem) withPods(all []member, m member, n *Node) []member {
 			own.attributes[device.NodeLabel(ableLabel)] = resourceapi.DeviceAttribute{StringValue: ptr.To("")}
 		}
 		if !p.isPlain() {
-			for other := range p.requests {
-				own.mark(p.requests[other].name, other == i)
-			}
+			own.mark(request)
 		}
+		own.request = i
 		all = append(all, own)
 	}
 	return all
@@ -187,9 +192,9 @@ func (r *reading) ofNode(n *Node) properties {
 	return result
 }
 
-// mark adds a boolean attribute, which the selectors of requests read.
-func (m *member) mark(name string, is bool) {
-	m.attributes[resourceapi.QualifiedName(device.NodeDriver+"/"+name)] = resourceapi.DeviceAttribute{BoolValue: &is}
+// mark adds the name of the request that the member is for, which the selectors of requests read.
+func (m *member) mark(of *request) {
+	m.attributes[device.NodeDriver+"/"+ofRequest] = resourceapi.DeviceAttribute{StringValue: &of.name}
 }
 
 // with returns the member with the devices of a set.
@@ -207,7 +212,9 @@ func (p *Problem) with(m member, n *Node, set *Set) member {
 	if !p.isPlain() {
 		for i := range p.requests {
 			request := &p.requests[i]
-			m.mark(request.name, request.placed == n.Placed && (n.Placed || request.kind == m.kind))
+			if request.placed == n.Placed && (n.Placed || request.kind == m.kind) {
+				m.mark(request)
+			}
 		}
 	}
 	return m

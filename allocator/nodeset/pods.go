@@ -5,6 +5,7 @@ package nodeset
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"strconv"
 
@@ -77,4 +78,51 @@ func (r *Reading) labelsOfKind(pod *v1.Pod) map[string]string {
 		}
 	}
 	return labels
+}
+
+// checkPods returns an error if the pods have too many labels that the expression reads, or if their labels take too much memory as
+// parts of all candidates.
+func (p *Problem) checkPods(nodes []Node) error {
+	if !p.ReadsPods {
+		return nil
+	}
+	kinds := make([]int, len(p.Pods))
+	for kind := range p.Pods {
+		if kinds[kind] = bytesOf(&p.Pods[kind]); len(p.Pods[kind].Labels) > device.MaxLabels {
+			return p.failed(nil, fmt.Sprintf("a pod of the group has more than %d labels: read labels of pods by key in the expression", device.MaxLabels))
+		}
+	}
+	bytes := 0
+	for i := range nodes {
+		n, running := &nodes[i], 0
+		for j := range n.Running {
+			if running += bytesOf(&n.Running[j]); len(n.Running[j].Labels) > device.MaxLabels {
+				return p.failed(nil, fmt.Sprintf("node %s runs a pod of the group with more than %d labels: read labels of pods by key in the expression", n.Name, device.MaxLabels))
+			}
+		}
+		for j := range p.requests {
+			if of := &p.requests[j]; of.placed == n.Placed {
+				bytes += running
+				for kind, count := range of.load {
+					bytes += count * kinds[kind]
+				}
+			}
+		}
+		for kind, sets := range n.Sets {
+			bytes += len(sets) * kinds[kind]
+		}
+		if bytes > MaxSetBytes {
+			return p.failed(nil, fmt.Sprintf("the labels of pods that the expression reads take more than %d MiB for all nodes: read fewer labels of pods, or narrow the nodes with a nodeSelector", MaxSetBytes>>20))
+		}
+	}
+	return nil
+}
+
+// bytesOf returns the approximate size of a pod in the value of n.pods.
+func bytesOf(pod *device.OfPod) int {
+	bytes := 16
+	for key, value := range pod.Labels {
+		bytes += len(key) + len(value) + 6
+	}
+	return bytes
 }

@@ -37,9 +37,9 @@ type Search struct {
 	// OnlyLeast makes the search choose nodes for Least pods only, without trying all pods first.
 	OnlyLeast bool
 
-	slots slots
-	tried tried
-	divides
+	slots     slots
+	tried     tried
+	segmented segmented
 	// steps counts the steps of all assignments. err is the error that ended an assignment.
 	steps int
 	err   error
@@ -50,7 +50,9 @@ type tried struct {
 	// sizes holds the smallest and the largest number of nodes in a set.
 	sizes [2]int
 	// isPartial is set if more sets exist that were not searched, because there are too many divisions of the pods.
+	// divisions is the number of divisions that were searched.
 	isPartial bool
+	divisions int
 	// count is the number of pods that the sets were for. most is an upper bound of the pods that all nodes take together.
 	count, most int
 }
@@ -128,9 +130,21 @@ func (s *Search) Holds(ctx context.Context) (bool, error) {
 	return set != nil, err
 }
 
-// chooseFor chooses nodes for count of the waiting pods.
+// chooseFor chooses nodes for count of the waiting pods. If it finds no set and the numbers of the pods have gaps, it tries sets that
+// tear segments of pods apart.
 func (s *Search) chooseFor(ctx context.Context, count int) (*Choice, error) {
-	s.tried.count, s.tried.isPartial = count, false
+	s.segmented.hasGaps = false
+	choice, err := s.chooseOnce(ctx, count)
+	if choice != nil || err != nil || !s.segmented.hasGaps {
+		return choice, err
+	}
+	s.segmented.tears = true
+	defer func() { s.segmented.tears = false }()
+	return s.chooseOnce(ctx, count)
+}
+
+func (s *Search) chooseOnce(ctx context.Context, count int) (*Choice, error) {
+	s.tried.count, s.tried.isPartial, s.tried.divisions = count, false, 0
 	switch {
 	case s.ReadsDevices:
 		return s.chooseByKinds(ctx, count)
@@ -236,22 +250,42 @@ func (s *Search) choice(members []Member, details allocator.Details) *Choice {
 const maxKindCounts = 64
 
 // chooseByKinds chooses nodes if expressions read devices. Each kind of pods has a request, because it gets different devices.
-func (s *Search) chooseByKinds(ctx context.Context, count int) (*Choice, error) {
+func (s *Search) chooseByKinds(ctx context.Context, count int) (best *Choice, err error) {
 	s.tried.sizes = [2]int{s.placed() + count, s.placed() + count}
-	for _, kinds := range kindCounts(s.Kinds, count, maxKindCounts) {
-		problem, err := NewProblem(s.Group, s.placed(), kinds...)
-		if err != nil {
-			return nil, err
+	all := kindCounts(s.Kinds, count, maxKindCounts)
+	for _, kinds := range all {
+		choice, err := s.ofKinds(ctx, kinds)
+		if _, over := errors.AsType[*allocator.BudgetError](err); over && best != nil {
+			best.Outcome = allocator.PreferenceBestFound
+			return best, nil
 		}
-		set, err := s.run(ctx, problem, nil)
-		if err != nil {
+		switch {
+		case err != nil:
 			return nil, err
-		}
-		if set != nil {
-			return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
+		case choice == nil:
+		case s.Constraint.Preference == "":
+			return choice, nil
+		case best == nil || value(choice) > value(best):
+			best = choice
 		}
 	}
-	return nil, nil
+	if len(all) == maxKindCounts && best != nil {
+		best.Outcome = allocator.PreferenceBestFound
+	}
+	return best, nil
+}
+
+// ofKinds chooses a set for a number of pods of each kind.
+func (s *Search) ofKinds(ctx context.Context, kinds []int) (*Choice, error) {
+	problem, err := NewProblem(s.Group, s.placed(), kinds...)
+	if err != nil {
+		return nil, err
+	}
+	set, err := s.run(ctx, problem, nil)
+	if set == nil || err != nil {
+		return nil, err
+	}
+	return s.choice(membersOf(set.members, len(s.Kinds)), set.Details), nil
 }
 
 // kindCounts returns at most limit ways to choose count pods from the kinds. of holds the number of pods of each kind. Ways

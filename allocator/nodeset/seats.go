@@ -25,7 +25,9 @@ import (
 //  3. The other segments get keys in the order of the nodes. A key is suitable if enough nodes with the key are left.
 //  4. All other pods get the remaining nodes in order.
 //
-// If pods of the group run already, the nodes may not allow such an assignment. The search then tries the next set (keepsSegments).
+// If pods of the group run already, the nodes may not allow such an assignment. The search then tries the next set (keepsSegments). If
+// the numbers of the pods have gaps, for example because some pods have completed, segments of pods have other sizes than segments of
+// nodes. If no set keeps such segments together, the search takes a set that does not (chooseFor).
 
 // Seats assigns the waiting pods of each kind to the members of a choice. The result has, for each kind, the index of the member
 // of each pod in Waiting. Pods beyond the choice get no member.
@@ -63,7 +65,8 @@ func (s *Search) keepsSegments(ctx context.Context, c *Choice) bool {
 	}
 	t := s.seat(c, segments)
 	for _, of := range segments {
-		for _, segment := range t.segmentsIn(of) {
+		all := t.segmentsIn(of)
+		for _, segment := range all {
 			running, waiting := map[string]bool{}, map[string]bool{}
 			for _, pod := range segment {
 				if pod.member >= 0 {
@@ -77,11 +80,27 @@ func (s *Search) keepsSegments(ctx context.Context, c *Choice) bool {
 			}
 			maps.Copy(running, waiting)
 			if len(running) > 1 {
+				s.segmented.hasGaps = s.segmented.hasGaps || !areWhole(all, of.size)
 				return false
 			}
 		}
 	}
 	return true
+}
+
+// areWhole reports whether all segments except the last have the size.
+func areWhole(segments [][]ranked, size int) bool {
+	return !slices.ContainsFunc(segments[:len(segments)-1], func(segment []ranked) bool { return len(segment) != size })
+}
+
+// segmented describes how expressions divide nodes into segments.
+type segmented struct {
+	// calls holds the calls of the function segments, and reads the properties that expressions read. Both are set by the method calls.
+	calls []device.Segments
+	reads reading
+	// hasGaps is true if a set was refused although its segments of pods are smaller than its segments of nodes. tears is true if the
+	// search permits such sets.
+	hasGaps, tears bool
 }
 
 // segmentsOf holds the members of a choice in the list of a call of the function segments.
@@ -92,22 +111,15 @@ type segmentsOf struct {
 
 // dividesRunning reports whether pods of the group run already and the expression divides nodes into segments.
 func (s *Search) dividesRunning(ctx context.Context) bool {
-	return s.placed() > 0 && len(s.Waiting) > 0 && len(s.calls(ctx)) > 0
-}
-
-// divides is set by [Search.calls] for the whole search: the calls of the function segments, and the properties that the
-// expressions read. It is empty before.
-type divides struct {
-	segmentCalls []device.Segments
-	reads        reading
+	return !s.segmented.tears && s.placed() > 0 && len(s.Waiting) > 0 && len(s.calls(ctx)) > 0
 }
 
 // calls returns the calls of the function segments. With several pods on a node there are no segments of pods.
 func (s *Search) calls(ctx context.Context) []device.Segments {
-	if s.podsPerNode() > 1 || s.segmentCalls != nil {
-		return s.segmentCalls
+	if s.podsPerNode() > 1 || s.segmented.calls != nil {
+		return s.segmented.calls
 	}
-	s.segmentCalls = []device.Segments{}
+	s.segmented.calls = []device.Segments{}
 	problem, err := NewProblem(s.Group, 0, 1)
 	if err != nil {
 		return nil
@@ -116,11 +128,11 @@ func (s *Search) calls(ctx context.Context) []device.Segments {
 	if err != nil {
 		return nil
 	}
-	s.reads = readingOf(prepared.Expressions())
+	s.segmented.reads = readingOf(prepared.Expressions())
 	for _, expression := range prepared.Expressions() {
-		s.segmentCalls = append(s.segmentCalls, expression.Segments()...)
+		s.segmented.calls = append(s.segmented.calls, expression.Segments()...)
 	}
-	return s.segmentCalls
+	return s.segmented.calls
 }
 
 // segments returns the segments that the expression divides the members into. It returns nil if a part of the expression fails.
@@ -145,7 +157,7 @@ func (s *Search) devicesOf(c *Choice) []*device.Device {
 	devices := make([]*device.Device, len(c.Members))
 	for i, of := range c.Members {
 		n := &s.Nodes[of.Node]
-		m := member{node: of.Node, load: of.Load, properties: s.reads.ofNode(n)}
+		m := member{node: of.Node, load: of.Load, properties: s.segmented.reads.ofNode(n)}
 		if s.ReadsPods {
 			(&Problem{Group: s.Group}).addPods(&m, n)
 		}
@@ -185,14 +197,16 @@ type ranked struct {
 
 // seatSegments assigns the pods of the members in the list, one segment after the other.
 func (t *seating) seatSegments(of segmentsOf) {
-	var others [][]ranked
+	var others, torn [][]ranked
 	for _, segment := range t.segmentsIn(of) {
-		at := slices.IndexFunc(segment, func(p ranked) bool { return p.member >= 0 })
-		if at < 0 {
+		switch key, keys := of.running(segment); keys {
+		case 0:
 			others = append(others, segment)
-			continue
+		case 1:
+			t.seatSegment(of, segment, key)
+		default:
+			torn = append(torn, segment)
 		}
-		t.seatSegment(of, segment, of.members[segment[at].member].Key)
 	}
 	for _, segment := range others {
 		for i := range t.choice.Members {
@@ -202,6 +216,27 @@ func (t *seating) seatSegments(of segmentsOf) {
 			}
 		}
 	}
+	// Segments that are apart already must not take the nodes of others.
+	for _, segment := range torn {
+		key, _ := of.running(segment)
+		t.seatSegment(of, segment, key)
+	}
+}
+
+// running returns the key of the first pod of a segment that runs, and the number of different keys of running pods.
+func (of *segmentsOf) running(segment []ranked) (first string, count int) {
+	keys := map[string]bool{}
+	for _, pod := range segment {
+		if pod.member < 0 {
+			continue
+		}
+		key := of.members[pod.member].Key
+		if len(keys) == 0 {
+			first = key
+		}
+		keys[key] = true
+	}
+	return first, len(keys)
 }
 
 // segmentsIn divides the pods of the list by their index. If a pod has no index, or several pods have the same index, it divides

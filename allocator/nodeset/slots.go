@@ -123,7 +123,8 @@ func (s *Search) free(node int) int {
 	n := &s.Nodes[node]
 	switch {
 	case s.podsPerNode() > 1:
-		return n.Free
+		// More pods run there than podsPerNode permits if it was reduced later.
+		return max(0, n.Free)
 	case n.Placed:
 		return 0
 	default:
@@ -177,12 +178,16 @@ func (s *Search) takes(ctx context.Context, node int, load Load) bool {
 	return refusal == ""
 }
 
+// keyOf returns a key for a node and a load, which may have very many kinds.
 func keyOf(node int, load Load) string {
-	key := strconv.Itoa(node)
-	for _, n := range load {
-		key += " " + strconv.Itoa(n)
+	key := strconv.AppendInt(nil, int64(node), 10)
+	for kind, n := range load {
+		if n > 0 {
+			key = strconv.AppendInt(append(key, ' '), int64(kind), 10)
+			key = strconv.AppendInt(append(key, ':'), int64(n), 10)
+		}
 	}
-	return key
+	return string(key)
 }
 
 // Forbid records that a node can't take a load, because one of the pods did not fit there. The next choice avoids this load.

@@ -52,6 +52,7 @@ func TestMistakes(t *testing.T) {
 		"own domain":            {inDomain("Chip.example.com"), "is the name of the driver"},
 		"domain of constraints": {inDomain("celset.dev"), `spec.domain "celset.dev" is reserved`},
 		"domain in upper case":  {inDomain("CELSET.dev"), "is reserved"},
+		"other domain in upper": {inDomain("X.example.com"), "must be a DNS subdomain in lower case"},
 		"domain of Kubernetes":  {inDomain("resource.kubernetes.io"), "is reserved"},
 		"bad selector": {spec(func(s *v1alpha1.DeviceAttributesSpec) {
 			s.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}

@@ -52,6 +52,7 @@ func TestMistakes(t *testing.T) {
 		"own domain":            {inDomain("Chip.example.com"), "is the name of the driver"},
 		"domain of constraints": {inDomain("celset.dev"), `spec.domain "celset.dev" is reserved`},
 		"domain in upper case":  {inDomain("CELSET.dev"), "is reserved"},
+		"other domain in upper": {inDomain("X.example.com"), "must be a DNS subdomain in lower case"},
 		"domain of Kubernetes":  {inDomain("resource.kubernetes.io"), "is reserved"},
 		"bad selector": {spec(func(s *v1alpha1.DeviceAttributesSpec) {
 			s.NodeSelector = &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Is"}}}
@@ -161,6 +162,41 @@ func TestManyObjects(t *testing.T) {
 	require.NoError(t, err)
 	require.Nil(t, report.Objects[0].Rejection, "there is room again")
 }
+
+// TestCostOfObject checks that the expressions of an object share a budget for each device. Otherwise an object could keep the
+// slices of its driver incomplete for minutes.
+func TestCostOfObject(t *testing.T) {
+	const dear = "lists.range(500).map(i, i).size()"
+	o := object("one", computed("a", "1"))
+	for i := range 14 {
+		computed(fmt.Sprint("b", i), dear)(&o.Spec)
+	}
+	computed("c", "1")(&o.Spec)
+	observer := &counter{}
+	e, err := deviceattributes.NewEnricher(deviceattributes.Config{Observer: observer})
+	require.NoError(t, err)
+	other := object("two", computed("d", "1"))
+	require.NoError(t, e.Set(t.Context(), []*v1alpha1.DeviceAttributes{o, other}))
+	enriched, report, err := e.Enrich(t.Context(), []*resourceapi.ResourceSlice{chips("node-a", 2)}, nil)
+	require.NoError(t, err)
+	for _, d := range enriched[0].Spec.Devices {
+		require.Contains(t, d.Attributes, resourceapi.QualifiedName("topology.celset.dev/a"))
+		require.NotContains(t, d.Attributes, resourceapi.QualifiedName("topology.celset.dev/c"))
+		require.Contains(t, d.Attributes, resourceapi.QualifiedName("topology.celset.dev/d"), "another object has a budget of its own")
+	}
+	failed := report.Objects[0].FailedExpressions
+	require.GreaterOrEqual(t, failed.Count, 2)
+	require.Equal(t, "the evaluations together exceed the cost budget of 10000: write cheaper expressions, or distribute them over several objects", failed.First[0].Message)
+	require.Zero(t, report.Objects[1].FailedExpressions.Count)
+	require.LessOrEqual(t, observer.cost, uint64(2*2*deviceattributes.CostLimit))
+}
+
+// counter adds up the costs of evaluations.
+type counter struct{ cost uint64 }
+
+func (c *counter) ObserveCompilation(string, bool, error) {}
+
+func (c *counter) ObserveEvaluation(_ string, cost uint64, _ error) { c.cost += cost }
 
 // TestLimitsOfDevices checks devices that would exceed Kubernetes' limits: 32 attributes and capacities, 48 values.
 func TestLimitsOfDevices(t *testing.T) {

@@ -15,9 +15,15 @@ import (
 	"github.com/celset/celset/cel/device"
 )
 
-// CostLimit is the maximum cost of one evaluation of an expression in CEL cost units. It is lower than the limit of constraints,
-// because each device needs an evaluation.
+// CostLimit is the maximum cost of all expressions of an object on one device, in CEL cost units. It is lower than the limit of
+// constraints, because each device needs an evaluation.
 const CostLimit uint64 = 10_000
+
+// advice tells authors of expressions how to stay within CostLimit.
+var advice = cel.Advice{
+	Evaluation: "write a cheaper expression",
+	Budget:     "write cheaper expressions, or distribute them over several objects",
+}
 
 // NodeLabels returns the labels of a node. ok is false if the node is unknown. The caller of NodeLabels must not modify the map.
 type NodeLabels func(node string) (labels map[string]string, ok bool)
@@ -44,7 +50,7 @@ type Enricher struct {
 
 // NewEnricher returns an Enricher without objects.
 func NewEnricher(config Config) (*Enricher, error) {
-	environment, err := device.NewComputedEnvironment(cel.Config{Observer: config.Observer, CostLimit: CostLimit, NamesNearest: true})
+	environment, err := device.NewComputedEnvironment(cel.Config{Observer: config.Observer, CostLimit: CostLimit, Advice: advice, NamesNearest: true})
 	if err != nil {
 		return nil, err
 	}

@@ -52,6 +52,8 @@ func (c *compiled) checkNames(spec *v1alpha1.DeviceAttributesSpec) error {
 		return fmt.Errorf("spec.domain %q is the name of the driver, which publishes in this domain: choose another domain, or leave domain out", c.domain)
 	case isReserved(c.domain):
 		return fmt.Errorf("spec.domain %q is reserved: choose another domain, or leave domain out", c.domain)
+	case c.domain != strings.ToLower(c.domain):
+		return fmt.Errorf("spec.domain %q must be a DNS subdomain in lower case", c.domain)
 	case len(spec.Attributes) == 0 && spec.Table == nil:
 		return errors.New("spec has neither attributes nor table: add one of them")
 	}

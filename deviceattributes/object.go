@@ -78,12 +78,19 @@ func (e *Enricher) compileAll(ctx context.Context, sources []*v1alpha1.DeviceAtt
 	return objects, nil
 }
 
-// oldestFirst returns the objects by age, so that a new object does not displace an older one. Objects of a file have no age. A
-// name that occurs again is left out.
+// oldestFirst returns the objects by age, so that a new object does not displace an older one. Objects of a file have no age. They
+// are new, because the API server would give them the current time. A name that occurs again is left out.
 func oldestFirst(objects []*v1alpha1.DeviceAttributes) []*v1alpha1.DeviceAttributes {
 	sorted := slices.Clone(objects)
 	slices.SortStableFunc(sorted, func(a, b *v1alpha1.DeviceAttributes) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+		x, y := &a.CreationTimestamp, &b.CreationTimestamp
+		switch {
+		case x.IsZero() && !y.IsZero():
+			return 1
+		case y.IsZero() && !x.IsZero():
+			return -1
+		}
+		return cmp.Or(x.Compare(y.Time), cmp.Compare(a.Name, b.Name))
 	})
 	names := make(map[string]bool, len(sorted))
 	return slices.DeleteFunc(sorted, func(o *v1alpha1.DeviceAttributes) bool {

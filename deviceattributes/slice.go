@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -195,8 +196,13 @@ func (d *one) read(ctx context.Context, in input, of *finding) error {
 }
 
 func (d *one) compute(ctx context.Context, in input, of *finding) error {
+	budget := cel.NewBudget(CostLimit)
 	for _, a := range in.object.attributes {
-		v, err := a.expression.Evaluate(ctx, d.input, nil)
+		if budget.Spent() >= CostLimit {
+			of.failed.add(FailedExpression{a.name, d.id(), tooExpensive})
+			continue
+		}
+		v, err := a.expression.Evaluate(ctx, d.input, budget)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
@@ -212,6 +218,9 @@ func (d *one) compute(ctx context.Context, in input, of *finding) error {
 	}
 	return nil
 }
+
+// tooExpensive is the message for an expression that is not evaluated because the ones before it have spent the budget.
+var tooExpensive = fmt.Sprintf("the evaluations together exceed the cost budget of %d: %s", CostLimit, advice.Budget)
 
 func checkResult(of *resourceapi.DeviceAttribute) error {
 	if err := checkValue(of); err != nil {

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -80,6 +81,21 @@ func (o *Objects) Enrich(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// withAge returns the objects of files with the age of the objects that they would update. The age decides which objects are in
+// effect if there are too many.
+func withAge(fromFiles, stored []*v1alpha1.DeviceAttributes) []*v1alpha1.DeviceAttributes {
+	aged := slices.Clone(fromFiles)
+	for i, object := range aged {
+		at := slices.IndexFunc(stored, func(of *v1alpha1.DeviceAttributes) bool { return of.Name == object.Name })
+		if at >= 0 && object.CreationTimestamp.IsZero() {
+			updated := *object
+			updated.CreationTimestamp = stored[at].CreationTimestamp
+			aged[i] = &updated
+		}
+	}
+	return aged
 }
 
 // WarnOfAttributes adds a warning for each DeviceAttributes object without effect, and for each with conflicts.

@@ -5,6 +5,7 @@ package clusterstate_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -92,6 +94,36 @@ func TestEnrich(t *testing.T) {
 	require.Contains(t, objects.Warnings[1], "DeviceAttributes broken has no effect: InvalidExpression: spec.attributes[0].expression of attribute rack: ")
 	state := clusterstate.New(objects)
 	require.Len(t, state.Checkable(), 3)
+}
+
+// TestAgeOfFiles checks that a file displaces no object of the cluster, unless it updates an older one. The scheduler accepts 64
+// objects, the oldest ones.
+func TestAgeOfFiles(t *testing.T) {
+	attributes := func(name string, created int64) *v1alpha1.DeviceAttributes {
+		of := &v1alpha1.DeviceAttributes{Spec: v1alpha1.DeviceAttributesSpec{
+			Driver: "d.example.com", Attributes: []v1alpha1.ComputedAttribute{{Name: "x", Expression: "1"}},
+		}}
+		of.Name = name
+		if created > 0 {
+			of.CreationTimestamp = metav1.Unix(created, 0)
+		}
+		return of
+	}
+	inCluster, inFiles := &clusterstate.Objects{}, &clusterstate.Objects{}
+	for i := range v1alpha1.MaxDeviceAttributes {
+		inCluster.Attributes = append(inCluster.Attributes, attributes(fmt.Sprint("stored-", i), int64(1+i)))
+	}
+	inFiles.Attributes = []*v1alpha1.DeviceAttributes{attributes("stored-0", 0), attributes("a-new-one", 0)}
+	objects := inCluster.Overlay(inFiles)
+	require.NoError(t, objects.Enrich(t.Context()))
+	for _, report := range objects.Added.Objects {
+		if report.Object.Name == "a-new-one" {
+			require.NotNil(t, report.Rejection)
+			continue
+		}
+		require.Nil(t, report.Rejection, report.Object.Name)
+	}
+	require.True(t, inFiles.Attributes[0].CreationTimestamp.IsZero(), "what was read is not changed")
 }
 
 func TestEnrichNothing(t *testing.T) {

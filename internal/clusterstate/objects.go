@@ -78,7 +78,7 @@ func (o *Objects) Overlay(other *Objects) *Objects {
 		Slices:    overlay(o.Slices, other.Slices),
 		Amendments: Amendments{
 			TaintRules: overlay(o.TaintRules, other.TaintRules),
-			Attributes: overlay(o.Attributes, other.Attributes),
+			Attributes: overlay(o.Attributes, withAge(other.Attributes, o.Attributes)),
 		},
 		Nodes:      overlay(o.Nodes, other.Nodes),
 		Pods:       overlay(o.Pods, other.Pods),

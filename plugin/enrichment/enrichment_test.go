@@ -5,8 +5,10 @@ package enrichment
 
 import (
 	"context"
+	"runtime"
 	"testing"
 	"time"
+	"weak"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -82,6 +84,27 @@ func TestDeletedObjectDoesNotComeBack(t *testing.T) {
 	b.follower.delete(read)
 	b.follower.refresh(ctx, read)
 	require.True(t, b.follower.isEmpty())
+}
+
+// TestNothingIsKeptWithoutObjects checks that the ResourceSlices with attributes are freed after the last object was deleted.
+func TestNothingIsKeptWithoutObjects(t *testing.T) {
+	object := plugintest.AttributesTable("a", oneRow)
+	ctx, b := newBench(t, true, []*v1alpha1.DeviceAttributes{object}, plugintest.Slice(1))
+	b.pass(ctx)
+	var kept []weak.Pointer[resourceapi.ResourceSlice]
+	for slice, enriched := range b.current.Load().enriched {
+		require.NotSame(t, slice, enriched)
+		kept = append(kept, weak.Make(enriched))
+	}
+	require.NotEmpty(t, kept)
+	b.follower.delete(plugintest.Unstructured(t, object))
+	require.True(t, b.pass(ctx))
+	require.Nil(t, b.current.Load())
+	runtime.GC()
+	for _, one := range kept {
+		require.Nil(t, one.Value())
+	}
+	runtime.KeepAlive(b)
 }
 
 // TestUnprocessedSliceRequestsAPass checks that a cycle that sees an unknown ResourceSlice starts a pass.

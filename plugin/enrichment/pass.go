@@ -55,7 +55,9 @@ func (e *Enrichment) enrich(ctx context.Context, objects []*v1alpha1.DeviceAttri
 		e.compiled = generations
 	}
 	if len(objects) == 0 {
-		return nil, nil, nil
+		// This call forgets the ResourceSlices of the last pass.
+		_, _, err := e.enricher.Enrich(ctx, nil, nil)
+		return nil, nil, err
 	}
 	e.watching.Do(func() { e.watch(ctx) })
 	all, err := e.Slices.ListWithDeviceTaintRules()

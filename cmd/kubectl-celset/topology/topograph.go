@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
+
+	"github.com/celset/celset/deviceattributes"
 )
 
 const (
@@ -134,8 +136,21 @@ func fromRails(nodes map[string]railRecord, o Options) (tables []table, warnings
 		for i := range tables {
 			tables[i].nodes = nil
 		}
+		return tables, warnings
 	}
-	return tables, warnings
+	return splitByNodes(tables), warnings
+}
+
+// splitByNodes returns tables with as many nodes as a node selector may list.
+func splitByNodes(tables []table) (split []table) {
+	for _, t := range tables {
+		for part := range slices.Chunk(t.nodes, deviceattributes.MaxSelectorValues) {
+			one := t
+			one.nodes = part
+			split = append(split, one)
+		}
+	}
+	return split
 }
 
 // describe returns a text that is equal for equal tables.

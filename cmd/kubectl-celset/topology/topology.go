@@ -5,6 +5,7 @@ package topology
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/deviceattributes"
 )
 
 // nameKey is the key of tables whose rows have names of devices.
@@ -104,13 +106,37 @@ func Read(format string, from io.Reader, o Options) ([]*v1alpha1.DeviceAttribute
 		return nil, nil, err
 	}
 	objects, err := o.objects(tables, format)
-	return objects, warnings, err
+	if err == nil {
+		err = judge(objects)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return objects, warnings, nil
+}
+
+// judge returns the mistake of the first object that the scheduler would reject.
+func judge(objects []*v1alpha1.DeviceAttributes) error {
+	enricher, err := deviceattributes.NewEnricher(deviceattributes.Config{})
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		rejection, err := enricher.Check(context.Background(), object)
+		if err != nil {
+			return err
+		}
+		if rejection != nil {
+			return fmt.Errorf("the object %s would have no effect: %s: correct the input or the flags", object.Name, rejection.Message)
+		}
+	}
+	return nil
 }
 
 // objects returns an object for each table.
 func (o Options) objects(tables []table, format string) ([]*v1alpha1.DeviceAttributes, error) {
 	if len(tables) > v1alpha1.MaxDeviceAttributes {
-		return nil, fmt.Errorf("the input needs %d DeviceAttributes objects, but at most %d are in effect: describe fewer nodes", len(tables), v1alpha1.MaxDeviceAttributes)
+		return nil, fmt.Errorf("the input needs %d DeviceAttributes objects, but at most %d are in effect: describe fewer nodes, or set --node-selector if all nodes are alike", len(tables), v1alpha1.MaxDeviceAttributes)
 	}
 	var objects []*v1alpha1.DeviceAttributes
 	for i, t := range tables {

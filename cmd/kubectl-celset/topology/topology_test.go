@@ -5,7 +5,9 @@ package topology
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -182,6 +184,51 @@ func TestRails(t *testing.T) {
 	require.Equal(t, []string{"node-1"}, objects[0].Spec.NodeSelector.MatchExpressions[0].Values)
 	require.Equal(t, []string{"rail0", "rail8"}, objects[2].Spec.Table.Rows[0].Values["rails"].StringValues)
 	require.Equal(t, []string{"node-1", "node-2"}, objects[1].Spec.NodeSelector.MatchExpressions[0].Values, "the GPUs are alike")
+}
+
+// TestManyAlikeNodes checks that no node selector lists more nodes than the scheduler accepts.
+func TestManyAlikeNodes(t *testing.T) {
+	records := map[string]string{}
+	for i := range 150 {
+		records[fmt.Sprintf("node-%03d", i)] = `{"schemaVersion": "v1alpha1", "nics": {"0000:01:00.0": ["rail0"]}}`
+	}
+	input, err := yaml.Marshal(map[string]any{"kind": "ConfigMap", "data": records})
+	require.NoError(t, err)
+	objects, _, err := Read("topograph", bytes.NewReader(input), Options{})
+	require.NoError(t, err)
+	require.Len(t, objects, 3)
+	var nodes []string
+	for _, object := range objects {
+		require.Equal(t, objects[0].Spec.Table, object.Spec.Table)
+		nodes = append(nodes, object.Spec.NodeSelector.MatchExpressions[0].Values...)
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(records)), nodes)
+
+	objects, _, err = Read("topograph", bytes.NewReader(input), Options{NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"machine": "hgx"}}})
+	require.NoError(t, err)
+	require.Len(t, objects, 1)
+}
+
+// TestRejectedObjects checks that no object is written that the scheduler would reject.
+func TestRejectedObjects(t *testing.T) {
+	for _, c := range []struct {
+		o           Options
+		input, want string
+	}{
+		{Options{Driver: "a b"}, "name,x\na,1", `the object csv would have no effect: spec.driver "a b" must be the name of a driver`},
+		{Options{Domain: "celset.dev"}, "name,x\na,1", `spec.domain "celset.dev" is reserved`},
+		{Options{Domain: "x.example.com."}, "name,x\na,1", `spec.domain "x.example.com." must be a DNS subdomain`},
+		{Options{Domain: "X.example.com"}, "name,x\na,1", `spec.domain "X.example.com" must be a DNS subdomain`},
+		{Options{Key: "uuid"}, "name,x\na,1", `spec.table.key "uuid" must be "name" or the qualified name of an attribute`},
+		{Options{}, "Chip,x\na,1", `spec.table.key "Chip" must be`},
+		{Options{}, "name,x:version\na,1.2.3-" + strings.Repeat("a", 60), "has a string of 66 bytes, the limit is 64"},
+	} {
+		c.o.Driver = cmp.Or(c.o.Driver, "d.example.com")
+		_, _, err := Read("csv", strings.NewReader(c.input), c.o)
+		require.ErrorContains(t, err, c.want)
+	}
+	_, _, err := Read("topograph", strings.NewReader("kind: ConfigMap\ndata:\n  -a: '{\"schemaVersion\": \"v1alpha1\", \"nics\": {\"0000:01:00.0\": [\"rail0\"]}}'\n"), Options{})
+	require.ErrorContains(t, err, "spec.nodeSelector: values[0][kubernetes.io/hostname]")
 }
 
 func TestBlocks(t *testing.T) {

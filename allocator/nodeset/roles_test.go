@@ -39,6 +39,10 @@ var (
 		"nodes.all(n, n.pods.exists(p, p.labels.role == 'a') || nodes.exists(o, o.labels.rack == n.labels.rack && o.pods.exists(p, p.labels.role == 'a')))",
 		"nodes.all(n, n.pods.size() == 2 || n.labels.rack == 'a')",
 		"nodes.map(n, n.pods.filter(p, p.labels.role == 'b').size()).max() <= 1",
+		// The search has no bounds for these expressions.
+		"nodes.map(n, n.pods.map(p, p.labels.role).join('') + n.labels.rack).distinct().join('-').size() in [2, 5, 8]",
+		"nodes.map(n, n.pods.map(p, p.labels.role).join('') + n.labels.rack).filter(t, t.contains('a')).size() * 2 == nodes.size()",
+		"nodes.filter(n, (n.pods.map(p, p.labels.role).join('') + n.labels.rack).lowerAscii().matches('^(ab|ba|cc)+$')).size() * 3 % 7 == nodes.size() * 3",
 	}
 	rolePreferences = []string{
 		"nodes.filter(n, n.pods.exists(p, p.labels.role == 'a') && n.labels.rack == 'b').size()",

@@ -40,7 +40,11 @@ type Search struct {
 	slots     slots
 	tried     tried
 	segmented segmented
-	// steps counts the steps of all assignments. err is the error that ended an assignment.
+	assigning
+}
+
+// assigning counts the steps of all assignments. err is the error that ended an assignment.
+type assigning struct {
 	steps int
 	err   error
 }

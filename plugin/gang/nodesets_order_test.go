@@ -73,6 +73,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 			return chooser.Prepare(ctx, problem.Claim, nodeset.Classes{}, true)
 		},
 	}
+	s.Waiting = [][]*v1.Pod{slices.SortedFunc(slices.Values(c.pods), nodeset.ComparePods)}
 	for i := range 10 {
 		name := fmt.Sprintf("node-%d", i)
 		s.infos = append(s.infos, plugintest.Node(name))

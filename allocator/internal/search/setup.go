@@ -192,7 +192,7 @@ func (b setup) addConstraints(claim *resourceapi.ResourceClaim, all []Alternativ
 	}
 	if a.Acceptance != nil {
 		b.search.accepts = b.search.newAcceptance(a.Acceptance, all)
-		b.search.SymmetryOff = b.search.SymmetryOff || a.Acceptance.Accept != nil
+		b.search.SymmetryOff = b.search.SymmetryOff || a.Acceptance.Accept != nil || a.Acceptance.Group != nil
 		Cover(all, &resourceapi.DeviceConstraint{}, b.search.accepts)
 	}
 	for i := range claim.Spec.Devices.Constraints {

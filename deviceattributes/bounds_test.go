@@ -188,7 +188,7 @@ func TestCostOfObject(t *testing.T) {
 	require.GreaterOrEqual(t, failed.Count, 2)
 	require.Equal(t, "the evaluations together exceed the cost budget of 10000: write cheaper expressions, or distribute them over several objects", failed.First[0].Message)
 	require.Zero(t, report.Objects[1].FailedExpressions.Count)
-	require.LessOrEqual(t, observer.cost, uint64(2*2*deviceattributes.CostLimit))
+	require.LessOrEqual(t, observer.cost, 2*2*deviceattributes.CostLimit)
 }
 
 // counter adds up the costs of evaluations.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
@@ -76,7 +77,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			seen[pod.Spec.NodeName] = append(seen[pod.Spec.NodeName], s.reads.OfPod(pod))
 		}
 		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
-			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName))
+			why := fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName)
+			pl.unavailable(s, wellknown.ReasonNoNodeSet, why)
+			return nil, refused(fwk.Unschedulable, s.infos, why)
 		}
 	}
 	s.Nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))

@@ -88,7 +88,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		node := info.Node()
 		s.Nodes[i] = nodeset.Node{
 			Name: node.Name, Labels: node.Labels, Placed: len(running[node.Name]) > 0, Free: s.Constraint.PodsPerNode - len(running[node.Name]), Pods: running[node.Name], Running: seen[node.Name],
-			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
+			Takes: make([]bool, kinds), Elsewhere: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
 		}
 	}
 	if s.reads.Slices() {
@@ -183,7 +183,7 @@ func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycle
 			continue
 		}
 		why := strings.Join(status.Reasons(), ", ")
-		n.Elsewhere = status.Plugin() == nodeaffinity.Name
+		n.Elsewhere[kind] = status.Plugin() == nodeaffinity.Name
 		refusals[why]++
 		s.why[i] = cmp.Or(s.why[i], why)
 	}

@@ -64,12 +64,18 @@ func TestMistakeIsCorrected(t *testing.T) {
 // contains the texts.
 func (l *nodes) requireMisconfigured(t *testing.T, group, want string, texts ...string) {
 	t.Helper()
-	env.Eventually(t, "condition of PodGroup "+group, func(ctx context.Context) (string, error) {
+	l.requireCondition(t, group, wellknown.ConditionMisconfigured, want, texts...)
+}
+
+// requireCondition waits until a condition of a group has the wanted status and reason, and its message contains the texts.
+func (l *nodes) requireCondition(t *testing.T, group, name, want string, texts ...string) {
+	t.Helper()
+	env.Eventually(t, "condition "+name+" of PodGroup "+group, func(ctx context.Context) (string, error) {
 		is, err := l.Client().SchedulingV1beta1().PodGroups(l.Namespace).Get(ctx, group, metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}
-		condition := meta.FindStatusCondition(is.Status.Conditions, wellknown.ConditionMisconfigured)
+		condition := meta.FindStatusCondition(is.Status.Conditions, name)
 		if condition == nil || fmt.Sprintf("%s %s", condition.Status, condition.Reason) != want || !env.ContainsAll(condition.Message, texts) {
 			return fmt.Sprintf("it is not %s %q but %v", want, texts, condition), nil
 		}

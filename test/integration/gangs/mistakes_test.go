@@ -32,6 +32,7 @@ func TestMistakes(t *testing.T) {
 		"missing": {"nodes.all(n, n.labels.leaf == 'a')", "", wellknown.ReasonEvaluationFailed, "no such key: leaf"},
 		"devices": {"devices.size() == 2", "", wellknown.ReasonInvalidExpression, "undeclared reference to 'devices'"},
 		"field":   {"true", "podsPerNodes: 2", wellknown.ReasonInvalidConstraint, "podsPerNodes"},
+		"pod":     {"nodes.all(n, n.pod.labels.role == 'a')", "podsPerNode: 2", wellknown.ReasonInvalidConstraint, onlyPod},
 	} {
 		l.requireRefused(t, l.group(t, name, test.expression, test.more, 2, 2)[0], test.text)
 		l.requireMisconfigured(t, name, "True "+test.reason, test.text)
@@ -44,6 +45,9 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+// onlyPod is the message of the scheduler and of kubectl.
+const onlyPod = "podsPerNode is 2, but the expression reads n.pod, the only pod of a node: read n.pods instead, or remove podsPerNode"
 
 // TestMistakeIsCorrected corrects a mistake in a constraint. The group's condition must become False, and the pods must run.
 func TestMistakeIsCorrected(t *testing.T) {

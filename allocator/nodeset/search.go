@@ -44,10 +44,18 @@ type Search struct {
 
 	slots slots
 	tried tried
-	// divides holds the calls of the function segments, and reads the properties that expressions read. Both are set by calls.
+	segmented
+	progress
+}
+
+// segmented holds the calls of the function segments, and the properties that expressions read. The method calls sets both.
+type segmented struct {
 	divides []device.Segments
 	reads   reading
-	// steps counts the steps of all assignments. err is the error that ended an assignment.
+}
+
+// progress counts the steps of all assignments. err is the error that ended an assignment.
+type progress struct {
 	steps int
 	err   error
 }

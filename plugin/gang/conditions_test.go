@@ -175,7 +175,7 @@ func TestConditionThatIsThereIsNotWritten(t *testing.T) {
 func TestSimulationsAreNotReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newConditionCase(t.Context())
-		pl, s := &NodeSets{conditions: c.conditions}, &groupSearch{group: groupNumber(0), begin: time.Now()}
+		pl, s := &NodeSets{conditions: c.conditions}, &groupSearch{begun: begun{groupNumber(0), time.Now()}}
 		pl.unavailable(s, wellknown.ReasonNoNodeSet, "the pods of others are there")
 		s.begin = time.Now()
 		pl.unavailable(s, wellknown.ReasonNoNodeSet, "the pods of others are not there")

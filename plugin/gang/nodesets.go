@@ -160,9 +160,7 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 type groupSearch struct {
 	*nodeset.Search
 	hosts *groupHosts
-	group *schedulingapi.PodGroup
-	// begin is the time at which the search began.
-	begin   time.Time
+	begun
 	reads   *nodeset.Reading
 	attempt *guard.Attempt
 	// pods holds the group's pods to place, in the order of the scheduler's attempts.
@@ -178,6 +176,12 @@ type groupSearch struct {
 	// tried is the current set. placements counts the placements that were tried before this one in the cycle.
 	tried      *triedSet
 	placements int
+}
+
+// begun is the group of a search, and the time at which the search began.
+type begun struct {
+	group *schedulingapi.PodGroup
+	begin time.Time
 }
 
 // Clone implements [fwk.StateData].

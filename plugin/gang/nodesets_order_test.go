@@ -65,7 +65,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	t.Helper()
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
-	s := &groupSearch{group: &schedulingapi.PodGroup{}, pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
+	s := &groupSearch{begun: begun{group: &schedulingapi.PodGroup{}}, pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
 	constraint := &v1alpha1.NodeSetConstraint{Name: "one_rack", Expression: `nodes.all(a, nodes.all(b, a.labels["rack"] == b.labels["rack"]))`}
 	s.Search = &nodeset.Search{
 		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Least: 2},

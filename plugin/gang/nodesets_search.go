@@ -117,7 +117,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	if err != nil {
 		return invalid(err)
 	}
-	s := &groupSearch{group: group, infos: slices.Clone(nodes), pods: pods}
+	s := &groupSearch{begun: begun{group: group}, infos: slices.Clone(nodes), pods: pods}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
 	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: sharedClaims(pl.handle, pods)}

@@ -111,7 +111,7 @@ func TestPrefillLeavesDecodeItsRow(t *testing.T) {
 	prefill[1] = l.member(t, "serve", 20, whole, labeled("role", "prefill"))
 	require.Equal(t, 31, l.number(t, prefill[1]))
 
-	// No free node is left for decode. The condition says so, until the node is back.
+	// No free node is left for decode. The condition names the node until the node is back.
 	host := l.Pod(t, decode[3]).Spec.NodeName
 	l.cordon(t, host, true)
 	l.DeletePod(t, decode[3])

@@ -66,6 +66,10 @@ func TestGroups(t *testing.T) {
 		"annotation":           {nothing, nothing, groupOf("own", "nodes.size() > 1"), "", ""},
 		"broken annotation":    {nothing, nothing, groupOf("own", "nodes.al(n)"), "metadata.annotations[celset.dev/node-set-constraint].expression: Invalid value: ERROR", ""},
 		"malformed annotation": {nothing, nothing, groupOf("own", "1"), "expression: Invalid value: must be a string", ""},
+		"only pod of a node":   {nothing, nothing, groupOf("own", "nodes.all(n, n.pod.labels.role == 'a')"), "", ""},
+		"several pods":         {nothing, nothing, groupOf("own", "nodes.all(n, n.pods.exists(p, p.labels.role == 'a'))\npodsPerNode: 2"), "", ""},
+		"one of several":       {nothing, nothing, groupOf("own", "nodes.all(n, n.pod.labels.role == 'a')\npodsPerNode: 2"), onePod, ""},
+		"prefers one":          {nothing, nothing, groupOf("own", "nodes.size() > 1\npreference: nodes.filter(n, n.pod.index == 0).size()\npodsPerNode: 2"), onePod, ""},
 		"unused annotation":    {nothing, nothing, groupOf("", "nodes.size() > 1"), "", "the group does not refer to"},
 		"class":                {cached, nothing, groupOf("near", ""), "", ""},
 		"broken class":         {cached, listing(t, class, nil, nil), groupOf("broken", ""), "DeviceClass mla: spec.config[1].opaque.parameters.expression: Invalid value", ""},
@@ -99,6 +103,8 @@ func TestGroupsReadTheirNamespace(t *testing.T) {
 	ask(t, newServer(t, listing(t, nil, nil, nil), live), GroupPath, reviewOf(t, groupOf("near", ""), nil))
 	require.Equal(t, []string{"default", "default"}, live.namespaces)
 }
+
+const onePod = "podsPerNode: Invalid value: 2: must be 1 if an expression reads n.pod: read n.pods, or remove podsPerNode"
 
 // TestUpdatesOfGroups tests that an update is rejected only for new mistakes, and that updates of labels are not checked.
 func TestUpdatesOfGroups(t *testing.T) {

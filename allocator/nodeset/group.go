@@ -84,7 +84,7 @@ func able(nodes []Node) []Node {
 			}
 			n.Labels[ableLabel] = ""
 		}
-		n.Takes = []bool{!n.Elsewhere}
+		n.Takes = []bool{len(n.Elsewhere) == 0 || slices.Contains(n.Elsewhere, false)}
 	}
 	return result
 }

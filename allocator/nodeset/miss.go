@@ -40,7 +40,7 @@ func (s *Search) Reason(why Refusals) string {
 	if s.podsPerNode() > 1 {
 		text += fmt.Sprintf(" and can take %d pods", s.tried.count)
 	}
-	text += fmt.Sprintf(": %d of %d nodes can take a pod", able, len(s.Nodes))
+	text += fmt.Sprintf(": %d of %d nodes can take a pod%s", able, len(s.Nodes), s.byRole())
 	if s.podsPerNode() > 1 && s.tried.most < s.tried.count {
 		text += fmt.Sprintf(", together at most %d pods", s.tried.most)
 	}
@@ -76,7 +76,7 @@ func (s *Search) NearestMiss(ctx context.Context, why []string, standing func(no
 		return s.withDevicesForSeveral(ctx, opts)
 	}
 	if s.ReadsPods {
-		return s.withoutRefusals(ctx, why, standing, opts)
+		return cmp.Or(s.withoutRefusals(ctx, why, standing, opts), s.withoutSeats(ctx, opts))
 	}
 	return cmp.Or(s.withoutRoom(ctx, opts), s.withoutRefusals(ctx, why, standing, opts), s.withoutPlaced(ctx, opts))
 }
@@ -109,7 +109,7 @@ func (s *Search) withoutRefusals(ctx context.Context, why []string, standing fun
 	for i := range set.members {
 		m := &set.members[i]
 		if n := &s.Nodes[m.node]; !n.Placed && !isAble(m) {
-			unable = append(unable, n.Name+": "+why[m.node]+standing(m.node))
+			unable = append(unable, n.Name+": "+s.whyNot(ctx, m, why[m.node])+standing(m.node))
 		}
 	}
 	if len(unable) == 0 {
@@ -131,16 +131,43 @@ func (s *Search) nearestProblem(ctx context.Context, size int) (*Problem, error)
 			}
 		}
 		p.isAble = func(node int, load Load) bool { return s.Nodes[node].Placed || s.hasRoom(ctx, node, load) }
-		p.takes = func(node int, _ Load) bool { return !s.Nodes[node].Elsewhere || s.Nodes[node].Placed }
+		p.takes = s.mayTake
 	}
 	return newProblem(p)
+}
+
+// mayTake reports whether the specifications of the pods of a load permit a node.
+func (s *Search) mayTake(node int, load Load) bool {
+	n := &s.Nodes[node]
+	for kind, count := range load {
+		if count > 0 && !n.Placed && kind < len(n.Elsewhere) && n.Elsewhere[kind] {
+			return false
+		}
+	}
+	return true
+}
+
+// whyNot returns the reason why a node can't take the load of a member. If expressions read no pods, any is the reason.
+func (s *Search) whyNot(ctx context.Context, m *member, any string) string {
+	if !s.ReadsPods || s.Hosts == nil {
+		return any
+	}
+	why, err := s.Hosts.Refusal(ctx, m.node, m.load)
+	if err != nil {
+		return any
+	}
+	return cmp.Or(why, any)
 }
 
 // possible returns the nodes such that each node where the pods may run is a candidate for all kinds of pods.
 func (s *Search) possible() []Node {
 	nodes := slices.Clone(s.Nodes)
 	for i := range nodes {
-		nodes[i].Takes = slices.Repeat([]bool{!nodes[i].Elsewhere}, len(s.Kinds))
+		takes := make([]bool, len(s.Kinds))
+		for kind := range takes {
+			takes[kind] = kind >= len(nodes[i].Elsewhere) || !nodes[i].Elsewhere[kind]
+		}
+		nodes[i].Takes = takes
 	}
 	return nodes
 }

@@ -25,8 +25,9 @@ type Node struct {
 	Slices []*resourceapi.ResourceSlice
 	// Placed is true if the node already runs pods of the group.
 	Placed bool
-	// Elsewhere is true if the specification of the pods excludes the node, for example by a node selector.
-	Elsewhere bool
+	// Elsewhere is indexed by the kind of pods. An entry is true if the specification of such a pod excludes the node, for example
+	// by a node selector. It may be nil.
+	Elsewhere []bool
 	// Takes is indexed by the kind of pods. An entry is true if the node can take a pod of this kind. Free is the number of
 	// further pods of the group that may run on the node. It is used only if a node may run several pods of the group.
 	Takes []bool

@@ -24,6 +24,11 @@ const (
 	// ConditionMisconfigured is True on a PodGroup whose node set constraint can't be used. It is needed because
 	// kube-scheduler's condition PodGroupInitiallyScheduled has the reason Unschedulable for any waiting group.
 	ConditionMisconfigured = "celset.dev/Misconfigured"
+
+	// ConditionNodeSetAvailable is False on a PodGroup with a node set constraint while pods of the group wait because no set of
+	// nodes is available. It is needed because kube-scheduler's condition PodGroupInitiallyScheduled describes only the time until
+	// the group is placed first, but pods may be recreated later.
+	ConditionNodeSetAvailable = "celset.dev/NodeSetAvailable"
 )
 
 // Reasons of the condition [ConditionDevicesHeld].
@@ -50,6 +55,16 @@ const (
 	ReasonInvalidExpression = "InvalidExpression"
 	// ReasonConstraintAccepted is the reason for the status False: the mistake was corrected.
 	ReasonConstraintAccepted = "ConstraintAccepted"
+)
+
+// Reasons of the condition [ConditionNodeSetAvailable].
+const (
+	// ReasonNoNodeSet means that no set of nodes satisfies the constraint and can take the pods.
+	ReasonNoNodeSet = "NoNodeSet"
+	// ReasonSearchLimitExceeded means that the search ended before it found a set or had tried all sets.
+	ReasonSearchLimitExceeded = "SearchLimitExceeded"
+	// ReasonNodeSetFound is the reason for the status True: the pods that waited have nodes.
+	ReasonNodeSetFound = "NodeSetFound"
 )
 
 // Reasons of events that celset-scheduler records.

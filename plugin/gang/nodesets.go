@@ -58,9 +58,8 @@ type NodeSets struct {
 	metrics  *metrics.Metrics
 	// onlyLeast has the UIDs of groups whose pods did not all fit on a chosen set. The next search for such a group chooses nodes
 	// only for the minimum number of pods.
-	onlyLeast *lru.Cache
-	// writes is a semaphore. It has an element for each condition that is being written.
-	writes chan struct{}
+	onlyLeast  *lru.Cache
+	conditions *conditions
 }
 
 // maxOnlyLeast is the maximum number of groups in onlyLeast.
@@ -112,7 +111,7 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Con
 	}
 	pl := &NodeSets{
 		TopologyPlacement: upstream, handle: handle, slices: config.Slices, hasGroups: config.Features.EnableGenericWorkload, enabled: config.Features.EnableGenericWorkload && config.Enabled,
-		turns: config.Turns, metrics: config.Metrics, onlyLeast: lru.New(maxOnlyLeast), writes: make(chan struct{}, maxConditionWrites),
+		turns: config.Turns, metrics: config.Metrics, onlyLeast: lru.New(maxOnlyLeast),
 	}
 	if !pl.enabled {
 		return pl, nil
@@ -125,6 +124,8 @@ func New(ctx context.Context, args runtime.Object, handle fwk.Handle, config Con
 	if pl.groups, err = config.Groups(ctx, config.Metrics, handle); err != nil {
 		return nil, err
 	}
+	pl.conditions = newConditions(handle.ClientSet())
+	pl.conditions.start(ctx)
 	pl.prepared = preparation.Ahead{
 		View: preparation.View{Store: pl.groups.preparing, Constraints: true}, Background: pl.groups.background, Activate: config.Activate,
 	}
@@ -163,8 +164,7 @@ func (pl *NodeSets) reference(pod *v1.Pod, groups fwk.PodGroupLister) (group *sc
 type groupSearch struct {
 	*nodeset.Search
 	hosts *groupHosts
-	// uid is the UID of the group.
-	uid     types.UID
+	begun
 	reads   *nodeset.Reading
 	attempt *guard.Attempt
 	// pods holds the group's pods to place, in the order of the scheduler's attempts.
@@ -180,6 +180,12 @@ type groupSearch struct {
 	// tried is the current set. placements counts the placements that were tried before this one in the cycle.
 	tried      *triedSet
 	placements int
+}
+
+// begun is the group of a search, and the time at which the search began.
+type begun struct {
+	group *schedulingapi.PodGroup
+	begin time.Time
 }
 
 // Clone implements [fwk.StateData].
@@ -218,7 +224,7 @@ func (pl *NodeSets) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1
 	switch {
 	case hasFailed && s.tried.most >= s.least:
 		// The scheduler already accepts the placed pods as a group. Only an error makes it discard the placement.
-		pl.onlyLeast.Add(s.uid, nil)
+		pl.onlyLeast.Add(s.group.UID, nil)
 		return nil, fwk.AsStatus(fmt.Errorf("the %d pods of the group do not all fit on the nodes that were chosen for them: the next attempt chooses nodes for %d pods", s.tried.wanted, s.least))
 	case hasFailed && !isNew:
 		return nil, fwk.NewStatus(fwk.Unschedulable, "another pod of the group does not fit on the nodes that were chosen for it")
@@ -226,9 +232,13 @@ func (pl *NodeSets) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1
 		return nil, fwk.NewStatus(fwk.Unschedulable, "the group fits on another set of nodes")
 	case isNew:
 		if s.placements++; s.placements == maxPlacements {
+			pl.noneFits(s, s.tried.asked)
 			return nil, fwk.NewStatus(fwk.Unschedulable, noOtherSet)
 		}
-		s.next(ctx, placement)
+		failed := s.tried.asked
+		if s.next(ctx, placement); s.tried.err == noOtherSet {
+			pl.noneFits(s, failed)
+		}
 	}
 	state.Write(triedSetKey, s.tried)
 	if s.tried.err != "" {
@@ -256,6 +266,8 @@ func (pl *NodeSets) Reserve(_ context.Context, state fwk.CycleState, pod *v1.Pod
 		t.fits(pod)
 	case !t.complete:
 		return fwk.NewStatus(fwk.Unschedulable, noOtherSet)
+	default:
+		pl.available(t.group)
 	}
 	return nil
 }

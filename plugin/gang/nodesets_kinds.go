@@ -18,6 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeaffinity"
 
 	"github.com/celset/celset/allocator/nodeset"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cel/device"
 	"github.com/celset/celset/plugin/cycle"
 	"github.com/celset/celset/plugin/guard"
@@ -76,7 +77,9 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 			seen[pod.Spec.NodeName] = append(seen[pod.Spec.NodeName], s.reads.OfPod(pod))
 		}
 		if _, among := slices.BinarySearchFunc(s.infos, pod.Spec.NodeName, func(info fwk.NodeInfo, name string) int { return cmp.Compare(info.Node().Name, name) }); !among {
-			return nil, refused(fwk.Unschedulable, s.infos, fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName))
+			why := fmt.Sprintf("pod %s of the group runs on node %s, which is not available to the group: make the node available, or delete the pod", pod.Name, pod.Spec.NodeName)
+			pl.unavailable(s, wellknown.ReasonNoNodeSet, why)
+			return nil, refused(fwk.Unschedulable, s.infos, why)
 		}
 	}
 	s.Nodes, s.why = make([]nodeset.Node, len(s.infos)), make([]string, len(s.infos))
@@ -85,7 +88,7 @@ func (pl *NodeSets) askForEachKind(ctx context.Context, groupState fwk.PodGroupC
 		node := info.Node()
 		s.Nodes[i] = nodeset.Node{
 			Name: node.Name, Labels: node.Labels, Placed: len(running[node.Name]) > 0, Free: s.Constraint.PodsPerNode - len(running[node.Name]), Pods: running[node.Name], Running: seen[node.Name],
-			Takes: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
+			Takes: make([]bool, kinds), Elsewhere: make([]bool, kinds), Sets: make([][]nodeset.Set, kinds),
 		}
 	}
 	if s.reads.Slices() {
@@ -180,7 +183,7 @@ func (pl *NodeSets) askForKind(ctx context.Context, groupState fwk.PodGroupCycle
 			continue
 		}
 		why := strings.Join(status.Reasons(), ", ")
-		n.Elsewhere = status.Plugin() == nodeaffinity.Name
+		n.Elsewhere[kind] = status.Plugin() == nodeaffinity.Name
 		refusals[why]++
 		s.why[i] = cmp.Or(s.why[i], why)
 	}

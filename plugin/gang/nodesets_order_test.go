@@ -52,7 +52,7 @@ func newOrderCase(refuse ...string) *orderCase {
 	group := &schedulingapi.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "group"}}
 	group.Spec.SchedulingPolicy.Gang = &schedulingapi.GangSchedulingPolicy{MinCount: 2}
 	group.Spec.SchedulingConstraints = &schedulingapi.PodGroupSchedulingConstraints{Topology: []schedulingapi.TopologyConstraint{{Key: v1alpha1.AttributeDomain + "/one_rack"}}}
-	c := &orderCase{pl: &NodeSets{hasGroups: true, enabled: true, handle: groupOnly{group: group}, onlyLeast: lru.New(1)}, refuse: refuse, feasible: maxPlacements}
+	c := &orderCase{pl: &NodeSets{hasGroups: true, enabled: true, handle: groupOnly{group: group}, onlyLeast: lru.New(1), conditions: newConditions(nil)}, refuse: refuse, feasible: maxPlacements}
 	for i := range 2 {
 		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), UID: types.UID(fmt.Sprint(i))}}
 		pod.Spec.SchedulingGroup = &v1.PodSchedulingGroup{PodGroupName: &group.Name}
@@ -65,7 +65,7 @@ func (c *orderCase) search(t *testing.T) *groupSearch {
 	t.Helper()
 	chooser, err := nodeset.NewChooser(nil)
 	require.NoError(t, err)
-	s := &groupSearch{pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
+	s := &groupSearch{begun: begun{group: &schedulingapi.PodGroup{}}, pods: c.pods, least: len(c.pods), hosts: &groupHosts{kindOf: map[types.UID]int{}}}
 	constraint := &v1alpha1.NodeSetConstraint{Name: "one_rack", Expression: `nodes.all(a, nodes.all(b, a.labels["rack"] == b.labels["rack"]))`}
 	s.Search = &nodeset.Search{
 		Chooser: chooser, Group: &nodeset.Group{Namespace: "default", Name: "group", Constraint: constraint, Kinds: []int{2}, Waiting: [][]*v1.Pod{c.pods}, Least: 2},

@@ -50,6 +50,7 @@ const maxGroupPods = 1024
 //  3. nodeset.Search chooses nodes and the number of pods on each. It calls groupHosts to test several pods on a node.
 //  4. try assigns the pods. PreFilter then restricts each pod to its node.
 func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, group *schedulingapi.PodGroup, name string, pods []*v1.Pod, nodes []fwk.NodeInfo, attempt *guard.Attempt) (*groupSearch, *fwk.Status) {
+	begin := time.Now()
 	placed, err := pl.handle.SnapshotSharedLister().PodGroupStates().Get(group.Namespace, group.Name)
 	if err != nil {
 		return nil, fwk.AsStatus(err)
@@ -59,7 +60,7 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	if !status.IsSuccess() {
 		return nil, status
 	}
-	s.attempt = attempt
+	s.attempt, s.begin = attempt, begin
 	// The scheduler counts terminating pods of the group for its minCount, so least counts them, too.
 	s.least = 1
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
@@ -83,7 +84,9 @@ func (pl *NodeSets) search(ctx context.Context, state fwk.PodGroupCycleState, gr
 	case !status.IsSuccess():
 		return nil, status
 	case choice == nil:
-		return nil, refused(fwk.Unschedulable, nodes, s.Reason(refusals)+pl.nearest(ctx, s))
+		why := s.Reason(refusals) + pl.nearest(ctx, s)
+		pl.unavailable(s, wellknown.ReasonNoNodeSet, why)
+		return nil, refused(fwk.Unschedulable, nodes, why)
 	}
 	s.try(ctx, choice)
 	return s, nil
@@ -96,7 +99,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 		return nil, refused(fwk.UnschedulableAndUnresolvable, nodes, err.Error())
 	}
 	invalid := func(err error) (*groupSearch, *fwk.Status) {
-		pl.misconfigured(ctx, group, wellknown.ReasonInvalidConstraint, err)
+		pl.misconfigured(group, wellknown.ReasonInvalidConstraint, err)
 		return unresolvable(err)
 	}
 	if len(pods) > maxGroupPods {
@@ -114,7 +117,7 @@ func (pl *NodeSets) newSearch(ctx context.Context, group *schedulingapi.PodGroup
 	if err != nil {
 		return invalid(err)
 	}
-	s := &groupSearch{uid: group.UID, infos: slices.Clone(nodes), pods: pods}
+	s := &groupSearch{begun: begun{group: group}, infos: slices.Clone(nodes), pods: pods}
 	slices.SortFunc(s.infos, func(a, b fwk.NodeInfo) int { return cmp.Compare(a.Node().Name, b.Node().Name) })
 	s.Search = &nodeset.Search{Chooser: pl.groups.Chooser, Compiled: pl.compiled, Group: &nodeset.Group{Namespace: group.Namespace, Name: group.Name, Constraint: constraint}}
 	s.hosts = &groupHosts{pl: pl, search: s, kindOf: map[types.UID]int{}, shared: sharedClaims(pl.handle, pods)}
@@ -153,14 +156,15 @@ func (pl *NodeSets) choose(ctx context.Context, s *groupSearch, group *schedulin
 		return nil, fwk.AsStatus(cmp.Or(err, ctx.Err()))
 	case overBudget || overtime:
 		s.attempt.Failed(err)
+		pl.unavailable(s, wellknown.ReasonSearchLimitExceeded, err.Error())
 	}
 	if reason := reasonOf(err); reason != "" {
-		pl.misconfigured(ctx, group, reason, err)
+		pl.misconfigured(group, reason, err)
 	}
 	if err != nil {
 		return nil, refused(fwk.UnschedulableAndUnresolvable, s.infos, err.Error())
 	}
-	pl.accepted(ctx, group)
+	pl.accepted(group)
 	if status := s.over(); !status.IsSuccess() || choice == nil {
 		return nil, status
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	v1 "k8s.io/api/core/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -20,6 +21,7 @@ import (
 
 // triedSet is a chosen set of nodes with the pods assigned to each node. The scheduler tries the pods in their order.
 type triedSet struct {
+	group *schedulingapi.PodGroup
 	// of is the state of the placement cycle that tries the set.
 	of fwk.PlacementCycleState
 	// assigned maps the UIDs of pods to their nodes in the set. Pods without a node in the set are absent.
@@ -105,7 +107,7 @@ func (s *groupSearch) generate(constraint string) []*fwk.Placement {
 // pods.
 func (s *groupSearch) next(ctx context.Context, of fwk.PlacementCycleState) {
 	before := s.tried
-	s.tried = &triedSet{of: of}
+	s.tried = &triedSet{group: s.group, of: of}
 	failed := before.asked
 	if failed == nil || before.on.Has(failed.uid) {
 		s.tried.err = cmp.Or(before.err, noOtherSet)
@@ -128,7 +130,7 @@ func (s *groupSearch) next(ctx context.Context, of fwk.PlacementCycleState) {
 
 // try assigns the pods of each kind, in the order of [nodeset.ComparePods], to the nodes of the choice.
 func (s *groupSearch) try(ctx context.Context, choice *groupChoice) {
-	t := &triedSet{wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
+	t := &triedSet{group: s.group, wanted: choice.Pods, on: sets.New[types.UID](), assigned: map[types.UID]*assignedPod{}}
 	memberOf := map[types.UID]int{}
 	for kind, members := range s.Seats(ctx, choice.Choice) {
 		for i, member := range members {

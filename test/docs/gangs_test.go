@@ -35,5 +35,5 @@ func TestConstraintsOfGangs(t *testing.T) {
 		}
 		compared++
 	}
-	require.Equal(t, 4, compared)
+	require.Equal(t, 7, compared)
 }

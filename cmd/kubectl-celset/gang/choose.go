@@ -152,7 +152,8 @@ func (q *question) askForEachKind(ctx context.Context) error {
 		slices.SortFunc(q.search.Waiting[kind], nodeset.ComparePods)
 	}
 	for i := range q.search.Nodes {
-		q.search.Nodes[i].Takes, q.search.Nodes[i].Sets = make([]bool, len(q.search.Kinds)), make([][]nodeset.Set, len(q.search.Kinds))
+		n, kinds := &q.search.Nodes[i], len(q.search.Kinds)
+		n.Takes, n.Elsewhere, n.Sets = make([]bool, kinds), make([]bool, kinds), make([][]nodeset.Set, kinds)
 	}
 	for kind := range q.search.Kinds {
 		if err := q.ask(ctx, kind); err != nil {
@@ -223,7 +224,7 @@ func (q *question) ask(ctx context.Context, kind int) error {
 			}
 		}
 		if n.Takes[kind] = reason == ""; reason != "" {
-			n.Elsewhere = reason == fit.Elsewhere
+			n.Elsewhere[kind] = reason == fit.Elsewhere
 			why[reason]++
 			q.why[i] = cmp.Or(q.why[i], reason)
 		}

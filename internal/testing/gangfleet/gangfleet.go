@@ -22,6 +22,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
+	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
@@ -115,7 +117,7 @@ func number(n int) resourceapi.DeviceAttribute {
 	return resourceapi.DeviceAttribute{IntValue: new(int64(n))}
 }
 
-// Constraint returns a node set constraint that a class in a folder of manifests defines.
+// Constraint returns a node set constraint that a class or a PodGroup in a folder of manifests defines.
 func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 	files, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
@@ -127,23 +129,43 @@ func Constraint(folder, name string) (*v1alpha1.NodeSetConstraint, error) {
 			return nil, err
 		}
 		for _, document := range strings.Split(string(content), "\n---\n") {
-			class := &resourceapi.DeviceClass{}
-			if err := yaml.Unmarshal([]byte(document), class); err != nil {
-				return nil, fmt.Errorf("%s: %w", file, err)
-			}
-			if class.Kind != "DeviceClass" {
-				continue
-			}
-			constraints, err := v1alpha1.ClassNodeSets(class)
+			constraints, err := constraintsIn([]byte(document))
 			if err != nil {
-				return nil, err
+				return nil, fmt.Errorf("%s: %w", file, err)
 			}
 			if i := slices.IndexFunc(constraints, func(c v1alpha1.NodeSetConstraint) bool { return c.Name == name }); i >= 0 {
 				return &constraints[i], nil
 			}
 		}
 	}
-	return nil, fmt.Errorf("no class in %s has the constraint %s", folder, name)
+	return nil, fmt.Errorf("no class or PodGroup in %s has the constraint %s", folder, name)
+}
+
+// constraintsIn returns the node set constraints that an object defines.
+func constraintsIn(document []byte) ([]v1alpha1.NodeSetConstraint, error) {
+	meta := &metav1.TypeMeta{}
+	if err := yaml.Unmarshal(document, meta); err != nil {
+		return nil, err
+	}
+	switch meta.Kind {
+	case "DeviceClass":
+		class := &resourceapi.DeviceClass{}
+		if err := yaml.Unmarshal(document, class); err != nil {
+			return nil, err
+		}
+		return v1alpha1.ClassNodeSets(class)
+	case "PodGroup":
+		group := &schedulingapi.PodGroup{}
+		if err := yaml.Unmarshal(document, group); err != nil {
+			return nil, err
+		}
+		own, err := v1alpha1.GroupNodeSet(group)
+		if own == nil || err != nil {
+			return nil, err
+		}
+		return []v1alpha1.NodeSetConstraint{*own}, nil
+	}
+	return nil, nil
 }
 
 // must panics if a model has a mistake, because then every test would fail anyway.

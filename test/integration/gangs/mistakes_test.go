@@ -32,6 +32,7 @@ func TestMistakes(t *testing.T) {
 		"missing": {"nodes.all(n, n.labels.leaf == 'a')", "", wellknown.ReasonEvaluationFailed, "no such key: leaf"},
 		"devices": {"devices.size() == 2", "", wellknown.ReasonInvalidExpression, "undeclared reference to 'devices'"},
 		"field":   {"true", "podsPerNodes: 2", wellknown.ReasonInvalidConstraint, "podsPerNodes"},
+		"pod":     {"nodes.all(n, n.pod.labels.role == 'a')", "podsPerNode: 2", wellknown.ReasonInvalidConstraint, onlyPod},
 	} {
 		l.requireRefused(t, l.group(t, name, test.expression, test.more, 2, 2)[0], test.text)
 		l.requireMisconfigured(t, name, "True "+test.reason, test.text)
@@ -44,6 +45,9 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 }
+
+// onlyPod is the message of the scheduler and of kubectl.
+const onlyPod = "podsPerNode is 2, but the expression reads n.pod, the only pod of a node: read n.pods instead, or remove podsPerNode"
 
 // TestMistakeIsCorrected corrects a mistake in a constraint. The group's condition must become False, and the pods must run.
 func TestMistakeIsCorrected(t *testing.T) {
@@ -64,12 +68,18 @@ func TestMistakeIsCorrected(t *testing.T) {
 // contains the texts.
 func (l *nodes) requireMisconfigured(t *testing.T, group, want string, texts ...string) {
 	t.Helper()
-	env.Eventually(t, "condition of PodGroup "+group, func(ctx context.Context) (string, error) {
+	l.requireCondition(t, group, wellknown.ConditionMisconfigured, want, texts...)
+}
+
+// requireCondition waits until a condition of a group has the wanted status and reason, and its message contains the texts.
+func (l *nodes) requireCondition(t *testing.T, group, name, want string, texts ...string) {
+	t.Helper()
+	env.Eventually(t, "condition "+name+" of PodGroup "+group, func(ctx context.Context) (string, error) {
 		is, err := l.Client().SchedulingV1beta1().PodGroups(l.Namespace).Get(ctx, group, metav1.GetOptions{})
 		if err != nil {
 			return "", err
 		}
-		condition := meta.FindStatusCondition(is.Status.Conditions, wellknown.ConditionMisconfigured)
+		condition := meta.FindStatusCondition(is.Status.Conditions, name)
 		if condition == nil || fmt.Sprintf("%s %s", condition.Status, condition.Reason) != want || !env.ContainsAll(condition.Message, texts) {
 			return fmt.Sprintf("it is not %s %q but %v", want, texts, condition), nil
 		}

@@ -42,25 +42,25 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
 var budgets = []budget{
-	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3790, goal: 2900},
+	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3805, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3293, goal: 2700},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2054, goal: 1800},
 	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 4038, goal: 2600},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 12164, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2123, goal: 1900},
-	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 16218, goal: 11000},
+	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 16404, goal: 11000},
 	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3945, goal: 3000},
 	{name: "deviceattributes", folders: []string{"deviceattributes"}, counts: product, lines: 1481},
-	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13539, goal: 8500},
+	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13764, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3253, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5954, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12405, goal: 8400},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12406, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5227, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22695},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 98368},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8352, files: 31},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22717},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 99128},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8445, files: 31},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

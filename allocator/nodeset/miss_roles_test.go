@@ -4,6 +4,7 @@
 package nodeset_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -96,4 +97,44 @@ func TestMissesOfRoles(t *testing.T) {
 	// The leader can run on no node of the other rack, so there is no such set.
 	c.Nodes[3].Labels["type"] = "gpu"
 	c.requireMiss("no set of 4 nodes, of which 3 already run pods of the group, satisfies constraint celset.dev/rack: 3 of 7 nodes can take a pod")
+}
+
+// TestLimitsOfRoles checks the messages for too many different pods, and for too many ways to divide them.
+func TestLimitsOfRoles(t *testing.T) {
+	c := newRolesCase(t, 0, 1)
+	c.Kinds, c.Pods = nil, nil
+	for i := range 200 {
+		c.Kinds, c.Pods = append(c.Kinds, 1), append(c.Pods, device.OfPod{Labels: map[string]string{"role": fmt.Sprint(i)}})
+	}
+	for i := len(c.Nodes); i < 200; i++ {
+		c.Nodes = append(c.Nodes, nodeset.Node{Name: fmt.Sprintf("n%d", i), Takes: make([]bool, 200)})
+	}
+	_, err := c.Choose(t.Context())
+	require.ErrorContains(t, err, "the expression distinguishes 200 kinds of pods, and 200 nodes with 200 kinds make 40000 candidates, the limit is 32768: read fewer labels of pods, or narrow the nodes with a nodeSelector")
+
+	c = newRolesCase(t, 8, 8)
+	c.Constraint.PodsPerNode, c.Constraint.Expression = 8, "nodes.all(n, n.pods.exists(p, p.labels.role == 'nobody'))"
+	c.Hosts = takesAll{}
+	for i := range c.Nodes {
+		c.Nodes[i].Takes, c.Nodes[i].Free = []bool{true, true}, 8
+	}
+	choice, err := c.Choose(t.Context())
+	require.NoError(t, err)
+	require.Nil(t, choice)
+	require.Contains(t, c.Reason(nil), ", and only the first 256 ways to divide the pods among the nodes were searched: use a smaller podsPerNode")
+}
+
+// takesAll has nodes that take all pods.
+type takesAll struct{}
+
+func (takesAll) Refusal(context.Context, int, nodeset.Load) (string, error) { return "", nil }
+
+func (takesAll) Together(context.Context, []nodeset.Member) (bool, error) { return true, nil }
+
+func (takesAll) Compete() bool { return false }
+
+func (takesAll) Each(_ context.Context, n int, do func(int)) {
+	for i := range n {
+		do(i)
+	}
 }

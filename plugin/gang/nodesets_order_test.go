@@ -22,6 +22,7 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/nodeset"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/internal/testing/plugintest"
 )
 
@@ -159,6 +160,16 @@ func TestOrderOfPlacements(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestConditionIfNoSetFits checks the condition of a group whose pods fit on none of the chosen sets.
+func TestConditionIfNoSetFits(t *testing.T) {
+	c := newOrderCase("node-1", "node-3", "node-5", "node-7", "node-9")
+	require.Nil(t, c.schedule(t, func([]*fwk.Placement) {}))
+	last, ok := c.pl.conditions.lastOf(conditionKey{name: wellknown.ConditionNodeSetAvailable})
+	require.True(t, ok)
+	require.Equal(t, metav1.ConditionFalse, last.status)
+	require.Contains(t, last.text, "the pods of the group do not fit together on the sets of nodes that satisfy constraint celset.dev/one_rack: pod pod-1 does not fit on node node-9 of the last set beside the other pods")
 }
 
 // TestPodsOfAGroupAreTold checks two messages: for a group whose first pod fits nowhere, and for a pod without an assigned

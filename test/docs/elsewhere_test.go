@@ -48,6 +48,10 @@ var notForTheAPIServer = []elsewhere{
 	{what: "transformer of kustomize", is: hasAPIVersion("builtin"), check: checkYAML},
 	// This check covers only syntax. test/integration/placement applies the ApplicationSet to decisions of a hub.
 	{what: "ApplicationSet", is: hasAPIVersion("argoproj.io/"), check: checkYAML},
+	// This check covers only syntax. test/integration/gangs creates the pods that the controllers of these kinds create.
+	{what: "LeaderWorkerSet or JobSet", is: func(b block) bool {
+		return strings.Contains(b.text, "\napiVersion: leaderworkerset.x-k8s.io/") || strings.Contains(b.text, "\napiVersion: jobset.x-k8s.io/")
+	}, check: checkYAML},
 	// This check covers only the folder of the file. test/manifests renders the chart and applies the result.
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},

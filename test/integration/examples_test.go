@@ -28,6 +28,10 @@ func TestAPIServerAcceptsManifestsAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	for _, file := range files {
+		if filepath.Base(file) == "device-attributes.yaml" {
+			// The kind needs a CRD. test/manifests applies this example.
+			continue
+		}
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			_, err := cluster.Kubectl(t, l.Namespace, "apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", file)
 			require.NoError(t, err)

@@ -101,8 +101,10 @@ func TestMetricsOfTheScheduler(t *testing.T) {
 	require.Zero(t, values["celset_scheduler_refused_scheduling_attempts_total gate_disabled"])
 	require.Zero(t, values["celset_scheduler_budget_exhaustions_total steps"])
 
-	// The cluster has no PodGroup, so this metric has no samples.
-	scraped["celset_scheduler_node_set_duration_seconds"] = ""
+	// The cluster has neither a PodGroup nor DeviceAttributes, so these metrics have no samples.
+	for _, name := range []string{"node_set_duration_seconds", "device_attributes", "device_attributes_objects", "device_attributes_problems"} {
+		scraped["celset_scheduler_"+name] = ""
+	}
 	require.ElementsMatch(t, metricsOfThePage(t), slices.Collect(maps.Keys(scraped)))
 	for name, text := range scraped {
 		require.NotContains(t, text, l.Namespace, "%s has the name of an object", name)

@@ -65,21 +65,21 @@ func (l *nodes) dies(t *testing.T, pod string) {
 	l.DeletePod(t, pod)
 }
 
-// inRows returns the labels of the i-th node. Each rack has a row of eleven nodes and a row of five.
+// inRows returns the labels of the i-th node. Each rack has a row of sixteen nodes and a row of seven.
 func inRows(i int) map[string]string {
 	row := 0
-	if i%16 >= 11 {
+	if i%23 >= 16 {
 		row = 1
 	}
-	return map[string]string{"rack": fmt.Sprintf("r%d", i/16), "row": fmt.Sprintf("r%d-%d", i/16, row)}
+	return map[string]string{"rack": fmt.Sprintf("r%d", i/23), "row": fmt.Sprintf("r%d-%d", i/23, row)}
 }
 
 // prefillNodes returns two racks. The first rack has four free nodes in each row, so that it takes only prefill. In the second rack,
-// eight nodes of the long row and all five nodes of the short row are free. Prefill must leave the long row to decode, although the
+// eight nodes of the long row and all seven nodes of the short row are free. Prefill must leave the long row to decode, although the
 // long row comes first and has more nodes in use.
 func prefillNodes(t *testing.T, name string) *nodes {
-	l := newNodes(t, name, 32, inRows)
-	l.occupy(t, 4, 5, 6, 7, 8, 9, 10, 15, 24, 25, 26)
+	l := newNodes(t, name, 46, inRows)
+	l.occupy(t, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 20, 21, 22, 31, 32, 33, 34, 35, 36, 37, 38)
 	return l
 }
 
@@ -103,13 +103,13 @@ func TestPrefillLeavesDecodeItsRow(t *testing.T) {
 	}
 	pods := l.group(t, "serve", expression, "", prefillPods+decodePods, prefillPods+decodePods, whole, role)
 	prefill, decode := pods[:prefillPods], pods[prefillPods:]
-	require.Equal(t, []int{16, 17, 18, 19, 20, 21, 22, 23}, l.on(t, decode...))
-	require.Equal(t, []int{27, 28, 29, 30}, l.on(t, prefill...))
+	require.Equal(t, []int{23, 24, 25, 26, 27, 28, 29, 30}, l.on(t, decode...))
+	require.Equal(t, []int{39, 40, 41, 42}, l.on(t, prefill...))
 
-	// A node of prefill dies. The row of prefill has one more free node.
+	// A node of prefill dies. The row of prefill has more free nodes.
 	l.dies(t, prefill[1])
 	prefill[1] = l.member(t, "serve", 20, whole, labeled("role", "prefill"))
-	require.Equal(t, 31, l.number(t, prefill[1]))
+	require.Equal(t, 43, l.number(t, prefill[1]))
 
 	// No free node is left for decode. The condition names the node until the node is back.
 	host := l.Pod(t, decode[3]).Spec.NodeName
@@ -124,41 +124,41 @@ func TestPrefillLeavesDecodeItsRow(t *testing.T) {
 }
 
 // TestPrefillAndDecodeInKubernetes logs the result of kube-scheduler for the same nodes, with a CompositePodGroup for the rack, and
-// a PodGroup for the row of each role. Kubernetes places one PodGroup after the other, so that the result depends on its choice for
-// the first one.
+// a PodGroup for the row of each role. Kubernetes places one PodGroup after the other, so that the result depends on their order and
+// on its choice for the first one.
 func TestPrefillAndDecodeInKubernetes(t *testing.T) {
-	l := prefillNodes(t, "composite-prefill")
-	l.StartStock(t, controlplane.SchedulerOptions{
+	cluster(t).StartStock(t, controlplane.SchedulerOptions{
 		FeatureGates: map[string]bool{"GenericWorkload": true, "TopologyAwareWorkloadScheduling": true, compositeGate: true},
 		Config:       []byte("apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles: [{schedulerName: stock}]\n"),
 	})
-	l.composite(t, "serve", "rack", 2)
-	stock := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "stock" }
-	l.podGroup(t, "prefill", "row", prefillPods, nil)
-	l.podGroup(t, "decode", "row", decodePods, nil)
-	pods := slices.Concat(l.members(t, "prefill", prefillPods, whole, stock), l.members(t, "decode", decodePods, whole, stock))
-	env.Until(t, "each pod is bound or refused", func(context.Context) (bool, error) {
-		return !slices.ContainsFunc(pods, func(name string) bool {
+	for _, names := range [][2]string{{"b-prefill", "a-decode"}, {"a-prefill", "b-decode"}} {
+		l := prefillNodes(t, "composite-prefill")
+		l.composite(t, "serve", "rack", 2)
+		stock := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "stock" }
+		var pods []string
+		for i, count := range []int{prefillPods, decodePods} {
+			l.podGroup(t, names[i], "row", count, nil)
+			pods = append(pods, l.members(t, names[i], count, whole, stock)...)
+		}
+		env.Until(t, "each pod is bound or refused", func(context.Context) (bool, error) {
+			return !slices.ContainsFunc(pods, func(name string) bool {
+				pod := l.Pod(t, name)
+				return pod.Spec.NodeName == "" && !env.IsRefused(pod)
+			}), nil
+		})
+		bound, reason := map[string]int{}, ""
+		for _, name := range pods {
 			pod := l.Pod(t, name)
-			return pod.Spec.NodeName == "" && !env.IsRefused(pod)
-		}), nil
-	})
-	bound, reason := map[string]int{}, ""
-	for i, name := range pods {
-		role := "prefill"
-		if i >= prefillPods {
-			role = "decode"
+			if pod.Spec.NodeName != "" {
+				bound[*pod.Spec.SchedulingGroup.PodGroupName+" in row "+inRows(slices.Index(l.Nodes, pod.Spec.NodeName))["row"]]++
+				continue
+			}
+			for _, c := range pod.Status.Conditions {
+				reason = c.Message
+			}
 		}
-		pod := l.Pod(t, name)
-		if pod.Spec.NodeName != "" {
-			bound[role+" in row "+inRows(slices.Index(l.Nodes, pod.Spec.NodeName))["row"]]++
-			continue
-		}
-		for _, c := range pod.Status.Conditions {
-			reason = c.Message
-		}
+		t.Logf("kube-scheduler bound %v, last reason %q", bound, reason)
 	}
-	t.Logf("kube-scheduler bound %v; last reason: %s", bound, reason)
 }
 
 // TestLeaderNeedsAnotherTypeOfNode places a leader that needs a node with CPUs only, and three workers that need nodes with GPUs, in one rack.

@@ -59,7 +59,7 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5227, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22717},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 99128},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 99190},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8445, files: 31},
 }
 

@@ -71,7 +71,7 @@ type judgement struct {
 	// once, so the loop in Judge ends.
 	asked     sets.Set[types.UID]
 	published map[string]bool
-	// live has those pools of the write whose driver is in published, built from the slices just read.
+	// live holds the pools of the write that are built from the slices just read. The driver of each pool is in published.
 	live map[poolID]*allocator.PublishedPool
 }
 

@@ -39,9 +39,14 @@ func NodeDevicesOf(devices []OfDriver) (resourceapi.DeviceAttribute, error) {
 	if len(devices) > MaxNodeDevices {
 		return resourceapi.DeviceAttribute{}, fmt.Errorf("the pod gets %d devices, the limit for n.devices is %d", len(devices), MaxNodeDevices)
 	}
-	texts := make([]string, len(devices))
-	for i := range devices {
-		raw, err := json.Marshal(devices[i])
+	return encodedSet(devices)
+}
+
+// encodedSet returns a text attribute with the values as a JSON list, sorted by their texts.
+func encodedSet[T any](values []T) (resourceapi.DeviceAttribute, error) {
+	texts := make([]string, len(values))
+	for i := range values {
+		raw, err := json.Marshal(values[i])
 		if err != nil {
 			return resourceapi.DeviceAttribute{}, err
 		}

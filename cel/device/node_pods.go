@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -46,17 +44,7 @@ func NodePodsOf(pods []OfPod) (resourceapi.DeviceAttribute, error) {
 	if len(pods) > v1alpha1.MaxNodeSetSize {
 		return resourceapi.DeviceAttribute{}, fmt.Errorf("the node runs %d pods of the group, the limit for n.pods is %d", len(pods), v1alpha1.MaxNodeSetSize)
 	}
-	texts := make([]string, len(pods))
-	for i := range pods {
-		raw, err := json.Marshal(pods[i])
-		if err != nil {
-			return resourceapi.DeviceAttribute{}, err
-		}
-		texts[i] = string(raw)
-	}
-	slices.Sort(texts)
-	text := "[" + strings.Join(texts, ",") + "]"
-	return resourceapi.DeviceAttribute{StringValue: &text}, nil
+	return encodedSet(pods)
 }
 
 var (

@@ -13,7 +13,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 )
 
-// workload has those fields of a Workload that this controller reads. Kueue's module with the full type requires a hundred
+// workload holds the fields of a Workload that this controller reads. Kueue's module with the full type requires a hundred
 // other modules.
 type workload struct {
 	metav1.ObjectMeta `json:"metadata"`

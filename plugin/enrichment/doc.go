@@ -12,6 +12,6 @@
 //     nothing.
 //  4. The reporter writes the status and the events of the objects if the scheduler leads (report.go).
 //
-// A ResourceSlice is never shown without the attributes that it is going to get. Until the background goroutine has processed it,
-// the lister replaces its pool by an incomplete one, and no devices of an incomplete pool are allocated.
+// Once the objects are read, no ResourceSlice is listed without its attributes. Until the background goroutine has processed the
+// slice, the lister replaces its pool by an incomplete one, and no devices of an incomplete pool are allocated.
 package enrichment

@@ -77,7 +77,7 @@ type tried struct {
 type waiting struct {
 	pod      *v1.Pod
 	activate func(*v1.Pod)
-	// shares has those claims of the hold that the pod also uses. Such a pod may inherit the hold.
+	// shares holds the claims of the hold that the pod also uses. Such a pod may inherit the hold.
 	shares []types.UID
 }
 

@@ -44,7 +44,7 @@ type Last struct {
 	Named, NamesSets bool
 }
 
-// Inputs are those inputs of a decision that are compared first. Time, clusters and scores are compared separately.
+// Inputs holds the inputs of a decision that are compared first. Time, clusters and scores are compared separately.
 type Inputs struct {
 	plan *plan.Plan
 	// placement is the version of the Placement. It changes with its status, too.

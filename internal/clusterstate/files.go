@@ -101,7 +101,7 @@ func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace st
 	}
 	objects := &Objects{}
 	for _, document := range documents {
-		if err := objects.addDocument(document, namespace); err != nil {
+		if err := objects.Add(document, namespace); err != nil {
 			return nil, err
 		}
 	}
@@ -113,7 +113,7 @@ func ClassesIn(documents []Document) (*Objects, error) {
 	objects := &Objects{}
 	for _, document := range documents {
 		if document.Object.GetKind() == "DeviceClass" {
-			if err := objects.addDocument(document, ""); err != nil {
+			if err := objects.Add(document, ""); err != nil {
 				return nil, err
 			}
 		}
@@ -121,7 +121,10 @@ func ClassesIn(documents []Document) (*Objects, error) {
 	return objects, nil
 }
 
-func (o *Objects) addDocument(document Document, namespace string) error {
+// Add adds the object of a document if its kind is supported, and otherwise records its name. namespace is the namespace of an
+// object without one. An unknown field is an error in claims, templates, classes, groups and DeviceAttributes, as in kubectl
+// apply.
+func (o *Objects) Add(document Document, namespace string) error {
 	kind := document.Object.GroupVersionKind()
 	passedOver := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s", document.Source, kind.Kind, document.Object.GetName())), " ")
 	if !scheme.Recognizes(kind) {

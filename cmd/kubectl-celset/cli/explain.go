@@ -22,6 +22,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -197,7 +198,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if f.selector != "" {
 		return f.reportOnSelected(ctx, flags, state)
 	}
-	if f.groups || len(args) == 0 && isOneGroup(state) {
+	if f.groups || len(args) == 0 && gang.Only(state) != nil {
 		return f.group(ctx, flags, state, strings.Join(args, ""))
 	}
 	report, err := f.reportOn(ctx, flags, state, args)

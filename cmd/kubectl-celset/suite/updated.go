@@ -51,7 +51,8 @@ func (e *Expectations) updated(a *answer, failures []Failure) (*Expectations, bo
 	return &result, true
 }
 
-// essence returns the first part of a reason, without the name of the node. The other parts count devices and name claims.
+// essence returns the first part of a reason, without the name of the node and the text of the expression. The other parts name
+// claims.
 func essence(reason string) string {
 	if rest, found := strings.CutPrefix(reason, "node "); found {
 		if _, text, found := strings.Cut(rest, ": "); found {
@@ -59,6 +60,7 @@ func essence(reason string) string {
 		}
 	}
 	first, _, _ := strings.Cut(oneLine(reason), "; ")
+	first, _, _ = strings.Cut(first, ", line ")
 	return first
 }
 

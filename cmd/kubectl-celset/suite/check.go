@@ -85,6 +85,7 @@ func (m *mistakes) setting(prefix string, s *Setting) {
 }
 
 func (m *mistakes) inUse(path string, u *InUse) {
+	m.atMost(path+".nodes", len(u.Nodes), maxNodes)
 	m.atMost(path+".devices", len(u.Devices), maxInUse)
 	switch {
 	case len(u.Devices) > 0 && u.Count != 0:

@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -41,6 +40,9 @@ func (r *reader) input(ctx context.Context, s Setting) (*input, error) {
 		s.Subject = clusterstate.ClaimKind + "/" + claimName
 	}
 	documents, err := r.documents(&s)
+	if err == nil {
+		documents, err = withPods(documents)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -141,12 +143,13 @@ const (
 func (u *InUse) claims(objects *clusterstate.Objects) ([]*resourceapi.ResourceClaim, error) {
 	var claims []*resourceapi.ResourceClaim
 	counts, names := map[string]int{}, sets.New[string]()
-	wanted := sets.New(u.Devices...)
+	wanted, on, found := sets.New(u.Devices...), sets.New(u.Nodes...), sets.New[string]()
 	for _, slice := range objects.Slices {
 		node := cmp.Or(ptr.Deref(slice.Spec.NodeName, ""), slice.Spec.Pool.Name)
-		if u.Node != "" && u.Node != node || u.Driver != "" && u.Driver != slice.Spec.Driver {
+		if len(on) > 0 && !on.Has(node) || u.Driver != "" && u.Driver != slice.Spec.Driver {
 			continue
 		}
+		found.Insert(node)
 		for i := range slice.Spec.Devices {
 			d := &slice.Spec.Devices[i]
 			names.Insert(d.Name)
@@ -161,14 +164,19 @@ func (u *InUse) claims(objects *clusterstate.Objects) ([]*resourceapi.ResourceCl
 			claims = append(claims, claim)
 		}
 	}
+	for _, name := range u.Nodes {
+		if !found.Has(name) {
+			return nil, fmt.Errorf("nodes: node %q has no devices%s", cut(name), u.where())
+		}
+	}
 	for _, name := range u.Devices {
 		if !names.Has(name) {
 			return nil, fmt.Errorf("there is no device %q%s%s", cut(name), u.where(), nearest.DidYouMean("", name, slices.Values(sets.List(names))))
 		}
 	}
-	for node, count := range counts {
-		if count < u.Count {
-			return nil, fmt.Errorf("count: node %s has only %d devices%s", node, count, u.where())
+	for _, node := range sets.List(found) {
+		if counts[node] < u.Count {
+			return nil, fmt.Errorf("count: node %s has only %d devices%s", node, counts[node], u.where())
 		}
 	}
 	if len(claims) == 0 {
@@ -177,16 +185,12 @@ func (u *InUse) claims(objects *clusterstate.Objects) ([]*resourceapi.ResourceCl
 	return claims, nil
 }
 
-// where returns a text about the node and the driver of the entry.
+// where returns a text about the driver of the entry.
 func (u *InUse) where() string {
-	var b strings.Builder
-	if u.Driver != "" {
-		fmt.Fprintf(&b, " of driver %s", cut(u.Driver))
+	if u.Driver == "" {
+		return ""
 	}
-	if u.Node != "" {
-		fmt.Fprintf(&b, " on node %s", cut(u.Node))
-	}
-	return b.String()
+	return " of driver " + cut(u.Driver)
 }
 
 // claim returns a claim that has a device, or a share of it.

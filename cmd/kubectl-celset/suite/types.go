@@ -98,9 +98,10 @@ type Machine struct {
 
 // InUse are devices that other claims have.
 type InUse struct {
-	// Node is the name of the node. The default is every node.
+	// Nodes are the names of the nodes. The default is every node.
 	// +optional
-	Node string `json:"node,omitempty"`
+	// +kubebuilder:validation:MaxItems=1000
+	Nodes []string `json:"nodes,omitempty"`
 	// Driver is the name of the driver. The default is every driver.
 	// +optional
 	Driver string `json:"driver,omitempty"`

@@ -23,7 +23,8 @@ func (e *Expectations) updated(a *answer, failures []Failure) (*Expectations, bo
 	case a.of == ofDefinition:
 		result.Errors = []string{}
 		for _, message := range a.errors {
-			result.Errors = append(result.Errors, oneLine(message))
+			first, _, _ := strings.Cut(strings.TrimSpace(message), "\n") // the other lines quote the expression
+			result.Errors = append(result.Errors, oneLine(first))
 		}
 		return &result, true
 	case len(a.reasons) > 0:

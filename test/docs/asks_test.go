@@ -278,28 +278,15 @@ func (b *bench) enough(inUse shape.Set) bool {
 	})
 }
 
-// example returns an example with three occupancies: all devices free, random devices in use, and the fragmented devices in
-// use.
+// example returns an example with the fragmented devices in use.
 func (b *bench) example(t *testing.T) *example {
 	e := onTopology(t, b.template, b.topology)
 	e.asked, e.plain, e.wants = true, b.plain, b.wants
-	e.occupancies = []shape.Occupancy{
-		{Name: shape.Empty},
-		{Name: "a quarter in use", InUse: b.sample(1, 1./4, func(inUse shape.Set) bool { return b.first(inUse) != 0 })},
-		{Name: "half in use", InUse: b.sample(2, 1./2, b.enough)},
+	if b.fragmented != nil {
+		e.inCosts, e.drawn, e.inUse = true, b.drawn, b.places(t, b.fragmented)
+		require.Zero(t, b.first(e.inUse), "%s: %v is still free", b.template, b.names(b.first(e.inUse)))
+		require.True(t, b.enough(e.inUse), "%s: a request has too few devices, whatever they are", b.template)
 	}
-	if b.fragmented == nil {
-		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: b.places(t, b.hitting())})
-	} else {
-		e.inCosts, e.drawn = true, b.drawn
-		inUse := b.places(t, b.fragmented)
-		require.Zero(t, b.first(inUse), "%s: %v is still free", b.template, b.names(b.first(inUse)))
-		require.True(t, b.enough(inUse), "%s: a request has too few devices, whatever they are", b.template)
-		e.occupancies = append(e.occupancies, shape.Occupancy{Name: shape.Unsatisfiable, InUse: inUse})
-	}
-	e.holds = func([]string) bool { return true } // the test compares the set itself
-	e.fits = func(o shape.Occupancy) bool { return b.first(o.InUse) != 0 }
-	e.want = func(o shape.Occupancy) []string { return b.names(b.first(o.InUse)) }
 	return e
 }
 
@@ -314,30 +301,8 @@ func (b *bench) random(r *rand.Rand, probability float64) shape.Set {
 	return inUse & b.candidates()
 }
 
-// sample generates occupancies until one is accepted, and returns it.
-func (b *bench) sample(seed uint64, probability float64, accepted func(shape.Set) bool) shape.Set {
-	r := newRandom(seed)
-	for {
-		if inUse := b.random(r, probability); accepted(inUse) {
-			return inUse
-		}
-	}
-}
-
 // newRandom returns a generator with the same sequence in every run.
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(0xa5c, seed)) }
-
-// hitting returns devices that together hit every right set: if they are in use, no right set is free.
-func (b *bench) hitting() []string {
-	var inUse shape.Set
-	for set := b.first(inUse); set != 0; set = b.first(inUse) {
-		for i := range set.All() {
-			inUse |= 1 << i
-			break
-		}
-	}
-	return b.names(inUse)
-}
 
 // ofOneDevice lists attributes whose value is different for each device. numberOf matches a number in an expression that
 // denotes a device or its NUMA node.

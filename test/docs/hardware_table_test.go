@@ -16,11 +16,10 @@ import (
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/draw"
 	"github.com/celset/celset/internal/testing/shape"
-	"github.com/celset/celset/internal/testing/wiring"
 	"github.com/celset/celset/internal/topology"
 )
 
-// An example is a template on a page, with a node, and the occupancies (devices in use) that the test tries.
+// An example is a template on a page, with a node. docs/hardware/tests has the cases with the expected devices.
 type example struct {
 	template string
 	// inCosts is set if the page has a row for the template in its table of costs. Templates with the same expression share a
@@ -31,20 +30,13 @@ type example struct {
 	devices     []topology.Device
 	slices      []*resourceapi.ResourceSlice
 	draw        topology.Topology
-	occupancies []shape.Occupancy
-	wants       []want
+	// inUse are devices in use, so that no set satisfies the claim. It is set if inCosts or drawn is set, and on the page about shapes.
+	inUse shape.Set
+	wants []want
 	// asked is set if TestAsks already compares the example with an exhaustive search.
 	asked bool
 	// plain is set if the claim has no CEL constraint.
 	plain bool
-	holds func(names []string) bool
-	// fits reports whether the claim gets devices in an occupancy. want, if not nil, returns these devices.
-	fits func(shape.Occupancy) bool
-	want func(shape.Occupancy) []string
-}
-
-func (e *example) index(name string) int {
-	return slices.IndexFunc(e.devices, func(d topology.Device) bool { return d.Name == name })
 }
 
 // machinePages are the pages about real machines, or about attributes that all these machines publish.
@@ -77,24 +69,18 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario returns an example for a template with the devices, occupancies and expected sets of the named scenario in
-// package shape.
+// fromScenario returns an example for a template with the devices of the named scenario in package shape. The devices in use are
+// those of the last occupancy of the scenario, where no set fits.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })
 	require.GreaterOrEqual(t, i, 0, name)
 	s := all[i]
 	e := onTopology(t, template, s.Topology)
-	e.occupancies, e.holds = s.Occupancies, s.Holds
+	e.inUse = s.Occupancies[len(s.Occupancies)-1].InUse
 	for _, r := range s.Requests {
 		e.wants = append(e.wants, want{driver: r.Driver, count: r.Count})
 	}
-	answer := func(o shape.Occupancy) shape.Set {
-		set, _ := s.HandWritten(s.All() &^ o.InUse)
-		return set
-	}
-	e.fits = func(o shape.Occupancy) bool { return answer(o) != 0 }
-	e.want = func(o shape.Occupancy) []string { return s.Names(answer(o)) }
 	return e
 }
 
@@ -108,64 +94,47 @@ func onTopology(t *testing.T, template string, wiring topology.Topology) *exampl
 
 var accelerators = topology.Family{Driver: "mla.example.com", Prefix: "mla"}
 
-// custom makes the example request count devices. holds judges the set. The occupancies are an empty node and one for each
-// picture. A set exists in all occupancies except the last.
-func (e *example) custom(count int, holds func([]string) bool, pictures ...string) *example {
-	e.wants = []want{{driver: e.devices[0].Driver, count: count}}
-	e.holds = holds
-	e.occupancies = []shape.Occupancy{{Name: shape.Empty}}
-	for i, picture := range pictures {
-		e.occupancies = append(e.occupancies, shape.Occupancy{Name: fmt.Sprintf("picture %d", i), InUse: shape.Drawn(picture)})
-	}
-	e.occupancies[len(e.occupancies)-1].Name = shape.Unsatisfiable
-	e.fits = func(o shape.Occupancy) bool { return o.Name != shape.Unsatisfiable }
-	return e
-}
-
 func square(t *testing.T) *example {
 	torus, err := topology.NewTorus(accelerators, 4, 4)
 	require.NoError(t, err)
-	return onTopology(t, "square", torus).custom(4, func(names []string) bool { return wiring.IsBlock(torus, names, 2, 2) }, `
-		..x.
-		x.x.
-		.xxx
-		....`, `
+	e := onTopology(t, "square", torus)
+	e.wants = []want{{driver: accelerators.Driver, count: 4}}
+	e.inUse = shape.Drawn(`
 		.x..
 		...x
 		.x..
 		...x`)
+	return e
 }
 
-// tell returns a drawing of the node in the last occupancy, where no set fits, and the text of the pod's event.
+// tell returns a drawing of the node with the devices in use, and the text of the pod's event.
 func (e *example) tell(t *testing.T, p *hardwarePage) string {
-	last := e.occupancies[len(e.occupancies)-1]
-	explanation, err := p.problem(t, e, last.InUse).Node(t.Context(), node)
+	explanation, err := p.problem(t, e, e.inUse).Node(t.Context(), node)
 	require.NoError(t, err)
 	require.False(t, explanation.Fits)
-	return fmt.Sprintf("```text\n%s\n\nnearest miss: node %s: %s\n```\n", e.picture(t, last), nodeName, explanation)
+	return fmt.Sprintf("```text\n%s\n\nnearest miss: node %s: %s\n```\n", e.picture(t), nodeName, explanation)
 }
 
-// costs returns a table with the cost of the search for each template, in the last occupancy, where no set fits.
+// costs returns a table with the cost of the search for each template, on a node with the devices in use.
 func costs(t *testing.T, p *hardwarePage, examples []*example) string {
 	var text strings.Builder
 	text.WriteString("| claim | free | sets of the wanted size | steps, at most | sets evaluated |\n|---|---|---|---|---|\n")
 	for _, e := range examples {
-		o := e.occupancies[len(e.occupancies)-1]
-		require.False(t, e.fits(o))
-		stats := e.work(t, p, o)
+		stats := e.work(t, p)
 		fmt.Fprintf(&text, "| `%s` | %d of %d | %s | %d | %d |\n",
-			e.template, e.candidates(o.InUse), e.candidates(0), grouped(e.sets(o)), roundedUp(stats.Steps), stats.Evaluations)
+			e.template, e.candidates(e.inUse), e.candidates(0), grouped(e.sets()), roundedUp(stats.Steps), stats.Evaluations)
 	}
 	return text.String()
 }
 
-// work returns the statistics of a search with empty caches in the occupancy.
-func (e *example) work(t *testing.T, p *hardwarePage, o shape.Occupancy) allocator.Stats {
-	problem := p.problem(t, e, o.InUse)
+// work returns the statistics of a search with empty caches that finds no set.
+func (e *example) work(t *testing.T, p *hardwarePage) allocator.Stats {
+	problem := p.problem(t, e, e.inUse)
 	a, err := problem.NewAllocator(t.Context())
 	require.NoError(t, err)
-	_, err = a.Allocate(t.Context(), node, problem.Claims)
+	results, err := a.Allocate(t.Context(), node, problem.Claims)
 	require.NoError(t, err)
+	require.Nil(t, results, e.template)
 	return a.Stats()
 }
 
@@ -182,12 +151,12 @@ func (e *example) candidates(inUse shape.Set) int {
 
 // sets returns the number of sets of the requested size. It multiplies the choices of each request, because no device matches
 // two requests.
-func (e *example) sets(o shape.Occupancy) *big.Int {
+func (e *example) sets() *big.Int {
 	all := big.NewInt(1)
 	for _, w := range e.wants {
 		free := int64(0)
 		for i, d := range e.devices {
-			if !o.InUse.Has(i) && w.may(d) {
+			if !e.inUse.Has(i) && w.may(d) {
 				free++
 			}
 		}
@@ -196,9 +165,9 @@ func (e *example) sets(o shape.Occupancy) *big.Int {
 	return all
 }
 
-func (e *example) picture(t *testing.T, o shape.Occupancy) string {
+func (e *example) picture(t *testing.T) string {
 	marks := map[string]draw.Mark{}
-	for i := range o.InUse.All() {
+	for i := range e.inUse.All() {
 		marks[e.devices[i].Name] = draw.Mark{State: draw.Taken}
 	}
 	var text strings.Builder

@@ -23,10 +23,12 @@ import (
 	dracel "k8s.io/dynamic-resource-allocation/cel"
 	"k8s.io/dynamic-resource-allocation/structured"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/apis/celset/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/suite"
 	"github.com/celset/celset/internal/testing/corpus"
 	"github.com/celset/celset/internal/testing/shape"
 	"github.com/celset/celset/internal/topology"
@@ -37,15 +39,14 @@ const (
 	scheduler = "celset-scheduler"
 )
 
-// TestHardware allocates the claims on the pages in docs/hardware, and checks the devices by the wiring of the machine. It also
-// generates the results on the pages; the flag -update writes them.
+// TestHardware generates the drawings and the costs on the pages in docs/hardware; the flag -update writes them.
 func TestHardware(t *testing.T) {
 	for page, examples := range hardwarePages(t) {
 		t.Run(page, func(t *testing.T) {
 			p := readHardwarePage(t, page)
-			require.Len(t, p.templates, len(examples), "each template of the page is tried, and no other")
+			require.Len(t, p.templates, len(examples), "each template of the page is an example, and no other")
 			for _, e := range examples {
-				t.Run(e.template, func(t *testing.T) { e.try(t, p) })
+				e.requireTested(t, p)
 			}
 			sections := map[string]string{}
 			var told []*example
@@ -74,6 +75,30 @@ func TestEveryHardwarePageIsTried(t *testing.T) {
 		}
 	}
 	require.Len(t, tried, len(files)-len(walkthroughPages))
+}
+
+// TestEveryClaimHasCases checks that each template of a page, and each pod with an extended resource, is the subject of a case in
+// docs/hardware/tests. The test of kubectl celset runs these cases.
+func TestEveryClaimHasCases(t *testing.T) {
+	cases, err := filepath.Glob(filepath.Join(root, "docs", "hardware", "tests", "*.yaml"))
+	require.NoError(t, err)
+	tested := map[string][]string{}
+	for _, path := range cases {
+		content, err := os.ReadFile(path)
+		require.NoError(t, err)
+		var test suite.ExpressionTest
+		require.NoError(t, yaml.UnmarshalStrict(content, &test))
+		require.Len(t, test.Files, 1, path)
+		for _, c := range test.Cases {
+			_, name, _ := strings.Cut(c.Subject, "/")
+			tested[filepath.Base(test.Files[0])] = append(tested[filepath.Base(test.Files[0])], name)
+		}
+	}
+	for page := range hardwarePages(t) {
+		for name := range readHardwarePage(t, page).templates {
+			require.Contains(t, tested[page], name, "docs/hardware/%s: add a case to docs/hardware/tests", page)
+		}
+	}
 }
 
 // A hardwarePage is the parsed content of a page.
@@ -253,46 +278,6 @@ func share(name string, d topology.Device, cpus int64) *resourceapi.ResourceClai
 }
 
 var node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: nodeName}}
-
-// try allocates the claim in each occupancy, and checks the result.
-func (e *example) try(t *testing.T, p *hardwarePage) {
-	e.requireTested(t, p)
-	for _, o := range e.occupancies {
-		t.Run(o.Name, func(t *testing.T) {
-			explanation, err := p.problem(t, e, o.InUse).Node(t.Context(), node)
-			require.NoError(t, err)
-			got := devicesOf(explanation)
-			if !e.fits(o) {
-				require.Empty(t, got)
-				return
-			}
-			require.True(t, e.holds(got), "%v", got)
-			if e.want != nil {
-				require.ElementsMatch(t, e.want(o), got)
-			}
-			for _, name := range got {
-				require.False(t, o.InUse.Has(e.index(name)), "%s is in use", name)
-			}
-		})
-	}
-	t.Run("both outcomes", func(t *testing.T) {
-		outcomes := map[bool]bool{}
-		for _, o := range e.occupancies {
-			outcomes[e.fits(o)] = true
-		}
-		require.Len(t, outcomes, 2, "a page that only ever succeeds shows too little")
-	})
-}
-
-func devicesOf(e *explain.Explanation) []string {
-	var names []string
-	for _, claim := range e.Claims {
-		for _, device := range claim.Devices {
-			names = append(names, device.Device)
-		}
-	}
-	return names
-}
 
 // requireTested requires that the tests and benchmarks of the search contain the expression. Numbers, spaces and the names of
 // invented drivers may differ.

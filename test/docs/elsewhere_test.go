@@ -26,6 +26,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/suite"
 	"github.com/celset/celset/plugin"
 )
 
@@ -53,6 +54,8 @@ var notForTheAPIServer = []elsewhere{
 		return strings.Contains(b.text, "\napiVersion: leaderworkerset.x-k8s.io/") || strings.Contains(b.text, "\napiVersion: jobset.x-k8s.io/")
 	}, check: checkYAML},
 	// This check covers only the folder of the file. test/manifests renders the chart and applies the result.
+	// This check covers only the fields. test/cmd/kubectl-celset runs the cases.
+	{what: "cases of kubectl celset test", is: hasAPIVersion("kubectl.celset.dev/"), check: checkCases},
 	{what: "part of the Helm chart", is: inChart, check: checkInChart},
 	{what: "part of an object", is: isPart, check: checkYAML},
 }
@@ -70,6 +73,10 @@ func checkYAML(t *testing.T, b block) {
 	var part any
 	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &part))
 	require.NotEmpty(t, part)
+}
+
+func checkCases(t *testing.T, b block) {
+	require.NoError(t, yaml.UnmarshalStrict([]byte(b.text), &suite.ExpressionTest{}))
 }
 
 // hasAPIVersion returns a function that recognizes blocks with an apiVersion of this prefix.

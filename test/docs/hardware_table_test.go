@@ -26,10 +26,10 @@ type example struct {
 	// row, except on the page about shapes.
 	inCosts bool
 	// drawn is set if the page has a drawing of the example.
-	drawn       bool
-	devices     []topology.Device
-	slices      []*resourceapi.ResourceSlice
-	draw        topology.Topology
+	drawn   bool
+	devices []topology.Device
+	slices  []*resourceapi.ResourceSlice
+	draw    topology.Topology
 	// inUse are devices in use, so that no set satisfies the claim. It is set if inCosts or drawn is set, and on the page about shapes.
 	inUse shape.Set
 	wants []want

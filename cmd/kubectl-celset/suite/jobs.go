@@ -47,7 +47,10 @@ func withPods(documents []clusterstate.Document) ([]clusterstate.Document, error
 	return all, nil
 }
 
-// podOf returns a pod of a Job, with the labels that the Job controller sets and that order the pods of a group.
+// completionIndex is the label that the Job controller sets on the pods of an indexed Job. It orders the pods of a group.
+const completionIndex = "batch.kubernetes.io/job-completion-index"
+
+// podOf returns a pod of a Job.
 func podOf(job *batchv1.Job, index int) (*unstructured.Unstructured, error) {
 	pod := &corev1.Pod{ObjectMeta: *job.Spec.Template.ObjectMeta.DeepCopy(), Spec: job.Spec.Template.Spec}
 	pod.APIVersion, pod.Kind = corev1.SchemeGroupVersion.String(), "Pod"
@@ -55,9 +58,8 @@ func podOf(job *batchv1.Job, index int) (*unstructured.Unstructured, error) {
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[batchv1.JobNameLabel] = job.Name
 	if ptr.Deref(job.Spec.CompletionMode, batchv1.NonIndexedCompletion) == batchv1.IndexedCompletion {
-		pod.Labels[batchv1.JobCompletionIndexAnnotation] = strconv.Itoa(index)
+		pod.Labels[completionIndex] = strconv.Itoa(index)
 	}
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(pod)
 	return &unstructured.Unstructured{Object: object}, err

@@ -99,7 +99,7 @@ func conforms(stdout string) error {
 
 // TestSchemasRefuse checks that the schemas reject documents that the commands can't print.
 func TestSchemasRefuse(t *testing.T) {
-	for _, kind := range []string{output.CheckReport, output.Explanation, output.FragmentationReport, output.GroupExplanation, output.Picture, output.PlacementDecided, output.PlacementReport} {
+	for _, kind := range []string{output.CheckReport, output.Explanation, output.ExpressionTestReport, output.FragmentationReport, output.GroupExplanation, output.Picture, output.PlacementDecided, output.PlacementReport} {
 		begin := "apiVersion: " + output.APIVersion + "\nkind: " + kind + "\n"
 		require.ErrorContains(t, conforms(begin), "is required")
 		require.ErrorContains(t, conforms(begin+"else: 1"), "else in body is a forbidden property")

@@ -36,6 +36,7 @@ var kinds = []struct {
 	{name: "CELDevicePreference", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
 	{name: "CELNodeSetConstraint", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1"},
 	{name: "DeviceAttributes", apiVersion: "celset.dev/v1alpha1", path: "./apis/celset/v1alpha1", isObject: true},
+	{name: "ExpressionTest", apiVersion: "kubectl.celset.dev/v1alpha1", path: "./cmd/kubectl-celset/suite", isObject: true},
 	{name: "DynamicResourcesCELArgs", apiVersion: "config.celset.dev/v1alpha1", path: "./apis/config/v1alpha1", anonymous: true},
 }
 

@@ -83,18 +83,23 @@ func (e *Expectations) applies(a *answer) error {
 type judgement struct {
 	*answer
 	failures []Failure
+	// hasReason is set if a failure has the reason why nothing is chosen. Further failures would repeat the reason.
+	hasReason bool
 }
 
 func (j *judgement) fail(field, want, got string) {
 	j.failures = append(j.failures, Failure{Field: "expect." + field, Want: want, Got: got})
 }
 
-// instead returns a text with the chosen objects or, if nothing is chosen, with the reason.
-func (j *judgement) instead(chosen []string) string {
-	if len(j.reasons) > 0 {
-		return nothing + ", because " + oneLine(j.reasons[0])
+// differs adds a failure with the chosen objects or, if nothing is chosen, with the reason.
+func (j *judgement) differs(field, want string, chosen []string) {
+	switch {
+	case len(j.reasons) == 0:
+		j.fail(field, want, listed(chosen))
+	case !j.hasReason:
+		j.hasReason = true
+		j.fail(field, want, nothing+", because "+oneLine(j.reasons[0]))
 	}
-	return listed(chosen)
 }
 
 func listed(names []string) string {
@@ -107,7 +112,7 @@ func oneLine(text string) string { return strings.Join(strings.Fields(text), " "
 // list requires that two lists have the same names, in any order.
 func (j *judgement) list(field string, want, got []string) {
 	if !slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))) {
-		j.fail(field, listed(want), j.instead(got))
+		j.differs(field, listed(want), got)
 	}
 }
 
@@ -119,13 +124,13 @@ func (j *judgement) devices(field string, want []string, got []explain.Device) {
 	for _, name := range specific {
 		at := slices.IndexFunc(left, func(d explain.Device) bool { return isNamed(&d, name) })
 		if at < 0 {
-			j.fail(field, listed(want), j.instead(names(got)))
+			j.differs(field, listed(want), names(got))
 			return
 		}
 		left = slices.Delete(left, at, at+1)
 	}
 	if len(left) > 0 {
-		j.fail(field, listed(want), j.instead(names(got)))
+		j.differs(field, listed(want), names(got))
 	}
 }
 
@@ -177,15 +182,17 @@ func lines(messages []string) string {
 
 func (j *judgement) satisfies(ctx context.Context, expression string) error {
 	if j.answer.satisfies == nil {
-		j.fail("satisfies", oneLine(expression), j.instead(nil))
+		j.differs("satisfies", oneLine(expression), nil)
 		return nil
 	}
 	ok, err := j.answer.satisfies(ctx, expression)
 	switch _, wrong := errors.AsType[*expressionError](err); {
 	case wrong || ctx.Err() != nil:
 		return fmt.Errorf("expect.satisfies: %w", err)
+	case err != nil && j.of == ofPlacement: // the error names the cluster
+		j.fail("satisfies", oneLine(expression), oneLine(err.Error()))
 	case err != nil:
-		j.fail("satisfies", oneLine(expression), oneLine(err.Error())+": "+listed(j.chosen()))
+		j.fail("satisfies", oneLine(expression), oneLine(err.Error())+", for "+listed(j.chosen()))
 	case !ok:
 		j.fail("satisfies", oneLine(expression), "false for "+listed(j.chosen()))
 	}

@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -184,6 +185,9 @@ func (s *source) into(content []byte, found *mistakes) {
 	}
 }
 
+// embedded matches the names of embedded Go structs in the path of a field.
+var embedded = regexp.MustCompile(`\b[A-Z]\w*\.`)
+
 // decode decodes JSON strictly. path is the path of the value. It returns false if the value has a wrong type.
 func (m *mistakes) decode(path string, content []byte, into any) bool {
 	strict, err := kjson.UnmarshalStrict(content, into)
@@ -199,7 +203,7 @@ func (m *mistakes) decode(path string, content []byte, into any) bool {
 		return true
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		m.add(join(path, wrong.Field), "the value is of type %s: must be of type %s", wrong.Value, typeName(wrong.Type))
+		m.add(join(path, embedded.ReplaceAllString(wrong.Field, "")), "the value is of type %s: must be of type %s", wrong.Value, typeName(wrong.Type))
 	} else {
 		m.add(path, "%v", err)
 	}

@@ -253,7 +253,7 @@ func names(devices []explain.Device) []string {
 	return result
 }
 
-// isNamed reports whether an expected name stands for a device.
+// isNamed reports whether an expected name is a name of the device.
 func isNamed(d *explain.Device, name string) bool {
 	return name == d.Device || name == d.Driver+"/"+d.Device || name == d.Driver+"/"+d.Pool+"/"+d.Device
 }

@@ -116,10 +116,10 @@ func (j *judgement) list(field string, want, got []string) {
 	}
 }
 
-// devices requires that each name stands for a device, and each device has a name.
+// devices requires that each name names another device, and that all devices are named.
 func (j *judgement) devices(field string, want []string, got []explain.Device) {
 	left := slices.Clone(got)
-	// Names with a driver come first, because they stand for fewer devices.
+	// Names with a driver come first, because they match fewer devices.
 	specific := slices.SortedStableFunc(slices.Values(want), func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
 	for _, name := range specific {
 		at := slices.IndexFunc(left, func(d explain.Device) bool { return isNamed(&d, name) })

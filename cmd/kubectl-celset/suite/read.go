@@ -51,7 +51,7 @@ type Mistake struct {
 	Message string `json:"message"`
 }
 
-// find returns the files with test cases that the paths name, in order. Of a directory, it takes the YAML files of kind
+// find returns the files with test cases that the paths name, in order. In a directory, it takes the YAML files of kind
 // ExpressionTest.
 func find(paths []string, recursive bool) ([]string, error) {
 	var files []string

@@ -94,7 +94,7 @@ func (o *Options) file(ctx context.Context, path string) (file File) {
 	return file
 }
 
-// one runs a case. The answer is nil if there is none.
+// one runs a case. Without an answer, the second result is nil.
 func (o *Options) one(ctx context.Context, r *reader, s Setting, c *Case) (Result, *answer) {
 	result := Result{Name: c.Name, Outcome: Error}
 	if c.Expect.isEmpty() && !o.Update {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/clusterstate"
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

@@ -23,6 +23,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/topology"
 )
@@ -176,7 +177,7 @@ func textOfPage(t *testing.T, page string) string {
 
 // objectsOf reads objects from texts, as kubectl celset reads them from files.
 func objectsOf(t *testing.T, texts ...string) *clusterstate.Objects {
-	o, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Join(texts, "\n---\n")), "default")
+	o, err := reading.Files(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Join(texts, "\n---\n")), "default")
 	require.NoError(t, err)
 	return o
 }

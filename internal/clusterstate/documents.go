@@ -46,6 +46,18 @@ type Document struct {
 	// Source is the name of the file. If the file has several objects, an index follows.
 	Source string
 	Object *unstructured.Unstructured
+	// Position is set only by [Decode].
+	Position
+}
+
+// Position says where a document is in a text with several documents.
+type Position struct {
+	// Text is the YAML or JSON of the document. Line is its first line, counted from 1.
+	Text []byte
+	Line int
+	// IsItem is set if the document is an item of a list. Item is the index in the list.
+	IsItem bool
+	Item   int
 }
 
 // ClassesIn returns the device classes among documents.

@@ -195,7 +195,7 @@ func allocated(t *testing.T, o *clusterstate.Objects, names ...string) *draw.Pic
 		require.Len(t, results, 1, name)
 		problem.Claims[0].Status.Allocation = &results[0]
 	}
-	picture, err := draw.New(t.Context(), state, node, draw.Options{Features: allFeatures, Claim: state.Claim("default", names[len(names)-1])})
+	picture, err := draw.New(t.Context(), state, node, draw.Options{Features: allFeatures, Claims: []*resourceapi.ResourceClaim{state.Claim("default", names[len(names)-1])}})
 	require.NoError(t, err)
 	return picture
 }

@@ -206,6 +206,9 @@ func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, erro
 	return nil, fmt.Errorf("there is no Placement %q in namespace %q", name, namespace)
 }
 
+// Selected returns the number of clusters in the Placement's existing PlacementDecisions.
+func (h *Hub) Selected(object *clusterv1beta1.Placement) int { return len(h.former(object)) }
+
 // Placements returns the Placements that were read.
 func (h *Hub) Placements() []*clusterv1beta1.Placement { return h.placements }
 

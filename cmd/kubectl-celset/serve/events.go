@@ -28,11 +28,6 @@ func (s *Server) stream(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	controller := http.NewResponseController(w)
-	// The time limit of the server is for requests with an answer.
-	if err := controller.SetReadDeadline(time.Time{}); err != nil {
-		refuse(w, http.StatusInternalServerError, err)
-		return
-	}
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")

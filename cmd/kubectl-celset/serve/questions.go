@@ -95,10 +95,6 @@ func readQuestion(w http.ResponseWriter, request *http.Request) ([]byte, int, er
 	if err != nil {
 		return nil, http.StatusRequestTimeout, errors.New("the question did not arrive in time")
 	}
-	// The time limit of the server is for the request. When it is over, the server would take the client for gone.
-	if err := http.NewResponseController(w).SetReadDeadline(time.Time{}); err != nil {
-		return nil, http.StatusInternalServerError, err
-	}
 	if !json.Valid(body) {
 		return nil, http.StatusBadRequest, errJSON
 	}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterstate
+package reading
 
 import (
 	"context"
@@ -17,19 +17,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 	draclient "k8s.io/dynamic-resource-allocation/client"
+
+	"github.com/celset/celset/internal/clusterstate"
 )
 
-// ReadCluster lists the objects that allocations depend on: claims, templates, classes, slices, taint rules, pods and nodes. It
+// Cluster lists the objects that allocations depend on: claims, templates, classes, slices, taint rules, pods and nodes. It
 // lists claims of all namespaces, because any claim may have devices. It lists templates and pods of one namespace, or of all
 // namespaces if namespace is empty. It supports every version of resource.k8s.io since v1beta1.
 //
-// If RBAC forbids nodes or taint rules, ReadCluster adds a warning. If RBAC forbids claims of other namespaces, it adds a
-// warning that the devices of these claims look free. If the API server has no taint rules, ReadCluster ignores them.
-func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace string) (*Objects, error) {
+// If RBAC forbids nodes or taint rules, Cluster adds a warning. If RBAC forbids claims of other namespaces, it adds a
+// warning that the devices of these claims look free. If the API server has no taint rules, Cluster ignores them.
+func Cluster(ctx context.Context, client kubernetes.Interface, namespace string) (*clusterstate.Objects, error) {
 	dra := draclient.New(client)
-	o := &Objects{HasCluster: true}
+	o := &clusterstate.Objects{HasCluster: true}
 	return o, errors.Join(
-		o.readClaims(ctx, dra, namespace),
+		readClaims(ctx, o, dra, namespace),
 		read(&o.Templates, "ResourceClaimTemplates", func() (*resourceapi.ResourceClaimTemplateList, error) {
 			return dra.ResourceClaimTemplates(namespace).List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.ResourceClaimTemplateList) []resourceapi.ResourceClaimTemplate {
@@ -44,24 +46,24 @@ func ReadCluster(ctx context.Context, client kubernetes.Interface, namespace str
 		read(&o.Pods, "Pods", func() (*corev1.PodList, error) {
 			return client.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
 		}, func(list *corev1.PodList) []corev1.Pod { return list.Items }),
-		o.warn(read(&o.Nodes, "Nodes", func() (*corev1.NodeList, error) {
+		warn(o, read(&o.Nodes, "Nodes", func() (*corev1.NodeList, error) {
 			return client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 		}, func(list *corev1.NodeList) []corev1.Node { return list.Items })),
-		o.warn(read(&o.TaintRules, "DeviceTaintRules", func() (*resourceapi.DeviceTaintRuleList, error) {
+		warn(o, read(&o.TaintRules, "DeviceTaintRules", func() (*resourceapi.DeviceTaintRuleList, error) {
 			return dra.DeviceTaintRules().List(ctx, metav1.ListOptions{})
 		}, func(list *resourceapi.DeviceTaintRuleList) []resourceapi.DeviceTaintRule { return list.Items })),
 	)
 }
 
-// ReadGroups adds the PodGroups of a namespace. It adds nothing if the API server does not have PodGroups.
-func (o *Objects) ReadGroups(ctx context.Context, client kubernetes.Interface, namespace string) error {
-	return o.warn(read(&o.Groups, "PodGroups", func() (*schedulingapi.PodGroupList, error) {
+// AddGroups adds the PodGroups of a namespace. It adds nothing if the API server does not have PodGroups.
+func AddGroups(ctx context.Context, o *clusterstate.Objects, client kubernetes.Interface, namespace string) error {
+	return warn(o, read(&o.Groups, "PodGroups", func() (*schedulingapi.PodGroupList, error) {
 		return client.SchedulingV1beta1().PodGroups(namespace).List(ctx, metav1.ListOptions{})
 	}, func(list *schedulingapi.PodGroupList) []schedulingapi.PodGroup { return list.Items }))
 }
 
-// ReadRunning adds the pods of all namespaces that have a node. If RBAC forbids listing them, it sets RunningUnknown.
-func (o *Objects) ReadRunning(ctx context.Context, client kubernetes.Interface) error {
+// AddRunning adds the pods of all namespaces that have a node. If RBAC forbids listing them, it sets RunningUnknown.
+func AddRunning(ctx context.Context, o *clusterstate.Objects, client kubernetes.Interface) error {
 	pods := pager.New(pager.SimplePageFunc(func(options metav1.ListOptions) (runtime.Object, error) {
 		return client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, options)
 	}))
@@ -98,7 +100,7 @@ func onlyResources(pod *corev1.Pod) *corev1.Pod {
 }
 
 // readClaims reads the claims of all namespaces. If RBAC forbids this, it reads the claims of one namespace and adds a warning.
-func (o *Objects) readClaims(ctx context.Context, dra *draclient.Client, namespace string) error {
+func readClaims(ctx context.Context, o *clusterstate.Objects, dra *draclient.Client, namespace string) error {
 	from := func(namespace string) error {
 		return read(&o.Claims, "ResourceClaims", func() (*resourceapi.ResourceClaimList, error) {
 			return dra.ResourceClaims(namespace).List(ctx, metav1.ListOptions{})
@@ -125,7 +127,7 @@ func read[T, L any](into *[]*T, what string, list func() (L, error), items func(
 }
 
 // warn returns nil if the API does not exist. If the request was forbidden, it adds a warning and returns nil.
-func (o *Objects) warn(err error) error {
+func warn(o *clusterstate.Objects, err error) error {
 	switch {
 	case err == nil, apierrors.IsNotFound(err), errors.Is(err, draclient.ErrNotImplemented):
 		return nil

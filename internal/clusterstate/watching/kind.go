@@ -37,7 +37,7 @@ type kind struct {
 	// only is set if no other namespace is followed.
 	only bool
 	// missing reports whether the API server lacks an optional kind.
-	missing func(context.Context) (bool, error)
+	missing func() (bool, error)
 	// slowly is the constant of that name, except in tests.
 	slowly time.Duration
 
@@ -99,7 +99,7 @@ func (k *kind) run(ctx context.Context) {
 // try follows the kind until an error occurs. It returns the time until the next try, or 0 for a short time.
 func (k *kind) try(ctx context.Context) (pause time.Duration) {
 	if k.Optional {
-		if missing, err := k.missing(ctx); err == nil && missing {
+		if missing, err := k.missing(); err == nil && missing {
 			k.clear()
 			k.set(state{absent: true})
 			return k.slowly

@@ -62,7 +62,9 @@ func mayHaveDevices(pod *corev1.Pod) bool {
 	})
 }
 
-func (w *Watcher) shows(namespace string) bool { return !w.options.Only || namespace == w.options.Namespace }
+func (w *Watcher) shows(namespace string) bool {
+	return !w.options.Only || namespace == w.options.Namespace
+}
 
 // Objects returns the current objects, as package reading would read them, with limited quantities. Pods has the running pods of
 // all namespaces that are shown, so Running has only the others. The objects must not be modified, but the lists may.
@@ -81,27 +83,26 @@ func (w *Watcher) Objects() *clusterstate.Objects {
 		})
 		slices.Sort(warnings)
 		o.Warnings = append(o.Warnings, warnings...)
-		k.explain(o)
+		w.explain(k, o)
 	}
 	slices.SortFunc(o.Running, func(a, b *corev1.Pod) int { return compare(a, b) })
 	return o
 }
 
 // explain adds a warning if objects of the kind are missing or old.
-func (k *kind) explain(o *clusterstate.Objects) {
+func (w *Watcher) explain(k *kind, o *clusterstate.Objects) {
 	s := k.current()
 	warn := func(format string, args ...any) { o.Warnings = append(o.Warnings, fmt.Sprintf(format, args...)) }
 	isPods := k.Resource.Resource == "pods"
-	if s.everywhere != nil {
-		switch {
-		case k.Resource.Resource == "resourceclaims":
-			warn("%s", reading.OtherClaims(s.everywhere))
-		case isPods:
-			o.RunningUnknown = s.everywhere.Error()
-			fallthrough
-		default:
-			warn("only %s of namespace %s are shown: %v", k.Name, k.namespace, s.everywhere)
-		}
+	if s.everywhere != nil && isPods {
+		o.RunningUnknown = s.everywhere.Error()
+	}
+	switch {
+	case s.everywhere == nil || isPods && w.options.Only:
+	case k.Resource.Resource == "resourceclaims":
+		warn("%s", reading.OtherClaims(s.everywhere))
+	default:
+		warn("only %s of namespace %s are shown: %v", k.Name, k.namespace, s.everywhere)
 	}
 	switch {
 	case s.absent:

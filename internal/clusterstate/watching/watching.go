@@ -136,12 +136,12 @@ func toAttributes(o object) (object, error) {
 }
 
 // follow adds a kind.
-func (w *Watcher) follow(api discovery.ServerResourcesInterface, of reading.Kind, trim func(object) (object, error), only bool) *kind {
+func (w *Watcher) follow(api discovery.DiscoveryInterface, of reading.Kind, trim func(object) (object, error), only bool) *kind {
 	k := &kind{
 		Kind:  of,
 		store: &store{trim: trim, changed: w.touch, entries: map[key]entry{}},
 		only:  only, slowly: w.options.slowly, tried: make(chan struct{}),
-		missing: func(ctx context.Context) (bool, error) { return missing(ctx, api, of.Resource) },
+		missing: func() (bool, error) { return missing(api, of.Resource) },
 	}
 	if of.Namespaced {
 		k.namespace = w.options.Namespace
@@ -152,7 +152,7 @@ func (w *Watcher) follow(api discovery.ServerResourcesInterface, of reading.Kind
 
 // missing reports whether the API server lacks a resource. An API server forbids the resources that it lacks, too, if RBAC does
 // not allow them.
-func missing(_ context.Context, api discovery.ServerResourcesInterface, resource schema.GroupVersionResource) (bool, error) {
+func missing(api discovery.DiscoveryInterface, resource schema.GroupVersionResource) (bool, error) {
 	groups, err := api.ServerGroups()
 	if err != nil {
 		return false, err

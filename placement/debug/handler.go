@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -226,13 +225,12 @@ func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta
 	if !query.Has(withoutParameter) {
 		return object, nil
 	}
-	text, predicates := query.Get(withoutParameter), object.Spec.Predicates
+	text := query.Get(withoutParameter)
 	i, err := strconv.Atoi(text)
-	if err != nil || i < 0 || i >= len(predicates) {
+	changed, ok := report.WithoutPredicate(object, i)
+	if err != nil || !ok {
 		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
-			"%s=%s is not the index of a predicate: the Placement has %d predicates, and the first index is 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
+			"%s=%s is not the index of a predicate: the Placement has %d predicates, and the first index is 0", withoutParameter, report.Clip(text, report.MaxReason), len(object.Spec.Predicates))))
 	}
-	changed := object.DeepCopy()
-	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, i, i+1)
 	return changed, nil
 }

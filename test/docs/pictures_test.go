@@ -24,7 +24,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
 	"github.com/celset/celset/internal/clusterstate/reading"
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

@@ -21,8 +21,8 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/machine"
 )
 
 const node = "node-1"

@@ -54,6 +54,9 @@ func newHub() *Hub {
 	return &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}, scoreNames: map[string][]string{}}
 }
 
+// Uses reports whether decisions depend on objects of a kind.
+func Uses(kind schema.GroupVersionKind) bool { return kinds[kind] != "" }
+
 // kinds maps each kind that decisions depend on to its resource name.
 var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1.GroupVersion).WithKind("ManagedCluster"):                "managedclusters",
@@ -122,20 +125,28 @@ func (h *Hub) readAll(ctx context.Context, reader Lister, progress func(int)) er
 func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
 	hub := newHub()
 	for _, document := range documents {
-		object := document.Object
-		if kinds[object.GroupVersionKind()] == "" {
-			continue
-		}
-		switch object.GetKind() {
-		case "Placement", "PlacementDecision", "ManagedClusterSetBinding", "AddOnPlacementScore":
-			object.SetNamespace(cmp.Or(object.GetNamespace(), namespace))
-		}
-		if err := hub.decode(object, true); err != nil {
-			return nil, fmt.Errorf("%s: %s %s: %w", document.Source, object.GetKind(), object.GetName(), err)
+		if err := hub.addDocument(document, namespace); err != nil {
+			return nil, err
 		}
 	}
 	hub.sort()
 	return hub, nil
+}
+
+// addDocument adds the object of a document if decisions depend on its kind.
+func (h *Hub) addDocument(document clusterstate.Document, namespace string) error {
+	object := document.Object
+	if !Uses(object.GroupVersionKind()) {
+		return nil
+	}
+	switch object.GetKind() {
+	case "Placement", "PlacementDecision", "ManagedClusterSetBinding", "AddOnPlacementScore":
+		object.SetNamespace(cmp.Or(object.GetNamespace(), namespace))
+	}
+	if err := h.decode(object, true); err != nil {
+		return fmt.Errorf("%s: %s %s: %w", document.Source, object.GetKind(), object.GetName(), err)
+	}
+	return nil
 }
 
 // add adds an object. If the object can't be decoded, add warns and ignores it, as celset-placement does.

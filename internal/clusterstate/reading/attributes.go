@@ -26,7 +26,7 @@ func AddAttributes(ctx context.Context, o *clusterstate.Objects, api rest.Interf
 		if absent := api.Get().AbsPath(version).Do(ctx).Error(); apierrors.IsNotFound(absent) {
 			return nil
 		}
-		o.Warnings = append(o.Warnings, fmt.Sprintf("list DeviceAttributes: %v: devices are shown without the attributes of such objects", err))
+		o.Warnings = append(o.Warnings, NoAttributes(err))
 		return nil
 	}
 	if err != nil {
@@ -40,7 +40,13 @@ func AddAttributes(ctx context.Context, o *clusterstate.Objects, api rest.Interf
 		return errors.New("list DeviceAttributes: the answer is no DeviceAttributesList")
 	}
 	for i := range list.Items {
+		Trim(&list.Items[i])
 		o.Attributes = append(o.Attributes, &list.Items[i])
 	}
 	return nil
+}
+
+// NoAttributes returns the warning that DeviceAttributes can't be read.
+func NoAttributes(err error) string {
+	return fmt.Sprintf("list DeviceAttributes: %v: devices are shown without the attributes of such objects", err)
 }

@@ -74,7 +74,7 @@ export function createEditor(parent, options) {
     lineNumbers(), lintGutter(), history(), drawSelection(), highlightSpecialChars(), highlightActiveLine(), highlightSelectionMatches(),
     indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors), theme, EditorState.tabSize.of(2),
     autocompletion({override: [source], icons: false}),
-    EditorView.contentAttributes.of({"aria-label": options.label}),
+    EditorView.contentAttributes.of({"aria-label": options.label, tabindex: "0"}),
     // The Tab key is not bound, so that it leaves the editor.
     keymap.of([
       {key: "Mod-Enter", run: () => { options.onSubmit(); return true; }},

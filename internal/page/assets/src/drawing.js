@@ -29,6 +29,8 @@ export function drawing(picture) {
   if (!picture?.svg) return null;
   const made = parse(picture.svg);
   if (!made) return muted("The picture is not shown, because it has unexpected parts.");
+  // A picture shrinks to three quarters of its size, so that its labels stay readable, and then scrolls.
+  made.style.minWidth = `${0.75 * (Number(made.getAttribute("width")) || 0)}px`;
   const caption = [picture.node && `Node ${picture.node}`, picture.caption].filter(Boolean).join(": ");
   return element("figure", {}, element("div", {class: "board", tabindex: 0, role: "region", "aria-label": `Picture. ${caption}`}, made),
     element("figcaption", {}, caption));
@@ -53,14 +55,23 @@ function attributesOf(device) {
     element("dl", {}, all.map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)])));
 }
 
+// lines returns an element for each text.
+const lines = (texts) => texts.map((text) => element("div", {}, text));
+
+// The columns of a table of devices. A column that is empty for all devices is left out.
+const columns = [
+  ["State", (device) => element("span", {class: `state ${stateOf(device)}`}, stateOf(device)), () => true],
+  ["Claim", (device) => device.holders?.map(holderOf), (device) => device.holders?.length],
+  ["Reserved for", (device) => device.holders?.map((h) => lines(h.reservedFor ?? [])), (device) => device.holders?.some((h) => h.reservedFor?.length)],
+  ["Taints", (device) => lines(device.taints ?? []), (device) => device.taints?.length],
+  ["Attributes", attributesOf, (device) => Object.keys(device.attributes ?? {}).length],
+];
+
 // deviceTable lists the devices of a node, with the claims that have them and the pods that may use them.
 export function deviceTable(node, devices) {
   if (!devices?.length) return muted("The node has no devices.");
-  return table(`Devices of node ${node}`, [["Device"], ["State"], ["Claim"], ["Reserved for"], ["Taints"], ["Attributes"]], devices.map((device) => element("tr", {},
-    element("th", {scope: "row"}, element("span", {class: "name"}, device.name), element("div", {class: "muted small"}, `${device.driver}, pool ${device.pool}`)),
-    element("td", {}, element("span", {class: `state ${stateOf(device)}`}, stateOf(device))),
-    element("td", {}, (device.holders ?? []).map(holderOf)),
-    element("td", {}, (device.holders ?? []).map((h) => element("div", {}, (h.reservedFor ?? []).join(", ")))),
-    element("td", {}, (device.taints ?? []).map((taint) => element("div", {}, taint))),
-    element("td", {}, attributesOf(device)))));
+  const used = columns.filter(([, , has]) => devices.some(has));
+  return table(`Devices of node ${node}`, ["Device", ...used.map(([title]) => title)].map((title) => [title]), devices.map((device) => element("tr", {},
+    element("th", {scope: "row"}, element("span", {class: "name"}, device.name), element("div", {class: "muted small"}, device.driver), element("div", {class: "muted small"}, `pool ${device.pool}`)),
+    used.map(([, cell]) => element("td", {}, cell(device))))));
 }

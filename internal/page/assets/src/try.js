@@ -38,7 +38,7 @@ export function create(app) {
   });
   const problems = createProblems((line, column) => editor.goTo(line, column));
   const answer = element("section", {id: "answer", "aria-label": "Answer", tabindex: -1});
-  const progress = element("p", {class: "muted progress", role: "status"});
+  const progress = element("p", {class: "muted progress"}), outcome = element("p", {class: "hidden", role: "status"});
   const note = element("p", {class: "muted note", role: "status"});
 
   const example = element("select", {id: "example", onchange: () => choose(examples[Number(example.value)])});
@@ -73,7 +73,8 @@ export function create(app) {
   function show(result) {
     answer.removeAttribute("aria-busy");
     const found = result.problems ?? [], subjects = result.subjects ?? [];
-    progress.textContent = subjects.length ? subjects.map((s) => `${s.subject}: ${s.fits ? "fits" : "does not fit"}`).slice(0, 3).join(". ") : "";
+    progress.textContent = "";
+    outcome.textContent = subjects.slice(0, 3).map((s) => `${s.subject}: ${s.fits ? "fits" : "does not fit"}`).join(". ");
     problems.set(found);
     editor.setProblems(found);
     if (subjects.length === 0) {
@@ -143,8 +144,8 @@ export function create(app) {
       element("h1", {}, app.playground ? "Try celset" : title), about,
       element("div", {class: "controls"}, fields.example, field("Machine", machine), fields.nodes, fields.inUse, element("button", {type: "button", id: "share", onclick: share}, "Copy link")), note,
       element("div", {class: "try"},
-        element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once. Esc and then Tab leaves the editor."), problems.element),
-        element("div", {class: "answers"}, progress, answer))),
+        element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
+        element("div", {}, progress, outcome, answer))),
     update(overview) {
       const first = app.playground ? [] : [element("option", {value: ""}, "Nodes of the source")];
       machine.replaceChildren(...first, ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));

@@ -107,11 +107,7 @@ func (p *Problem) explain(ctx context.Context, node *v1.Node, e *Explanation) er
 
 // unmet returns the first condition that leaves no solution, in the order of conditions.
 func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) {
-	p, labels, err := p.withDefaults()
-	if err != nil {
-		return nil, err
-	}
-	conditions, err := p.conditions(ctx)
+	p, conditions, err := p.withConditions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +123,7 @@ func (p *Problem) unmet(ctx context.Context, node *v1.Node) (*Condition, error) 
 	if err != nil || first == 0 {
 		return nil, err
 	}
-	unmet := &conditions[first-1]
-	if label, isDefault := labels[constraintPosition{unmet.claim, unmet.constraint}]; isDefault {
-		unmet.Constraint = label
-	}
-	return unmet, nil
+	return &conditions[first-1], nil
 }
 
 func (p *Problem) fitsUpTo(ctx context.Context, node *v1.Node, conditions []Condition, last int) ([]resourceapi.AllocationResult, error) {

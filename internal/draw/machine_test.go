@@ -15,8 +15,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/internal/draw"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

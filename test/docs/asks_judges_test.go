@@ -10,7 +10,7 @@ import (
 
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/kubernetes/pkg/features"
 
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/controlplane"
 	"github.com/celset/celset/test/internal/env"

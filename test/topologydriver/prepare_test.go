@@ -22,7 +22,7 @@ import (
 	"k8s.io/utils/ptr"
 	cdispec "tags.cncf.io/container-device-interface/specs-go"
 
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/topologydriver/cdi"
 	"github.com/celset/celset/test/topologydriver/checkpoint"

@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 // options holds the options that all commands share. Each command has its own copy.
@@ -130,7 +131,7 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	}
 	objects := &clusterstate.Objects{}
 	if o.readsFiles() {
-		if objects, err = clusterstate.ReadFiles(o.files.ToOptions(), o.In, namespace); err != nil {
+		if objects, err = reading.Files(o.files.ToOptions(), o.In, namespace); err != nil {
 			return nil, err
 		}
 		o.followFiles(objects)
@@ -189,15 +190,15 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 		namespace = ""
 	}
 	defer o.announce("reading the cluster")()
-	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+	objects, err := reading.Cluster(ctx, client, namespace)
 	if err == nil {
-		err = objects.ReadAttributes(ctx, client.Discovery().RESTClient())
+		err = reading.AddAttributes(ctx, objects, client.Discovery().RESTClient())
 	}
 	if err == nil && (o.groups || o.running && slices.ContainsFunc(objects.Pods, func(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil })) {
-		err = objects.ReadGroups(ctx, client, namespace)
+		err = reading.AddGroups(ctx, objects, client, namespace)
 	}
 	if err == nil && o.running {
-		err = objects.ReadRunning(ctx, client)
+		err = reading.AddRunning(ctx, objects, client)
 	}
 	return objects, err
 }

@@ -27,7 +27,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

@@ -117,7 +117,7 @@ func TestPage(t *testing.T) {
 		for _, at := range []struct{ time, where, says string }{
 			{"2029-12-31T23:59:59+00:00", "#verdict", "0 of 8"},
 			{"2030-01-02T00:00:00Z", "#verdict", "8 of 8"},
-			{"tomorrow", "#error", `the parameter now is "tomorrow"; give a time`},
+			{"tomorrow", "#error", `the parameter now is "tomorrow"; use a time`},
 		} {
 			page.fill("#at", at.time)
 			page.click("#ask button")

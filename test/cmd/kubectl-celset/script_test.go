@@ -24,7 +24,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/cli"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 )
 
 func TestMain(m *testing.M) {

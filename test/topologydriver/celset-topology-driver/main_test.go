@@ -23,8 +23,8 @@ import (
 	logsapi "k8s.io/component-base/logs/api/v1"
 	"k8s.io/component-base/metrics"
 
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/program"
-	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/test/internal/env"
 	"github.com/celset/celset/test/topologydriver"
 )

@@ -15,8 +15,8 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/program"
-	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/topology"
 	"github.com/celset/celset/test/topologydriver"
 	"github.com/celset/celset/test/topologydriver/cdi"

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterstate
+package reading
 
 import (
 	"fmt"
@@ -31,8 +31,8 @@ func newBounded(from io.Reader, name string) io.Reader {
 	return &bounded{from: from, name: name, left: maxInput}
 }
 
-// ReadAll reads a stream to its end. It fails if the stream is longer than maxInput.
-func ReadAll(stream io.Reader, name string) ([]byte, error) {
+// All reads a stream to its end. It fails if the stream is longer than maxInput.
+func All(stream io.Reader, name string) ([]byte, error) {
 	return io.ReadAll(newBounded(stream, name))
 }
 

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package served_test
+package leases_test
 
 import (
 	"testing"
@@ -15,6 +15,7 @@ import (
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/internal/served/leases"
 )
 
 // TestPublish checks that Read returns what was published, with defaults for arguments that an older scheduler lacks.
@@ -31,12 +32,12 @@ func TestPublish(t *testing.T) {
 		{SchedulerName: "plain", Args: configv1alpha1.DynamicResourcesCELArgs{Allocator: configv1alpha1.AllocatorUpstream}},
 	}})
 	require.NoError(t, err)
-	require.NoError(t, served.Publish(t.Context(), client, "kube-system", "celset-scheduler", annotation))
+	require.NoError(t, leases.Publish(t.Context(), client, "kube-system", "celset-scheduler", annotation))
 	written := len(client.Actions())
-	require.NoError(t, served.Publish(t.Context(), client, "kube-system", "celset-scheduler", annotation))
+	require.NoError(t, leases.Publish(t.Context(), client, "kube-system", "celset-scheduler", annotation))
 	require.Len(t, client.Actions(), written+1, "nothing is written again")
 
-	schedulers, err := served.Read(t.Context(), client, "kube-system")
+	schedulers, err := leases.Read(t.Context(), client, "kube-system")
 	require.NoError(t, err)
 	require.Len(t, schedulers, 1)
 	require.Equal(t, time.Unix(1015, 0), schedulers[0].Until)
@@ -48,7 +49,7 @@ func TestPublish(t *testing.T) {
 	_, profile = schedulers.Profile("two")
 	require.Nil(t, profile)
 
-	require.NoError(t, served.Publish(t.Context(), client, "kube-system", "other", "{"))
-	_, err = served.Read(t.Context(), client, "kube-system")
+	require.NoError(t, leases.Publish(t.Context(), client, "kube-system", "other", "{"))
+	_, err = leases.Read(t.Context(), client, "kube-system")
 	require.ErrorContains(t, err, "lease kube-system/other: annotation celset.dev/serves: unexpected end of JSON input")
 }

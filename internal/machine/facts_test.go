@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 
-	"github.com/celset/celset/internal/testing/machine"
+	"github.com/celset/celset/internal/machine"
 )
 
 // The tests in this file check the difficult properties of the models (see the package comment), and computed values.

@@ -5,9 +5,6 @@ package clusterstate
 
 import (
 	"fmt"
-	"io"
-	"os"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	"k8s.io/cli-runtime/pkg/resource"
 	drav1beta1 "k8s.io/dynamic-resource-allocation/api/v1beta1"
 	drav1beta2 "k8s.io/dynamic-resource-allocation/api/v1beta2"
 
@@ -50,62 +46,18 @@ type Document struct {
 	// Source is the name of the file. If the file has several objects, an index follows.
 	Source string
 	Object *unstructured.Unstructured
+	// Position is set only by [Decode].
+	Position
 }
 
-// ReadDocuments reads objects of any kind as YAML or JSON. As in kubectl, a name is a file, a directory, a URL, or "-" for
-// stdin. The items of a list become separate documents.
-func ReadDocuments(filenames resource.FilenameOptions, stdin io.Reader) ([]Document, error) {
-	builder := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten()
-	var files resource.FilenameOptions
-	files.Kustomize, files.Recursive = filenames.Kustomize, filenames.Recursive
-	names := slices.Clone(filenames.Filenames)
-	if slices.Contains(names, "-") {
-		builder = builder.Stream(newBounded(stdin, "stdin"), "stdin")
-		names = slices.DeleteFunc(names, func(name string) bool { return name == "-" })
-	}
-	regular, streams, err := checkSizes(names, filenames.Recursive)
-	if err != nil {
-		return nil, err
-	}
-	files.Filenames = regular
-	for _, name := range streams {
-		stream, err := os.Open(name)
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = stream.Close() }()
-		builder = builder.Stream(newBounded(stream, name), name)
-	}
-	if len(files.Filenames) > 0 || files.Kustomize != "" {
-		builder = builder.FilenameParam(false, &files)
-	}
-	infos, err := builder.Do().Infos()
-	if err != nil {
-		return nil, err
-	}
-	documents := make([]Document, 0, len(infos))
-	for _, info := range infos {
-		if object, ok := info.Object.(*unstructured.Unstructured); ok {
-			documents = append(documents, Document{Source: info.Source, Object: object})
-		}
-	}
-	return documents, nil
-}
-
-// ReadFiles reads the objects of supported kinds, and records the names of all others. An unknown field is an error in claims,
-// templates, classes, groups and DeviceAttributes, as in kubectl apply.
-func ReadFiles(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*Objects, error) {
-	documents, err := ReadDocuments(filenames, stdin)
-	if err != nil {
-		return nil, err
-	}
-	objects := &Objects{}
-	for _, document := range documents {
-		if err := objects.addDocument(document, namespace); err != nil {
-			return nil, err
-		}
-	}
-	return objects, nil
+// Position says where a document is in a text with several documents.
+type Position struct {
+	// Text is the YAML or JSON of the document. Line is its first line, counted from 1.
+	Text []byte
+	Line int
+	// IsItem is set if the document is an item of a list. Item is the index in the list.
+	IsItem bool
+	Item   int
 }
 
 // ClassesIn returns the device classes among documents.
@@ -113,7 +65,7 @@ func ClassesIn(documents []Document) (*Objects, error) {
 	objects := &Objects{}
 	for _, document := range documents {
 		if document.Object.GetKind() == "DeviceClass" {
-			if err := objects.addDocument(document, ""); err != nil {
+			if err := objects.Add(document, ""); err != nil {
 				return nil, err
 			}
 		}
@@ -121,7 +73,10 @@ func ClassesIn(documents []Document) (*Objects, error) {
 	return objects, nil
 }
 
-func (o *Objects) addDocument(document Document, namespace string) error {
+// Add adds the object of a document if its kind is supported, and otherwise records its name. namespace is the namespace of an
+// object without one. An unknown field is an error in claims, templates, classes, groups and DeviceAttributes, as in kubectl
+// apply.
+func (o *Objects) Add(document Document, namespace string) error {
 	kind := document.Object.GroupVersionKind()
 	passedOver := strings.Join(strings.Fields(fmt.Sprintf("%s: %s %s", document.Source, kind.Kind, document.Object.GetName())), " ")
 	if !scheme.Recognizes(kind) {

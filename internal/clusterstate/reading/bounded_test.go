@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterstate
+package reading
 
 import (
 	"io"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/celset/celset/internal/clusterstate"
 )
 
 // endless is a reader that returns a YAML comment without an end.
@@ -30,8 +32,8 @@ func (e *endless) Read(into []byte) (int, error) {
 func TestInputIsBounded(t *testing.T) {
 	defer func(usual int64) { maxInput = usual }(maxInput)
 	maxInput = 1 << 20
-	read := func(stdin io.Reader, names ...string) ([]Document, error) {
-		return ReadDocuments(resource.FilenameOptions{Filenames: names}, stdin)
+	read := func(stdin io.Reader, names ...string) ([]clusterstate.Document, error) {
+		return Documents(resource.FilenameOptions{Filenames: names}, stdin)
 	}
 	const want = "more than 1 MiB, the limit"
 	stream := &endless{}

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package clusterstate_test
+package reading_test
 
 import (
 	"os"
@@ -20,6 +20,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 // read returns the objects in a file with the given text.
@@ -27,7 +28,7 @@ func read(t *testing.T, text string) (*clusterstate.Objects, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "objects.yaml")
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
-	return clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{name}}, nil, "team")
+	return reading.Files(resource.FilenameOptions{Filenames: []string{name}}, nil, "team")
 }
 
 const claimV1 = `
@@ -130,17 +131,17 @@ func TestStandardInputAndDirectories(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "a.yaml"), []byte(claimV1), 0o600))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "b.json"), []byte(`{"apiVersion":"v1","kind":"Node","metadata":{"name":"n"}}`), 0o600))
 	stdin := strings.NewReader("{apiVersion: v1, kind: Pod, metadata: {name: p}}")
-	objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{dir, "-"}}, stdin, "team")
+	objects, err := reading.Files(resource.FilenameOptions{Filenames: []string{dir, "-"}}, stdin, "team")
 	require.NoError(t, err)
 	require.Len(t, objects.Claims, 1)
 	require.Len(t, objects.Nodes, 1)
 	require.Len(t, objects.Pods, 1)
-	_, err = clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{filepath.Join(dir, "none.yaml")}}, nil, "")
+	_, err = reading.Files(resource.FilenameOptions{Filenames: []string{filepath.Join(dir, "none.yaml")}}, nil, "")
 	require.ErrorContains(t, err, "none.yaml")
 }
 
 func TestClassesInDocuments(t *testing.T) {
-	documents, err := clusterstate.ReadDocuments(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(`
+	documents, err := reading.Documents(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(`
 {apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: x}, spec: {}}
 ---
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {unknown: 1}}
@@ -174,7 +175,7 @@ func someObjects() []runtime.Object {
 // TestReadCluster checks that claims of all namespaces are read, because any claim may have devices.
 func TestReadCluster(t *testing.T) {
 	client := fake.NewClientset(someObjects()...)
-	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
+	objects, err := reading.Cluster(t.Context(), client, "a")
 	require.NoError(t, err)
 	require.Empty(t, objects.Warnings)
 	require.Len(t, objects.Claims, 2)
@@ -187,7 +188,7 @@ func TestReadCluster(t *testing.T) {
 	for _, action := range client.Actions() {
 		require.Equal(t, "list", action.GetVerb(), "nothing but lists")
 	}
-	objects, err = clusterstate.ReadCluster(t.Context(), client, "")
+	objects, err = reading.Cluster(t.Context(), client, "")
 	require.NoError(t, err)
 	require.Len(t, objects.Pods, 2)
 }
@@ -202,11 +203,11 @@ func TestReadClusterWithFewRights(t *testing.T) {
 		}
 		return client
 	}
-	objects, err := clusterstate.ReadCluster(t.Context(), forbid("nodes", "devicetaintrules"), "a")
+	objects, err := reading.Cluster(t.Context(), forbid("nodes", "devicetaintrules"), "a")
 	require.NoError(t, err)
 	require.Len(t, objects.Warnings, 2)
 	require.Len(t, objects.Slices, 1)
-	_, err = clusterstate.ReadCluster(t.Context(), forbid("resourceslices"), "a")
+	_, err = reading.Cluster(t.Context(), forbid("resourceslices"), "a")
 	require.ErrorContains(t, err, "list ResourceSlices: ")
 }
 
@@ -219,34 +220,15 @@ func TestReadClusterWithRightsInANamespace(t *testing.T) {
 		}
 		return true, nil, apierrors.NewForbidden(resourceapi.Resource("resourceclaims"), "", nil)
 	})
-	objects, err := clusterstate.ReadCluster(t.Context(), client, "a")
+	objects, err := reading.Cluster(t.Context(), client, "a")
 	require.NoError(t, err)
 	require.Equal(t, []string{"a/c"}, names(objects.Claims))
 	require.Len(t, objects.Warnings, 1)
 	require.Contains(t, objects.Warnings[0], "the claims of other namespaces can't be read, so their devices are shown as free: list ResourceClaims: ")
 	for _, namespace := range []string{"", "b"} {
-		_, err = clusterstate.ReadCluster(t.Context(), client, namespace)
+		_, err = reading.Cluster(t.Context(), client, namespace)
 		require.ErrorContains(t, err, "list ResourceClaims: ", namespace)
 	}
-}
-
-func TestOverlay(t *testing.T) {
-	below := &clusterstate.Objects{
-		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("below")}, {ObjectMeta: named("b", "x")}},
-		Unread: clusterstate.Unread{Warnings: []string{"w"}},
-	}
-	above := &clusterstate.Objects{
-		Claims: []*resourceapi.ResourceClaim{{ObjectMeta: named("a", "x"), Spec: wants("above")}, {ObjectMeta: named("a", "w")}},
-	}
-	both := below.Overlay(above)
-	require.Equal(t, []string{"a/w", "a/x", "b/x"}, names(both.Claims))
-	require.Equal(t, wants("above"), both.Claims[1].Spec)
-	require.Equal(t, []string{"w"}, both.Warnings)
-	require.Len(t, below.Claims, 2)
-}
-
-func wants(request string) resourceapi.ResourceClaimSpec {
-	return resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{Name: request}}}}
 }
 
 func names[T metav1.Object](objects []T) []string {
@@ -271,7 +253,7 @@ func TestMisspeltKinds(t *testing.T) {
 		{"metrics.k8s.io/v1beta1", "NodeMetrics", ""},
 	} {
 		text := "apiVersion: " + c.apiVersion + "\nkind: " + c.kind + "\nmetadata: {name: x}\n"
-		objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(text), "ns")
+		objects, err := reading.Files(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(text), "ns")
 		require.NoError(t, err)
 		if c.near == "" {
 			require.Empty(t, objects.Warnings, text)
@@ -280,22 +262,4 @@ func TestMisspeltKinds(t *testing.T) {
 		require.Len(t, objects.Warnings, 1, text)
 		require.Contains(t, objects.Warnings[0], "did you mean "+c.near+"?")
 	}
-}
-
-// TestFilesAreAsked checks that a command without a name is about the objects in the files, and not about other objects of the
-// namespace.
-func TestFilesAreAsked(t *testing.T) {
-	inCluster := &clusterstate.Objects{
-		Pods:      []*corev1.Pod{{ObjectMeta: named("a", "other")}, {ObjectMeta: named("a", "another")}},
-		Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("a", "elsewhere")}},
-	}
-	inFile := &clusterstate.Objects{Templates: []*resourceapi.ResourceClaimTemplate{{ObjectMeta: named("a", "mine")}}}
-	state := clusterstate.New(inCluster.Overlay(inFile))
-	subject, err := state.Subject("", "a")
-	require.NoError(t, err)
-	require.Equal(t, "mine", subject.Claims[0].Name)
-	_, err = state.Subject("pod/other", "a")
-	require.NoError(t, err, "what is named may be in the cluster")
-	_, err = clusterstate.New(inCluster).Subject("", "a")
-	require.ErrorContains(t, err, "there are 2 pods")
 }

@@ -19,8 +19,8 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/util/validation"
 	"pgregory.net/rapid"
 
+	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/testing/cases"
-	"github.com/celset/celset/internal/testing/machine"
 	"github.com/celset/celset/internal/topology"
 )
 

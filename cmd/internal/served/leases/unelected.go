@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package served
+package leases
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/cmd/internal/served"
 )
 
 const (
@@ -54,7 +55,7 @@ func renew(ctx context.Context, client kubernetes.Interface, namespace, name, an
 		return err
 	}
 	isOther := ptr.Deref(lease.Spec.HolderIdentity, "") != "" || lease.Annotations[wellknown.AnnotationServes] != annotation
-	if isOther && untilOf(lease).After(now) {
+	if isOther && served.Until(lease).After(now) {
 		return fmt.Errorf("lease %s/%s is in use by another scheduler (holder %q)", namespace, name, ptr.Deref(lease.Spec.HolderIdentity, ""))
 	}
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, wellknown.AnnotationServes, annotation)
@@ -62,12 +63,4 @@ func renew(ctx context.Context, client kubernetes.Interface, namespace, name, an
 	lease.Spec = spec
 	_, err = leases.Update(ctx, lease, metav1.UpdateOptions{})
 	return err
-}
-
-// untilOf returns the time when a Lease expires.
-func untilOf(lease *coordinationv1.Lease) (until time.Time) {
-	if renewed, seconds := lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds; renewed != nil && seconds != nil {
-		until = renewed.Add(time.Duration(*seconds) * time.Second)
-	}
-	return until
 }

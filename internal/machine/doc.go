@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package machine has models of real machines. A model has the devices that the vendors' DRA drivers publish on a node, with
-// the names, types, order and gaps of real ResourceSlices. Demos, tests and the topology driver use a model if a ring or a mesh
-// would be too regular.
+// the names, types, order and gaps of real ResourceSlices. Users test claims on a model without the hardware. Demos, tests and the
+// topology driver use a model if a ring or a mesh would be too regular.
 //
 //	m, err := machine.ByName("hgx-h100")
 //	slices, err := m.ResourceSlices("node-1")   // publish these

@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package served
+package leases
 
 import (
 	"testing"
@@ -11,13 +11,15 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
+
+	"github.com/celset/celset/cmd/internal/served"
 )
 
 // TestRenew checks that a scheduler without leader election keeps its Lease current while it runs, and that another scheduler
 // can still take the Lease.
 func TestRenew(t *testing.T) {
 	client := fake.NewClientset()
-	annotation, err := Encode(&Scheduler{Constraints: true, Profiles: []Profile{{SchedulerName: "mine"}}})
+	annotation, err := served.Encode(&served.Scheduler{Constraints: true, Profiles: []served.Profile{{SchedulerName: "mine"}}})
 	require.NoError(t, err)
 	now := time.Unix(1000, 0)
 	at := func(seconds int) error {

@@ -32,13 +32,13 @@ type Tab struct {
 	*testing.T
 	connection *websocket.Conn
 	calls      int
-	// Requests lists the methods and URLs of the page's requests. Complaints lists its console messages, uncaught exceptions,
-	// failed requests and violations of its content security policy.
+	// Requests lists the methods and URLs of the page's requests. Complaints lists its console messages, uncaught exceptions and
+	// violations of its content security policy.
 	Requests, Complaints []string
 }
 
-// find returns the path of Chromium. If Chromium is not installed, it skips the test, or fails it in CI.
-func find(t *testing.T) string {
+// findChromium returns the path of Chromium. If Chromium is not installed, it skips the test, or fails it in CI.
+func findChromium(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -55,7 +55,7 @@ func find(t *testing.T) string {
 // Open starts a browser for this test and opens a URL.
 func Open(t *testing.T, url string) *Tab {
 	t.Helper()
-	chromium := find(t)
+	chromium := findChromium(t)
 	// t.TempDir is unsuitable, because it fails if the browser writes to its directory while the directory is removed.
 	dir, err := os.MkdirTemp("", "celset-")
 	require.NoError(t, err)
@@ -141,7 +141,8 @@ func (b *Tab) call(method string, params any) json.RawMessage {
 		case "Runtime.consoleAPICalled":
 			b.Complaints = append(b.Complaints, fmt.Sprintf("console.%s: %s", event.Type, event.Args))
 		case "Log.entryAdded":
-			if event.Entry.Level == "error" || event.Entry.Level == "warning" {
+			// The page shows the errors of its server, so they are no complaints.
+			if event.Entry.Source != "network" && (event.Entry.Level == "error" || event.Entry.Level == "warning") {
 				b.Complaints = append(b.Complaints, fmt.Sprintf("%s: %s %s", event.Entry.Source, event.Entry.Text, event.Entry.URL))
 			}
 		}
@@ -177,6 +178,7 @@ func (b *Tab) Evaluate(script string, args ...any) any {
 // Fill replaces the text of a field.
 func (b *Tab) Fill(selector, text string) {
 	b.Helper()
+	b.find(selector)
 	b.Evaluate(`(() => { const e = document.querySelector(%s); e.value = ""; e.focus() })()`, selector)
 	b.Type(text)
 }
@@ -196,16 +198,23 @@ func (b *Tab) Press(key string, code, modifiers int) {
 	}
 }
 
+// find waits until the page has the element.
+func (b *Tab) find(selector string) {
+	b.Helper()
+	b.Wait(func() bool { return b.Evaluate(`document.querySelector(%s) !== null`, selector) == true }, selector)
+}
+
 // Click clicks an element.
 func (b *Tab) Click(selector string) {
 	b.Helper()
-	b.Wait(func() bool { return b.Evaluate(`document.querySelector(%s) !== null`, selector) == true }, selector)
+	b.find(selector)
 	b.Evaluate(`document.querySelector(%s).click()`, selector)
 }
 
 // Choose chooses the option of a select element by its text.
 func (b *Tab) Choose(selector, text string) {
 	b.Helper()
+	b.find(selector)
 	require.Equal(b, true, b.Evaluate(`(() => {
 		const select = document.querySelector(%s), option = [...select.options].find((o) => o.text === %s);
 		if (!option) return false;

@@ -20,8 +20,8 @@ async function ask(name, question) {
   throw new Error(body.error || `The server answers with status ${response.status}.`);
 }
 
-// follow calls changed() after each change of the objects, and connected(bool) if the connection begins or ends. It connects again
-// after one second, and after twice the time if that fails, up to 30 seconds.
+// follow calls changed(revision) after each change of the objects, and connected(bool) if the connection begins or ends. It connects
+// again after one second, and after twice the time if that fails, up to 30 seconds.
 async function follow(changed, connected) {
   for (let wait = 1000; ; wait = Math.min(2 * wait, 30000)) {
     try {
@@ -47,7 +47,8 @@ async function readEvents(body, changed) {
     if (done) return;
     const lines = (rest + value).split("\n");
     rest = lines.pop().slice(-4096);
-    if (lines.some((line) => line.startsWith("data:"))) changed();
+    const data = lines.findLast((line) => line.startsWith("data:"));
+    if (data) changed(JSON.parse(data.slice(5)).revision);
   }
 }
 

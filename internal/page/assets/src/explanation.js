@@ -31,6 +31,12 @@ function verdict({fits, summary, more}) {
       `${more.atLeast ? "At least " : ""}${more.count.toLocaleString("en")} more like this one ${more.count === 1 && !more.atLeast ? "fits" : "fit"}.`));
 }
 
+// textOf returns the text of a step, with the expression after a position as code.
+function textOf({text}) {
+  const [, where, code] = text.match(/^(.*, line \d+, column \d+: )(.*)$/s) ?? [];
+  return where ? [where, element("code", {}, code)] : text;
+}
+
 // steps lists the steps with a bar for the number of devices that remain.
 function steps(all) {
   const most = Math.max(...all.map((step) => step.left), 1);
@@ -38,7 +44,7 @@ function steps(all) {
     const bar = element("span", {class: "bar", "aria-hidden": "true"});
     bar.style.width = `${100 * Math.max(step.left, 0) / most}%`;
     return element("li", {class: step.failed && "failed"},
-      element("span", {class: "text"}, step.failed && element("strong", {}, "✕ Fails here: "), step.text),
+      element("span", {class: "text"}, step.failed && element("strong", {}, "✕ Fails here: "), textOf(step)),
       step.left >= 0 && element("span", {class: "left"}, plural(step.left, "device")),
       element("span", {class: "track", "aria-hidden": "true"}, bar));
   }));

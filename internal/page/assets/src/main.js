@@ -97,10 +97,7 @@ function followChanges() {
     }
   };
   const changed = () => { timer ??= setTimeout(run, 1000); };
-  let lost = false;
-  backend.follow(changed, (connected) => {
-    if (connected && lost) changed();
-    lost = !connected;
+  backend.follow((revision) => revision !== overview.revision && changed(), (connected) => {
     connection.textContent = connected ? "" : "The connection has ended. The page shows the last state, and tries to connect again.";
   });
 }

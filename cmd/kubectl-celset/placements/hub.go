@@ -67,6 +67,16 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
+// Resources returns the resources that [ReadHub] lists. The value is true for resources of namespaces. Scores are in namespaces,
+// too, but decisions depend on those of all clusters.
+func Resources() map[schema.GroupVersionResource]bool {
+	resources := map[schema.GroupVersionResource]bool{}
+	for kind, resource := range kinds {
+		resources[kind.GroupVersion().WithResource(resource)] = kind.Kind == "Placement" || kind.Kind == "PlacementDecision" || kind.Kind == "ManagedClusterSetBinding"
+	}
+	return resources
+}
+
 // maxObjects is the page size of list requests.
 const maxObjects = 500
 

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,8 +40,8 @@ type Options struct {
 	// Only is set if pods, templates and groups of other namespaces are left out. Claims and running pods of other namespaces
 	// stay, because they use devices and other resources.
 	Only bool
-	// Others are further resources of custom resources, for [Watcher.List].
-	Others []schema.GroupVersionResource
+	// Others are further custom resources, for [Watcher.List]. The value is true for resources of namespaces.
+	Others map[schema.GroupVersionResource]bool
 	// slowly is the constant of that name, except in tests.
 	slowly time.Duration
 }
@@ -101,8 +102,10 @@ func (w *Watcher) add(client kubernetes.Interface, dynamicClient dynamic.Interfa
 	}
 	w.follow(client.Discovery(), reading.Pods(client), w.trimPod, false)
 	w.follow(client.Discovery(), custom(dynamicClient, "DeviceAttributes", attributesResource), toAttributes, false)
-	for _, resource := range w.options.Others {
-		w.others[resource] = w.follow(client.Discovery(), custom(dynamicClient, resource.Resource+"."+resource.Group, resource), trimmed, false)
+	for resource, namespaced := range w.options.Others {
+		of := custom(dynamicClient, resource.GroupResource().String(), resource)
+		of.Namespaced = namespaced
+		w.others[resource] = w.follow(client.Discovery(), of, trimmed, w.options.Only && namespaced)
 	}
 }
 
@@ -226,25 +229,36 @@ func (w *Watcher) Synced(ctx context.Context) error {
 // Wait waits until all goroutines have ended, after the context of [Start].
 func (w *Watcher) Wait() { w.running.Wait() }
 
-// List returns the objects of one of the resources in [Options.Others], and a number that changes with them.
-func (w *Watcher) List(resource schema.GroupVersionResource, namespace string) (*unstructured.UnstructuredList, int, error) {
+// OthersVersion returns a text that changes with the objects of the resources in [Options.Others].
+func (w *Watcher) OthersVersion() string {
+	var versions []string
+	for _, k := range w.kinds {
+		if w.others[k.Resource] == k {
+			versions = append(versions, fmt.Sprint(k.count(), k.current()))
+		}
+	}
+	return strings.Join(versions, ", ")
+}
+
+// List returns the objects of one of the resources in [Options.Others].
+func (w *Watcher) List(resource schema.GroupVersionResource) (*unstructured.UnstructuredList, error) {
 	k := w.others[resource]
 	if k == nil {
-		return nil, 0, fmt.Errorf("resource %s is not followed", resource)
+		return nil, fmt.Errorf("resource %s is not followed", resource)
 	}
 	s := k.current()
 	switch {
 	case s.absent:
-		return nil, 0, apierrors.NewNotFound(resource.GroupResource(), "")
+		return nil, apierrors.NewNotFound(resource.GroupResource(), "")
 	case s.list != nil:
-		return nil, 0, s.list
+		return nil, s.list
 	}
 	list := &unstructured.UnstructuredList{}
 	k.each(func(o object) {
-		if one, ok := o.(*unstructured.Unstructured); ok && (namespace == "" || one.GetNamespace() == namespace) {
+		if one, ok := o.(*unstructured.Unstructured); ok {
 			list.Items = append(list.Items, *one)
 		}
 	})
 	slices.SortFunc(list.Items, func(a, b unstructured.Unstructured) int { return compare(&a, &b) })
-	return list, k.count(), nil
+	return list, nil
 }

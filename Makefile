@@ -15,6 +15,7 @@ TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding con
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$')
 
 .PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release editor site generate-docs
+
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 

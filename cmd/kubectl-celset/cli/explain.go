@@ -23,6 +23,7 @@ import (
 	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/internal/served/leases"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
 )
 
@@ -198,7 +199,7 @@ func (f *fitOptions) run(ctx context.Context, flags *pflag.FlagSet, args []strin
 	if f.selector != "" {
 		return f.reportOnSelected(ctx, flags, state)
 	}
-	if f.groups || len(args) == 0 && isOneGroup(state) {
+	if f.groups || len(args) == 0 && gang.Only(state) != nil {
 		return f.group(ctx, flags, state, strings.Join(args, ""))
 	}
 	report, err := f.reportOn(ctx, flags, state, args)

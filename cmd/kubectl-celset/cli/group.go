@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/spf13/pflag"
-	corev1 "k8s.io/api/core/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
@@ -26,12 +25,6 @@ func isAboutGroup(args []string) bool {
 		kind, _, err := clusterstate.Split(arg, clusterstate.GroupKind)
 		return err == nil && kind == clusterstate.GroupKind
 	})
-}
-
-// isOneGroup reports whether the command's input asks about a single PodGroup and about no pods outside of the group.
-func isOneGroup(state *clusterstate.State) bool {
-	asked := state.Asked()
-	return len(asked.Groups) == 1 && !slices.ContainsFunc(asked.Pods, func(pod *corev1.Pod) bool { return state.GroupOf(pod) == nil })
 }
 
 // groupOf returns the PodGroup that the argument names. If the argument is empty, it returns the only PodGroup of the input.

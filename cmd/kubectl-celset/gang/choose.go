@@ -38,6 +38,8 @@ type question struct {
 	// reads holds the attributes that the constraint reads. It is nil until compile has compiled the constraint.
 	reads *nodeset.Reading
 	hosts *hosts
+	// choice has the chosen nodes, or is nil.
+	choice *nodeset.Choice
 	// bytes is the total memory of the possible device sets on all nodes. It is limited by nodeset.MaxSetBytes.
 	bytes int
 }
@@ -91,7 +93,7 @@ func (q *question) answer(ctx context.Context, name string) error {
 	case err != nil:
 		return err
 	case choice != nil:
-		q.Wanted = choice.Pods
+		q.choice, q.Wanted = choice, choice.Pods
 		return q.addChoice(ctx, choice)
 	}
 	q.Reason = q.search.Reason(q.refusals) + q.search.NearestMiss(ctx, q.why, q.runningPods)

@@ -10,13 +10,14 @@ const APIVersion = "kubectl.celset.dev/v1alpha1"
 
 // The kinds of structured output.
 const (
-	CheckReport         = "CheckReport"
-	FragmentationReport = "FragmentationReport"
-	Explanation         = "Explanation"
-	GroupExplanation    = "GroupExplanation"
-	Picture             = "Picture"
-	PlacementReport     = "PlacementReport"
-	PlacementDecided    = "PlacementExplanation"
+	CheckReport          = "CheckReport"
+	FragmentationReport  = "FragmentationReport"
+	Explanation          = "Explanation"
+	GroupExplanation     = "GroupExplanation"
+	Picture              = "Picture"
+	PlacementReport      = "PlacementReport"
+	PlacementDecided     = "PlacementExplanation"
+	ExpressionTestReport = "ExpressionTestReport"
 )
 
 // Meta holds the apiVersion and kind of an output document.

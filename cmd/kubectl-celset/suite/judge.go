@@ -1,0 +1,193 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package suite
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/celset/celset/allocator/explain"
+)
+
+// nothing describes an empty list.
+const nothing = "none"
+
+// judge compares the answer with the expectations. An error is about the case.
+func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) {
+	if err := e.applies(a); err != nil {
+		return nil, err
+	}
+	j := &judgement{answer: a}
+	if e.Devices != nil {
+		j.devices("devices", e.Devices, a.devices)
+	}
+	for _, request := range slices.Sorted(maps.Keys(e.Requests)) {
+		j.devices("requests."+request, e.Requests[request], a.ofRequest(request))
+	}
+	if e.NodesThatFit != nil {
+		j.list("nodesThatFit", e.NodesThatFit, a.fitting)
+	}
+	if e.Nodes != nil {
+		j.list("nodes", e.Nodes, a.nodes)
+	}
+	if e.Clusters != nil {
+		j.list("clusters", e.Clusters, a.clusters)
+	}
+	if e.None != "" {
+		j.none(e.None)
+	}
+	if e.Steps != nil && a.steps > e.Steps.AtMost {
+		j.fail("steps.atMost", strconv.FormatInt(e.Steps.AtMost, 10), strconv.FormatInt(a.steps, 10))
+	}
+	if e.Errors != nil {
+		j.errors(e.Errors)
+	}
+	if e.Satisfies != "" {
+		if err := j.satisfies(ctx, e.Satisfies); err != nil {
+			return nil, err
+		}
+	}
+	return j.failures, nil
+}
+
+// applies returns an error if an expectation does not apply to the kind of the subject.
+func (e *Expectations) applies(a *answer) error {
+	for _, one := range []struct {
+		field string
+		isSet bool
+		of    kind
+		use   string
+	}{
+		{"devices", e.Devices != nil, ofDevices, "claims and pods"},
+		{"requests", e.Requests != nil, ofDevices, "claims and pods"},
+		{"nodesThatFit", e.NodesThatFit != nil, ofDevices, "claims and pods"},
+		{"steps", e.Steps != nil, ofDevices, "claims and pods"},
+		{"nodes", e.Nodes != nil, ofGroup, "a PodGroup"},
+		{"clusters", e.Clusters != nil, ofPlacement, "a Placement"},
+	} {
+		if one.isSet && one.of != a.of {
+			return fmt.Errorf("expect.%s: applies only to %s, but the subject is %s: remove the field, or set subject", one.field, one.use, a.of)
+		}
+	}
+	return nil
+}
+
+// judgement collects failures.
+type judgement struct {
+	*answer
+	failures []Failure
+}
+
+func (j *judgement) fail(field, want, got string) {
+	j.failures = append(j.failures, Failure{Field: "expect." + field, Want: want, Got: got})
+}
+
+// instead returns a text with the chosen objects or, if nothing is chosen, with the reason.
+func (j *judgement) instead(chosen []string) string {
+	if len(j.reasons) > 0 {
+		return nothing + ", because " + oneLine(j.reasons[0])
+	}
+	return listed(chosen)
+}
+
+func listed(names []string) string {
+	return cmp.Or(strings.Join(names, ", "), nothing)
+}
+
+// oneLine returns the text with single spaces between its words.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// list requires that two lists have the same names, in any order.
+func (j *judgement) list(field string, want, got []string) {
+	if !slices.Equal(slices.Sorted(slices.Values(want)), slices.Sorted(slices.Values(got))) {
+		j.fail(field, listed(want), j.instead(got))
+	}
+}
+
+// devices requires that each name stands for a device, and each device has a name.
+func (j *judgement) devices(field string, want []string, got []explain.Device) {
+	left := slices.Clone(got)
+	// Names with a driver come first, because they stand for fewer devices.
+	specific := slices.SortedStableFunc(slices.Values(want), func(a, b string) int { return strings.Count(b, "/") - strings.Count(a, "/") })
+	for _, name := range specific {
+		at := slices.IndexFunc(left, func(d explain.Device) bool { return isNamed(&d, name) })
+		if at < 0 {
+			j.fail(field, listed(want), j.instead(names(got)))
+			return
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	if len(left) > 0 {
+		j.fail(field, listed(want), j.instead(names(got)))
+	}
+}
+
+// ofRequest returns the devices of a request. For a request with alternatives, the name can also be "request/alternative".
+func (a *answer) ofRequest(name string) (devices []explain.Device) {
+	for _, d := range a.devices {
+		request, _, _ := strings.Cut(d.Request, "/")
+		if name == d.Request || name == request {
+			devices = append(devices, d)
+		}
+	}
+	return devices
+}
+
+func (j *judgement) none(want string) {
+	if len(j.reasons) == 0 {
+		j.fail("none", want, listed(j.chosen()))
+		return
+	}
+	if !slices.ContainsFunc(j.reasons, func(reason string) bool { return strings.Contains(oneLine(reason), oneLine(want)) }) {
+		j.fail("none", want, oneLine(strings.Join(j.reasons, "; ")))
+	}
+}
+
+// errors requires that each text is a part of an error, and each error contains a text.
+func (j *judgement) errors(want []string) {
+	left := slices.Clone(j.answer.errors)
+	for _, text := range want {
+		at := slices.IndexFunc(left, func(message string) bool { return strings.Contains(oneLine(message), oneLine(text)) })
+		if at < 0 {
+			j.fail("errors", text, lines(j.answer.errors))
+			continue
+		}
+		left = slices.Delete(left, at, at+1)
+	}
+	if len(left) > 0 && len(j.failures) == 0 {
+		j.fail("errors", fmt.Sprintf("%d errors", len(want)), "also: "+lines(left))
+	}
+}
+
+// lines returns a text with each message on one line.
+func lines(messages []string) string {
+	all := make([]string, len(messages))
+	for i, message := range messages {
+		all[i] = oneLine(message)
+	}
+	return cmp.Or(strings.Join(all, "; "), nothing)
+}
+
+func (j *judgement) satisfies(ctx context.Context, expression string) error {
+	if j.answer.satisfies == nil {
+		j.fail("satisfies", oneLine(expression), j.instead(nil))
+		return nil
+	}
+	ok, err := j.answer.satisfies(ctx, expression)
+	switch _, wrong := errors.AsType[*expressionError](err); {
+	case wrong || ctx.Err() != nil:
+		return fmt.Errorf("expect.satisfies: %w", err)
+	case err != nil:
+		j.fail("satisfies", oneLine(expression), oneLine(err.Error())+": "+listed(j.chosen()))
+	case !ok:
+		j.fail("satisfies", oneLine(expression), "false for "+listed(j.chosen()))
+	}
+	return nil
+}

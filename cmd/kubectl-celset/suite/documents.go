@@ -71,7 +71,7 @@ func (r *reader) file(name string) ([]clusterstate.Document, error) {
 	case strings.EqualFold(filepath.Ext(path), ".md"):
 		found, err = page(path)
 	default:
-		found, err = reading.ReadDocuments(resource.FilenameOptions{Filenames: []string{path}}, nil)
+		found, err = reading.Documents(resource.FilenameOptions{Filenames: []string{path}}, nil)
 	}
 	if err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./deviceattr
 TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding controller) ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$')
 
-.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release generate-docs
+.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release editor site generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -172,6 +172,9 @@ SCHEMAS ?= schemas
 schemas: bin/schemas ## write the JSON schemas of the kinds, from their Go types
 	bin/schemas $(SCHEMAS) $(PLACEMENT_CRDS)/cluster.*.yaml
 
+editor: ## build the editor of the web page from web/editor (needs npm)
+	cd web/editor && npm ci --ignore-scripts --no-audit --no-fund && npm run build
+
 generate-docs: ## write what is generated into the pages in docs
 	$(GO) test -C test ./docs -run 'TestHardware|TestVersions|TestLimits|TestChart|TestPictures' -update
 
@@ -307,6 +310,11 @@ FAULTS_LOG ?=
 faults: ## claims and Placements while API server, etcd, network and programs fail, for FAULTS
 	CELSET_FAULTS=$(FAULTS) CELSET_FAULTS_SEED=$(FAULTS_SEED) CELSET_FAULTS_LOG=$(abspath $(FAULTS_LOG)) \
 		$(GO) test -C test -count=1 -vet=off -timeout 0 -v ./rollout ./hub/scale -run 'TestFaults$$'
+
+site: playground ## documentation and playground as a static site, into dist/site
+	rm -rf dist/site
+	$(GO) run -C hack/tools/site . $(CURDIR) $(CURDIR)/dist/site
+	cp -R dist/playground dist/site/playground
 
 clean: ## remove what was built
 	rm -rf bin

@@ -29,7 +29,12 @@ type Explanation struct {
 	Preferences []ClaimValue `json:"preferences,omitempty"`
 	Why         `json:"why,omitzero"`
 	Effort
+
+	allocations []resourceapi.AllocationResult
 }
+
+// Allocations returns the allocations that the claims would get, in the order of the claims. It is empty if they don't fit.
+func (e *Explanation) Allocations() []resourceapi.AllocationResult { return e.allocations }
 
 // Why lists the obstacles that keep claims from being allocated on a node.
 type Why struct {
@@ -111,7 +116,7 @@ func ClaimWith(claim *resourceapi.ResourceClaim, allocation *resourceapi.Allocat
 
 // take stores the results and details of an Allocate call.
 func (e *Explanation) take(claims []*resourceapi.ResourceClaim, results []resourceapi.AllocationResult, details *allocator.Details) {
-	e.Effort = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}
+	e.Effort, e.allocations = Effort{details.Steps, details.Evaluations, details.SetsProven, details.Cuts}, results
 	for i := range results {
 		e.Claims = append(e.Claims, ClaimWith(claims[i], &results[i]))
 	}

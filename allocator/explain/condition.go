@@ -43,6 +43,32 @@ type Condition struct {
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
+// Conditions returns the conditions of all claims, in the order in which [Problem.Explain] looks for the unmet condition.
+func (p *Problem) Conditions(ctx context.Context) ([]Condition, error) {
+	_, conditions, err := p.withConditions(ctx)
+	return conditions, err
+}
+
+// Is reports whether two conditions are the same condition of the same claim.
+func (c *Condition) Is(other *Condition) bool {
+	return other != nil && c.claim == other.claim && c.constraint == other.constraint && c.Line == other.Line && c.Column == other.Column
+}
+
+// withConditions returns the problem with default constraints written into the claims, and the conditions of all claims.
+func (p *Problem) withConditions(ctx context.Context) (*Problem, []Condition, error) {
+	p, labels, err := p.withDefaults()
+	if err != nil {
+		return nil, nil, err
+	}
+	conditions, err := p.conditions(ctx)
+	for i := range conditions {
+		if label, isDefault := labels[constraintPosition{conditions[i].claim, conditions[i].constraint}]; isDefault {
+			conditions[i].Constraint = label
+		}
+	}
+	return p, conditions, err
+}
+
 // conditions returns the conditions of all claims, in the order of claims, constraints and conjuncts.
 func (p *Problem) conditions(ctx context.Context) ([]Condition, error) {
 	var all []Condition

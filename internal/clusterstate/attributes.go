@@ -6,13 +6,10 @@ package clusterstate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
 	resourceapi "k8s.io/api/resource/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/rest"
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/deviceattributes"
@@ -25,36 +22,6 @@ type Amendments struct {
 	Attributes []*v1alpha1.DeviceAttributes
 	// Added describes the attributes that Enrich added. It is nil before, and without such objects.
 	Added *deviceattributes.Report
-}
-
-// ReadAttributes adds the DeviceAttributes objects, if the API server has that kind. If RBAC forbids them, ReadAttributes adds a
-// warning.
-func (o *Objects) ReadAttributes(ctx context.Context, api rest.Interface) error {
-	version := "/apis/" + v1alpha1.SchemeGroupVersion.String()
-	raw, err := api.Get().AbsPath(version, "deviceattributes").Do(ctx).Raw()
-	if apierrors.IsForbidden(err) {
-		// An API server without the kind may also answer Forbidden. Then there is nothing to read.
-		if absent := api.Get().AbsPath(version).Do(ctx).Error(); apierrors.IsNotFound(absent) {
-			return nil
-		}
-		o.Warnings = append(o.Warnings, fmt.Sprintf("list DeviceAttributes: %v: devices are shown without the attributes of such objects", err))
-		return nil
-	}
-	if err != nil {
-		return o.warn(fmt.Errorf("list DeviceAttributes: %w", err))
-	}
-	decoded, _, err := lenient.Decode(raw, nil, nil)
-	if err != nil {
-		return fmt.Errorf("list DeviceAttributes: %w", err)
-	}
-	list, ok := decoded.(*v1alpha1.DeviceAttributesList)
-	if !ok {
-		return errors.New("list DeviceAttributes: the answer is no DeviceAttributesList")
-	}
-	for i := range list.Items {
-		o.Attributes = append(o.Attributes, &list.Items[i])
-	}
-	return nil
 }
 
 // Enrich adds the attributes of DeviceAttributes objects to the slices, as the scheduler does. Every answer about devices then

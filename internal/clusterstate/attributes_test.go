@@ -20,6 +20,7 @@ import (
 
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 const withAttributes = `
@@ -64,7 +65,7 @@ spec:
 
 func readText(t *testing.T, text string) *clusterstate.Objects {
 	t.Helper()
-	objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(text), "default")
+	objects, err := reading.Files(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(text), "default")
 	require.NoError(t, err)
 	return objects
 }
@@ -139,7 +140,7 @@ func TestEnrichNothing(t *testing.T) {
 }
 
 func TestAttributesAreStrict(t *testing.T) {
-	_, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Replace(withAttributes, "driver:", "drivers:", 1)), "default")
+	_, err := reading.Files(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Replace(withAttributes, "driver:", "drivers:", 1)), "default")
 	require.ErrorContains(t, err, `DeviceAttributes a: strict decoding error: unknown field "spec.drivers"`)
 	objects := readText(t, "apiVersion: celset.dev/v1\nkind: DeviceAttribute\nmetadata: {name: a}\n")
 	require.Contains(t, objects.Warnings[0], `did you mean kind "DeviceAttributes" in apiVersion "celset.dev/v1alpha1"?`)
@@ -178,7 +179,7 @@ func TestReadAttributes(t *testing.T) {
 			client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
 			require.NoError(t, err)
 			objects := &clusterstate.Objects{}
-			err = objects.ReadAttributes(t.Context(), client.Discovery().RESTClient())
+			err = reading.AddAttributes(t.Context(), objects, client.Discovery().RESTClient())
 			if c.fails {
 				require.ErrorContains(t, err, "list DeviceAttributes: ")
 				return

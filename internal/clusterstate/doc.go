@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package clusterstate has the objects that an allocation of devices depends on: claims, templates, classes, slices, nodes and
-// pods. It reads them from a cluster, from files, or from both. It never changes a cluster.
+// pods. It decodes them from YAML or JSON. Package reading reads them from files and from clusters.
 //
-//	objects, err := clusterstate.ReadFiles(filenames, stdin, namespace)
-//	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+//	documents, err := clusterstate.Decode("claims.yaml", text)
+//	err = objects.Add(documents[0], namespace)
 //	state := clusterstate.New(objects)
 //	subject, err := state.Subject("pod/train", "default") // the pod and its claims
 //	problem := state.Problem(subject, features)

@@ -120,6 +120,9 @@ func sortObjects[T metav1.Object](objects []T) {
 	})
 }
 
+// AddObject adds an object and returns true if the object's kind is used.
+func (o *Objects) AddObject(object runtime.Object) bool { return o.add(object, "") }
+
 // add adds an object and returns true if the object's kind is used. namespace is the default for objects without a namespace.
 func (o *Objects) add(object runtime.Object, namespace string) bool {
 	switch object := object.(type) {

@@ -27,10 +27,13 @@
 //
 // # The page
 //
-// GET /debug/placements/ returns a web page. The page requests the report for a Placement and shows the result for each
-// cluster. It also shows the clusters that would be selected without a predicate. It is the same for all users and has no data
-// of the hub. It sends the user's token with each request to this server and doesn't store the token. It loads nothing, and its
-// content security policy allows only its own script.
+// GET /debug/placements/ returns the web page of package internal/page. The page requests the report for a Placement and shows
+// the result for each cluster. It also shows the clusters that would be selected without a predicate. It is the same for all
+// users and has no data of the hub, so the page and its files need no token. It sends the user's token with each request to this
+// server and doesn't store the token. Its content security policy allows only files of this server.
+//
+// A file of the page, such as src/main.js, has the path of a Placement of the same name. A request with the header Authorization
+// is for the Placement, and a request without this header is for the file.
 //
 // # Answers
 //

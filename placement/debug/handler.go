@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,6 +22,7 @@ import (
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
 	"github.com/celset/celset/cel/fairness"
+	"github.com/celset/celset/internal/page"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/report"
 )
@@ -87,8 +87,8 @@ func NewHandler(options Options) (http.Handler, error) {
 
 // ServeHTTP implements [http.Handler].
 func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	if isForPeople(request) {
-		thePage().ServeHTTP(w, request)
+	if isForPage(request) {
+		pageHandler.ServeHTTP(w, request)
 		return
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), h.Timeout)
@@ -103,6 +103,22 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		status = http.StatusInternalServerError
 	}
 	reply(ctx, w, status, answer)
+}
+
+// pageHandler serves the web page. It is the same for all users and has no data of the hub, so it needs no authentication.
+var pageHandler = http.StripPrefix(Path, page.Handler(page.Configuration{Backend: page.Placements}))
+
+// isForPage reports whether a request asks for the web page or one of its files. A request with credentials never does: a
+// Placement may have the name of a file, such as src/main.js, and each request for a Placement has credentials.
+func isForPage(request *http.Request) bool {
+	name, ok := strings.CutPrefix(request.URL.Path, Path)
+	if !ok || request.Method != http.MethodGet && request.Method != http.MethodHead {
+		return false
+	}
+	if name == "" || name == "/" {
+		return true
+	}
+	return request.Header.Get("Authorization") == "" && strings.HasPrefix(name, "/") && page.Has(name[1:])
 }
 
 // answer returns the report for a request. It authenticates the user first, so even a request for an unknown path needs a user.
@@ -209,13 +225,12 @@ func without(object *clusterv1beta1.Placement, query url.Values) (*clusterv1beta
 	if !query.Has(withoutParameter) {
 		return object, nil
 	}
-	text, predicates := query.Get(withoutParameter), object.Spec.Predicates
+	text := query.Get(withoutParameter)
 	i, err := strconv.Atoi(text)
-	if err != nil || i < 0 || i >= len(predicates) {
+	changed, ok := report.WithoutPredicate(object, i)
+	if err != nil || !ok {
 		return nil, refusalOf(apierrors.NewBadRequest(fmt.Sprintf(
-			"%s=%s is not the index of a predicate: the Placement has %d predicates, and the first index is 0", withoutParameter, report.Clip(text, report.MaxReason), len(predicates))))
+			"%s=%s is not the index of a predicate: the Placement has %d predicates, and the first index is 0", withoutParameter, report.Clip(text, report.MaxReason), len(object.Spec.Predicates))))
 	}
-	changed := object.DeepCopy()
-	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, i, i+1)
 	return changed, nil
 }

@@ -7,9 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -24,6 +24,7 @@ import (
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 
 	"github.com/celset/celset/apis/wellknown"
+	"github.com/celset/celset/internal/page"
 	"github.com/celset/celset/placement"
 	"github.com/celset/celset/placement/debug"
 	"github.com/celset/celset/placement/report"
@@ -109,32 +110,52 @@ func TestNewHandlerRefuses(t *testing.T) {
 	require.ErrorContains(t, err, "must be set")
 }
 
-// TestPage checks the content and the headers of the web page. A browser test checks its script.
+// TestPage checks that the page and its files need no token. Package internal/page tests their content. A browser test checks
+// the script.
 func TestPage(t *testing.T) {
 	b := newBench(t)
-	for _, path := range []string{debug.Path, debug.Path + "/"} {
-		for _, method := range []string{http.MethodGet, http.MethodHead} {
-			recorder := httptest.NewRecorder()
-			b.handler.ServeHTTP(recorder, httptest.NewRequest(method, path, nil))
-			require.Equal(t, http.StatusOK, recorder.Code, "nobody has to say who it is")
-			require.Equal(t, "text/html; charset=utf-8", recorder.Header().Get("Content-Type"))
-			policy := recorder.Header().Get("Content-Security-Policy")
-			require.Contains(t, policy, "default-src 'none'; script-src 'sha256-")
-			require.NotContains(t, policy, "unsafe")
-			require.Equal(t, "nosniff", recorder.Header().Get("X-Content-Type-Options"))
-			require.Equal(t, "no-referrer", recorder.Header().Get("Referrer-Policy"))
-			if method == http.MethodHead {
-				require.Empty(t, recorder.Body.String())
-				continue
-			}
-			page := recorder.Body.String()
-			require.True(t, strings.HasPrefix(page, "<!doctype html>"))
-			require.Empty(t, regexp.MustCompile(`(?i)(https?:)?//[a-z0-9]+\.[a-z]`).FindAllString(page, -1), "it loads nothing from elsewhere")
-			require.Empty(t, regexp.MustCompile(`(?i)innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|localStorage|sessionStorage|document\.cookie`).FindAllString(page, -1),
-				"what is told is never a part of the page's structure, and the token is kept nowhere")
+	ask := func(method, path, authorization string) *httptest.ResponseRecorder {
+		request := httptest.NewRequest(method, path, nil)
+		if authorization != "" {
+			request.Header.Set("Authorization", authorization)
 		}
+		recorder := httptest.NewRecorder()
+		b.handler.ServeHTTP(recorder, request)
+		return recorder
 	}
+	require.NoError(t, fs.WalkDir(page.Assets(), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			answer := ask(method, debug.Path+"/"+name, "")
+			require.Equal(t, http.StatusOK, answer.Code, name)
+			require.Equal(t, page.Policy, answer.Header().Get("Content-Security-Policy"))
+		}
+		return nil
+	}))
+	require.Contains(t, ask(http.MethodGet, debug.Path+"/", "").Body.String(), "<!doctype html>")
+	require.Contains(t, ask(http.MethodGet, debug.Path+"/", "Bearer reader").Body.String(), "<!doctype html>")
+	require.Equal(t, "./placements/", ask(http.MethodGet, debug.Path, "").Header().Get("Location"))
+	require.JSONEq(t, `{"backend": "placements"}`, ask(http.MethodGet, debug.Path+"/configuration.json", "").Body.String())
+	for _, path := range []string{"/index.htm", "/src/none.js", "/src", "/src/", "/..", "/ns/index.html", "-index.html"} {
+		require.Equal(t, http.StatusUnauthorized, ask(http.MethodGet, debug.Path+path, "").Code, path)
+	}
+	require.Equal(t, http.StatusUnauthorized, ask(http.MethodPost, debug.Path+"/index.html", "").Code)
 	require.Empty(t, b.asked)
+}
+
+// TestPlacementWithTheNameOfAFile checks that a file of the page hides no Placement of the same name.
+func TestPlacementWithTheNameOfAFile(t *testing.T) {
+	b := newBench(t)
+	files, err := fs.Glob(page.Assets(), "*/*.js")
+	require.NoError(t, err)
+	for _, name := range append(files, "ns/p") {
+		namespace, object, _ := strings.Cut(name, "/")
+		b.change(t, "placements: [{metadata: {namespace: "+namespace+", name: "+object+"}}]")
+		answer := reportIn(t, b.call(t, http.MethodGet, debug.Path+"/"+name, "root", "", ""), http.StatusOK)
+		require.Equal(t, object, answer.Placement.Name)
+	}
 }
 
 // TestBounds checks that an answer has a bounded size, however many clusters are removed and however long the reasons are. Each

@@ -214,3 +214,14 @@ func orDefault[T comparable](value *T, otherwise T) {
 		*value = otherwise
 	}
 }
+
+// WithoutPredicate returns a copy of the Placement without the predicate of that index. ok is false if there is no such
+// predicate.
+func WithoutPredicate(object *clusterv1beta1.Placement, index int) (changed *clusterv1beta1.Placement, ok bool) {
+	if index < 0 || index >= len(object.Spec.Predicates) {
+		return nil, false
+	}
+	changed = object.DeepCopy()
+	changed.Spec.Predicates = slices.Delete(changed.Spec.Predicates, index, index+1)
+	return changed, true
+}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -238,34 +237,6 @@ func TestExpressionsCompile(t *testing.T) {
 	}
 }
 
-// aboutTheProject lists the pages in the root. GitHub looks for most of them. They contain no objects.
-var aboutTheProject = []string{"ADOPTERS.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "GOVERNANCE.md", "MAINTAINERS.md", "ROADMAP.md", "SECURITY.md"}
-
-// TestLinksLeadSomewhere checks that links between pages have a target.
-func TestLinksLeadSomewhere(t *testing.T) {
-	for _, page := range slices.Concat(pages, aboutTheProject) {
-		content, err := os.ReadFile(filepath.Join(root, page))
-		require.NoError(t, err)
-		for i, part := range strings.Split(string(content), "](") {
-			target, _, closed := strings.Cut(part, ")")
-			if i == 0 || !closed || strings.Contains(target, "://") {
-				continue
-			}
-			file, anchor, _ := strings.Cut(target, "#")
-			path := filepath.Join(root, filepath.Dir(page), file)
-			if file == "" {
-				path = filepath.Join(root, page)
-			}
-			linked, err := os.ReadFile(path)
-			if info, statErr := os.Stat(path); statErr == nil && info.IsDir() {
-				continue
-			}
-			require.NoError(t, err, "%s links to %s", page, target)
-			require.Contains(t, anchors(string(linked)), anchor, "%s links to %s", page, target)
-		}
-	}
-}
-
 // clusterProfiles returns the CustomResourceDefinition in the module of ClusterProfiles.
 func clusterProfiles(t *testing.T) []byte {
 	t.Helper()
@@ -276,26 +247,6 @@ func clusterProfiles(t *testing.T) []byte {
 	require.NoError(t, err)
 	return definition
 }
-
-// anchors returns the targets of links to a page: its headings, its explicit anchors, and "" for the page itself.
-func anchors(text string) []string {
-	result := []string{""}
-	for _, anchor := range anchorOf.FindAllStringSubmatch(text, -1) {
-		result = append(result, anchor[1])
-	}
-	for line := range strings.Lines(text) {
-		if heading := strings.TrimLeft(line, "#"); heading != line {
-			text := punctuation.ReplaceAllString(strings.ToLower(strings.TrimSpace(heading)), "")
-			result = append(result, strings.ReplaceAll(text, " ", "-"))
-		}
-	}
-	return result
-}
-
-var anchorOf = regexp.MustCompile(`<a id="([a-z0-9-]+)"></a>`)
-
-// punctuation matches the characters of a heading that GitHub leaves out of the anchor.
-var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 // TestIndexHasEveryPage checks that docs/README.md links to every page.
 func TestIndexHasEveryPage(t *testing.T) {

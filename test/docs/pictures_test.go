@@ -23,6 +23,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
@@ -176,7 +177,7 @@ func textOfPage(t *testing.T, page string) string {
 
 // objectsOf reads objects from texts, as kubectl celset reads them from files.
 func objectsOf(t *testing.T, texts ...string) *clusterstate.Objects {
-	o, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Join(texts, "\n---\n")), "default")
+	o, err := reading.Files(resource.FilenameOptions{Filenames: []string{"-"}}, strings.NewReader(strings.Join(texts, "\n---\n")), "default")
 	require.NoError(t, err)
 	return o
 }
@@ -194,7 +195,7 @@ func allocated(t *testing.T, o *clusterstate.Objects, names ...string) *draw.Pic
 		require.Len(t, results, 1, name)
 		problem.Claims[0].Status.Allocation = &results[0]
 	}
-	picture, err := draw.New(t.Context(), state, node, draw.Options{Features: allFeatures, Claim: state.Claim("default", names[len(names)-1])})
+	picture, err := draw.New(t.Context(), state, node, draw.Options{Features: allFeatures, Claims: []*resourceapi.ResourceClaim{state.Claim("default", names[len(names)-1])}})
 	require.NoError(t, err)
 	return picture
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/celset/celset/allocator"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 	"github.com/celset/celset/internal/machine"
 	"github.com/celset/celset/internal/topology"
 )
@@ -123,7 +124,7 @@ func TestNeurons(t *testing.T) {
 func allocate(t *testing.T, example, pod string, devices topology.Topology, taken []string) ([]string, allocator.Details) {
 	t.Helper()
 	const node = "node-1"
-	objects, err := clusterstate.ReadFiles(resource.FilenameOptions{Filenames: []string{
+	objects, err := reading.Files(resource.FilenameOptions{Filenames: []string{
 		"../../manifests/examples/deviceclasses.yaml", "../../manifests/examples/" + example,
 	}}, nil, "default")
 	require.NoError(t, err)

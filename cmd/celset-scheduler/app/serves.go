@@ -21,6 +21,7 @@ import (
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/apis/wellknown"
 	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/internal/served/leases"
 	"github.com/celset/celset/internal/version"
 	"github.com/celset/celset/plugin"
 )
@@ -39,7 +40,7 @@ func publisher(ctx context.Context, completed *schedulerconfig.CompletedConfig) 
 	return func() {
 		var last error
 		if err := wait.PollUntilContextTimeout(ctx, time.Second, publishTimeout, true, func(ctx context.Context) (bool, error) {
-			last = served.Publish(ctx, completed.Client, elected.ResourceNamespace, elected.ResourceName, annotation)
+			last = leases.Publish(ctx, completed.Client, elected.ResourceNamespace, elected.ResourceName, annotation)
 			return last == nil, nil
 		}); err != nil && ctx.Err() == nil {
 			unpublished(ctx, last, elected.ResourceNamespace, elected.ResourceName)
@@ -59,7 +60,7 @@ func publishUnelected(ctx context.Context, completed *schedulerconfig.CompletedC
 	}
 	namespace := cmp.Or(elected.ResourceNamespace, metav1.NamespaceSystem)
 	logged := false
-	go served.Renew(ctx, completed.Client, namespace, name, annotation, func(err error) {
+	go leases.Renew(ctx, completed.Client, namespace, name, annotation, func(err error) {
 		if err != nil && !logged && ctx.Err() == nil {
 			unpublished(ctx, err, namespace, name)
 		}

@@ -1,32 +1,24 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package served publishes the configuration of a celset-scheduler for tools that simulate it. The configuration is an
+// Package served encodes the configuration of a celset-scheduler for tools that simulate it. The configuration is an
 // annotation of the Lease of the scheduler's leader election, so every client that may read Leases can read it. If the Lease
 // was renewed recently, the scheduler still runs. A scheduler without leader election renews a Lease for this purpose only.
 //
 //	annotation, err := served.Encode(&served.Scheduler{Constraints: true, Profiles: profiles}) // celset-scheduler
-//	schedulers, err := served.Read(ctx, client, "kube-system")                                  // kubectl celset
+//	schedulers, err := leases.Read(ctx, client, "kube-system")                                   // kubectl celset
 //	profile := schedulers.Profile(pod.Spec.SchedulerName)
 package served
 
 import (
-	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
-	"github.com/celset/celset/apis/wellknown"
 )
-
-// maxLeases is the maximum number of Leases to read. A namespace with schedulers has few Leases.
-const maxLeases = 500
 
 // Scheduler is the published configuration of one celset-scheduler.
 type Scheduler struct {
@@ -61,34 +53,13 @@ func Encode(s *Scheduler) (string, error) {
 // Schedulers are the schedulers that publish their configuration.
 type Schedulers []*Scheduler
 
-// Read returns the schedulers from the Leases of a namespace, including expired Leases.
-func Read(ctx context.Context, client kubernetes.Interface, namespace string) (Schedulers, error) {
-	leases, err := client.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{Limit: maxLeases})
-	if err != nil {
-		return nil, err
-	}
-	var found Schedulers
-	for i := range leases.Items {
-		lease := &leases.Items[i]
-		text, published := lease.Annotations[wellknown.AnnotationServes]
-		if !published {
-			continue
-		}
-		scheduler, err := decode(lease, text)
-		if err != nil {
-			return nil, fmt.Errorf("lease %s/%s: annotation %s: %w", lease.Namespace, lease.Name, wellknown.AnnotationServes, err)
-		}
-		found = append(found, scheduler)
-	}
-	return found, nil
-}
-
-func decode(lease *coordinationv1.Lease, text string) (*Scheduler, error) {
+// Decode returns the configuration from the annotation of a Lease.
+func Decode(lease *coordinationv1.Lease, text string) (*Scheduler, error) {
 	s := &Scheduler{Lease: lease.Namespace + "/" + lease.Name}
 	if err := json.Unmarshal([]byte(text), s); err != nil {
 		return nil, err
 	}
-	s.Until = untilOf(lease)
+	s.Until = Until(lease)
 	for i := range s.Profiles {
 		// An older celset-scheduler does not publish arguments that are new in this version, so they get their defaults.
 		configv1alpha1.SetDefaults(&s.Profiles[i].Args)
@@ -124,13 +95,10 @@ func (s Schedulers) Names() []string {
 	return slices.Compact(names)
 }
 
-// Publish writes the annotation to the Lease. If the write of a leader election conflicts with this write, the elector retries.
-func Publish(ctx context.Context, client kubernetes.Interface, namespace, name, annotation string) error {
-	lease, err := client.CoordinationV1().Leases(namespace).Get(ctx, name, metav1.GetOptions{})
-	if err != nil || lease.Annotations[wellknown.AnnotationServes] == annotation {
-		return err
+// Until returns the time when a Lease expires.
+func Until(lease *coordinationv1.Lease) (until time.Time) {
+	if renewed, seconds := lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds; renewed != nil && seconds != nil {
+		until = renewed.Add(time.Duration(*seconds) * time.Second)
 	}
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, wellknown.AnnotationServes, annotation)
-	_, err = client.CoordinationV1().Leases(namespace).Update(ctx, lease, metav1.UpdateOptions{})
-	return err
+	return until
 }

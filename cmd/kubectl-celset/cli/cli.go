@@ -88,7 +88,7 @@ func newCommand(streams genericiooptions.IOStreams) *cobra.Command {
 	command.SetIn(streams.In)
 	command.SetOut(streams.Out)
 	command.SetErr(streams.ErrOut)
-	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand, newFragmentationCommand, newTestCommand, newTopologyCommand} {
+	for _, add := range []func(*options) *cobra.Command{newCheckCommand, newConvertCommand, newSimulateCommand, newExplainCommand, newDrawCommand, newFragmentationCommand, newServeCommand, newTestCommand, newTopologyCommand} {
 		o := newOptions(streams)
 		one := add(o)
 		o.addCompletion(one)

@@ -15,7 +15,7 @@ import (
 	"github.com/celset/celset/allocator/explain"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/output"
-	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 // inClusters runs the command for one cluster of --contexts after the other, and prints each answer at once. If a cluster can't
@@ -34,7 +34,7 @@ func (f *fitOptions) inClusters(ctx context.Context, flags *pflag.FlagSet, args 
 	var input []byte
 	if slices.Contains(*f.files.Filenames, "-") {
 		var err error
-		if input, err = clusterstate.ReadAll(f.In, "stdin"); err != nil {
+		if input, err = reading.All(f.In, "stdin"); err != nil {
 			return err
 		}
 	}

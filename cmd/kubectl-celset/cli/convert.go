@@ -12,6 +12,7 @@ import (
 
 	"github.com/celset/celset/cmd/kubectl-celset/convert"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 const convertLong = `Convert constraints from the form of KEP-5254 to the form of celset.dev.
@@ -57,7 +58,7 @@ func newConvertCommand(o *options) *cobra.Command {
 }
 
 func (o *options) convert(name string) error {
-	documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
+	documents, err := reading.Documents(o.files.ToOptions(), o.In)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
 	"github.com/celset/celset/internal/clusterstate"
@@ -100,7 +101,7 @@ func (o *options) picture(ctx context.Context, args []string, settings draw.Opti
 }
 
 // nodeOf returns the node to draw. The argument names a node or a claim. For a claim, nodeOf returns the node of its devices,
-// and sets settings.Claim.
+// and sets settings.Claims.
 func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argument string, settings *draw.Options) (*corev1.Node, error) {
 	kind, name, err := clusterstate.Split(argument, clusterstate.NodeKind, clusterstate.ClaimKind, clusterstate.GroupKind)
 	if err != nil {
@@ -122,7 +123,7 @@ func (o *options) nodeOf(ctx context.Context, state *clusterstate.State, argumen
 		_, _ = fmt.Fprintf(o.ErrOut, "claim %s/%s has no devices yet: use \"kubectl celset explain\" to find out why\n", namespace, name)
 		return nil, errNegative
 	}
-	settings.Claim = claim
+	settings.Claims = []*resourceapi.ResourceClaim{claim}
 	return draw.NodeOf(ctx, state, claim, settings.Features)
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/internal/served/leases"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/cmd/kubectl-celset/gang"
 	"github.com/celset/celset/internal/clusterstate"
@@ -317,7 +318,7 @@ func (f *fitOptions) clusterInfoOf(ctx context.Context, subject *clusterstate.Su
 	if k.client = client; subject.Pod == nil {
 		return k, nil
 	}
-	k.schedulers, k.err = served.Read(ctx, client, f.schedulers)
+	k.schedulers, k.err = leases.Read(ctx, client, f.schedulers)
 	_, k.profile = k.schedulers.Profile(subject.Pod.Spec.SchedulerName)
 	if subject.Pod.UID != "" {
 		about := fields.Set{"involvedObject.uid": string(subject.Pod.UID)}.AsSelector().String()

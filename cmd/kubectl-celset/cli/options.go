@@ -25,6 +25,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 // options holds the options that all commands share. Each command has its own copy.
@@ -75,13 +76,17 @@ func newConfigFlags() *genericclioptions.ConfigFlags {
 
 // addFlags adds the flags that select the input, and -o with the given output formats.
 func (o *options) addFlags(command *cobra.Command, formats ...string) {
-	flags := command.Flags()
+	o.addInput(command.Flags())
+	o.formats = formats
+	command.Flags().StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
+}
+
+// addInput adds the flags that select the input.
+func (o *options) addInput(flags *pflag.FlagSet) {
 	o.config.AddFlags(flags)
 	o.files.AddFlags(flags)
 	flags.BoolVar(&o.withCluster, "with-cluster", false,
-		"With -f, also read the cluster. An object in a file replaces the object of the cluster with the same name. The default of simulate and explain is true if the files have neither Nodes nor ResourceSlices.")
-	o.formats = formats
-	flags.StringVarP(&o.output, "output", "o", "", "Output format: one of "+strings.Join(formats, ", ")+".")
+		"With -f, also read the cluster. An object in a file replaces the object of the cluster with the same name. The default of simulate, explain and serve is true if the files have neither Nodes nor ResourceSlices.")
 }
 
 // addSelector adds the flag -l. The help text says that it selects usage, for example "pods".
@@ -110,6 +115,14 @@ func (o *options) checkFormat() error {
 	return nil
 }
 
+// checkInput rejects --with-cluster without files.
+func (o *options) checkInput() error {
+	if o.withCluster && !o.readsFiles() {
+		return errors.New("--with-cluster: can be used only with -f: add -f, or remove --with-cluster")
+	}
+	return nil
+}
+
 // namespace returns the namespace from the flag --namespace or, without the flag, from the kubeconfig context.
 func (o *options) namespace() (string, error) {
 	namespace, _, err := o.config.ToRawKubeConfigLoader().Namespace()
@@ -118,11 +131,8 @@ func (o *options) namespace() (string, error) {
 
 // state reads objects from files, from the cluster, or from both, and prints warnings about them.
 func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
-	if err := o.checkFormat(); err != nil {
+	if err := errors.Join(o.checkFormat(), o.checkInput()); err != nil {
 		return nil, err
-	}
-	if o.withCluster && !o.readsFiles() {
-		return nil, errors.New("--with-cluster: can be used only with -f: add -f, or remove --with-cluster")
 	}
 	namespace, err := o.namespace()
 	if err != nil {
@@ -130,7 +140,7 @@ func (o *options) state(ctx context.Context) (*clusterstate.State, error) {
 	}
 	objects := &clusterstate.Objects{}
 	if o.readsFiles() {
-		if objects, err = clusterstate.ReadFiles(o.files.ToOptions(), o.In, namespace); err != nil {
+		if objects, err = reading.Files(o.files.ToOptions(), o.In, namespace); err != nil {
 			return nil, err
 		}
 		o.followFiles(objects)
@@ -189,15 +199,15 @@ func (o *options) readCluster(ctx context.Context, namespace string) (*clusterst
 		namespace = ""
 	}
 	defer o.announce("reading the cluster")()
-	objects, err := clusterstate.ReadCluster(ctx, client, namespace)
+	objects, err := reading.Cluster(ctx, client, namespace)
 	if err == nil {
-		err = objects.ReadAttributes(ctx, client.Discovery().RESTClient())
+		err = reading.AddAttributes(ctx, objects, client.Discovery().RESTClient())
 	}
 	if err == nil && (o.groups || o.running && slices.ContainsFunc(objects.Pods, func(pod *corev1.Pod) bool { return pod.Spec.SchedulingGroup != nil })) {
-		err = objects.ReadGroups(ctx, client, namespace)
+		err = reading.AddGroups(ctx, objects, client, namespace)
 	}
 	if err == nil && o.running {
-		err = objects.ReadRunning(ctx, client)
+		err = reading.AddRunning(ctx, objects, client)
 	}
 	return objects, err
 }

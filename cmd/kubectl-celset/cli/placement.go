@@ -18,6 +18,7 @@ import (
 	"github.com/celset/celset/cmd/kubectl-celset/output"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 	"github.com/celset/celset/placement"
 )
 
@@ -56,7 +57,7 @@ func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hu
 		return nil, fmt.Errorf("--with-cluster: can't be used for Placements, which are read either from files or from the hub: remove the flag")
 	}
 	if o.readsFiles() {
-		documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
+		documents, err := reading.Documents(o.files.ToOptions(), o.In)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +73,16 @@ func (o *options) readHub(ctx context.Context, namespace string) (*placements.Hu
 	}
 	progress := o.newProgress("objects of the hub")
 	defer progress.end()
-	return placements.ReadHub(ctx, client, namespace, progress.read)
+	return placements.ReadHub(ctx, listers(client), namespace, progress.read)
+}
+
+func listers(client dynamic.Interface) func(schema.GroupVersionResource, string) placements.Lister {
+	return func(resource schema.GroupVersionResource, namespace string) placements.Lister {
+		if namespace == "" {
+			return client.Resource(resource)
+		}
+		return client.Resource(resource).Namespace(namespace)
+	}
 }
 
 // placementsOf returns the Placements that the arguments name.
@@ -139,13 +149,13 @@ func (o *options) filesHavePlacements() (bool, error) {
 		return false, nil
 	}
 	if slices.Contains(*o.files.Filenames, "-") {
-		input, err := clusterstate.ReadAll(o.In, "stdin")
+		input, err := reading.All(o.In, "stdin")
 		if err != nil {
 			return false, err
 		}
 		o.In = &again{input: input}
 	}
-	documents, err := clusterstate.ReadDocuments(o.files.ToOptions(), o.In)
+	documents, err := reading.Documents(o.files.ToOptions(), o.In)
 	if err != nil {
 		return false, err
 	}

@@ -189,7 +189,7 @@ func TestOwners(t *testing.T) {
 	state := clusterstate.New(&clusterstate.Objects{
 		Claims: []*resourceapi.ResourceClaim{claim, admin}, Slices: []*resourceapi.ResourceSlice{slice},
 	})
-	options := draw.Options{Claim: claim}
+	options := draw.Options{Claims: []*resourceapi.ResourceClaim{claim}}
 	found, err := draw.NodeOf(t.Context(), state, claim, options.Features)
 	require.NoError(t, err)
 	require.Equal(t, node, found.Name)
@@ -222,7 +222,7 @@ func pictureOf(t *testing.T, name string, devices ...string) *draw.Picture {
 			resourceapi.DeviceRequestAllocationResult{Request: "r", Driver: driver, Pool: node, Device: name})
 	}
 	state := clusterstate.New(&clusterstate.Objects{Slices: slices, Claims: []*resourceapi.ResourceClaim{claim}})
-	picture, err := draw.New(t.Context(), state, state.Node(node), draw.Options{Claim: claim})
+	picture, err := draw.New(t.Context(), state, state.Node(node), draw.Options{Claims: []*resourceapi.ResourceClaim{claim}})
 	require.NoError(t, err)
 	return picture
 }

@@ -25,8 +25,8 @@ type Options struct {
 	// Row and Col name the attributes for the coordinates, as "domain/name" or "name". If both are empty, the picture uses the
 	// attributes in the package comment.
 	Row, Col string
-	// Claim is the claim that the picture highlights. It may be nil.
-	Claim *resourceapi.ResourceClaim
+	// Claims are the claims that the picture highlights.
+	Claims []*resourceapi.ResourceClaim
 }
 
 // Picture is the drawing of a node, or of nodes for a group of pods. Picture.yaml in package output is its schema.
@@ -127,10 +127,10 @@ func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, opti
 		}
 		device := Device{Pool: id.Pool.String(), Name: id.Device.String(), attributes: published[id].Attributes}
 		if options.Features.DeviceTaints {
-			device.Taints = taintsOf(published[id])
+			device.Taints = Taints(published[id])
 		}
 		for _, owner := range owners[id] {
-			device.Owners = append(device.Owners, ownerOf(owner, options.Claim))
+			device.Owners = append(device.Owners, ownerOf(owner, options.Claims))
 		}
 		picture.Panels[i].Devices = append(picture.Panels[i].Devices, device)
 	}
@@ -146,10 +146,10 @@ func New(ctx context.Context, state *clusterstate.State, node *corev1.Node, opti
 	return picture, nil
 }
 
-func ownerOf(owner clusterstate.Owner, chosen *resourceapi.ResourceClaim) Owner {
+func ownerOf(owner clusterstate.Owner, chosen []*resourceapi.ResourceClaim) Owner {
 	return Owner{
 		Claim: owner.Claim.Namespace + "/" + owner.Claim.Name, Request: owner.Request,
-		Shared: owner.Shared, AdminAccess: owner.AdminAccess, Chosen: owner.Claim == chosen,
+		Shared: owner.Shared, AdminAccess: owner.AdminAccess, Chosen: slices.Contains(chosen, owner.Claim),
 	}
 }
 
@@ -187,8 +187,8 @@ func named(name resourceapi.QualifiedName, driver string, withDomain bool) strin
 	return id
 }
 
-// taintsOf returns the taints that prevent new allocations of a device.
-func taintsOf(device *resourceapi.Device) []string {
+// Taints returns the taints that prevent new allocations of a device.
+func Taints(device *resourceapi.Device) []string {
 	var taints []string
 	for _, taint := range device.Taints {
 		if taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute {

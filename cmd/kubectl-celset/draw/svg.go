@@ -46,7 +46,7 @@ type svg struct {
 	Class      string   `xml:"class,attr"`
 	Role       string   `xml:"role,attr"`
 	Title      string   `xml:"title"`
-	Style      style    `xml:"style"`
+	Style      *style   `xml:"style"`
 	Items      []any
 }
 
@@ -89,7 +89,12 @@ type group struct {
 }
 
 // SVG draws a page for documents: the panels in rows, and a legend. The colours follow the light or dark mode of the reader.
-func (p *Picture) SVG(w io.Writer) error {
+func (p *Picture) SVG(w io.Writer) error { return p.svg(w, true) }
+
+// PlainSVG draws the same page without a style element, for documents that contain the rules of [Stylesheet].
+func (p *Picture) PlainSVG(w io.Writer) error { return p.svg(w, false) }
+
+func (p *Picture) svg(w io.Writer, withStyle bool) error {
 	page := newPage(p)
 	page.text("title", margin, margin+14, p.title())
 	page.y = margin + titleHeight - 10
@@ -111,8 +116,10 @@ func (p *Picture) SVG(w io.Writer) error {
 	document := svg{
 		ViewBox: fmt.Sprintf("0 0 %d %d", width, height), Width: width, Height: height,
 		FontFamily: "system-ui, 'Segoe UI', Helvetica, Arial, sans-serif", Class: "celset", Role: "img",
-		Title: "Devices of " + p.title(), Style: style{stylesheet(len(page.owners))},
-		Items: append([]any{background}, page.items...),
+		Title: "Devices of " + p.title(), Items: append([]any{background}, page.items...),
+	}
+	if withStyle {
+		document.Style = &style{stylesheet(len(page.owners))}
 	}
 	encoder := xml.NewEncoder(w)
 	encoder.Indent("", "  ")

@@ -38,6 +38,9 @@ const (
 // ownerClass returns the CSS class for boxes of the i-th owner. With more owners than colours, several owners share a class.
 func ownerClass(i int) string { return fmt.Sprint("owner-", i%len(ownerFills)) }
 
+// Stylesheet returns the CSS rules for pictures with any number of owners.
+func Stylesheet() string { return stylesheet(len(ownerFills)) }
+
 // stylesheet returns the CSS rules for a picture with that number of owners. Each selector starts with the class of the
 // picture, because an SVG's rules apply to the whole page that contains the SVG.
 func stylesheet(owners int) string {

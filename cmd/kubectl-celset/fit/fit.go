@@ -32,6 +32,8 @@ type Options struct {
 	Args *configv1alpha1.DynamicResourcesCELArgs
 	// Why requests the reasons why claims don't fit on a node, and the preference values of allocated devices.
 	Why bool
+	// Counts keeps the numbers of devices in the answers of nodes that fit.
+	Counts bool
 	// OfGroup omits the checks of a pod's PodGroup, because the caller asks about the whole group.
 	OfGroup bool
 	// Nodes are the names of the nodes to check. Empty means all nodes.
@@ -94,6 +96,10 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 		if report.Added, err = q.additions(ctx); err != nil && ctx.Err() == nil {
 			return nil, err
 		}
+	}
+	if err := q.problem.Ready(ctx); err != nil {
+		report.Error = err.Error()
+		return report, nil
 	}
 	for i, node := range nodes {
 		if options.Progress != nil {
@@ -184,7 +190,9 @@ func (q *question) on(ctx context.Context, node *corev1.Node) (*explain.Explanat
 		return nil, err
 	}
 	if answer.Fits || !q.Why {
-		answer.Why = explain.Why{}
+		if !q.Counts {
+			answer.Why = explain.Why{}
+		}
 		return answer, nil
 	}
 	again, cancel := q.limit(ctx)

@@ -193,7 +193,13 @@ func list(members []Member) string {
 	return strings.Join(texts, ", ")
 }
 
-// Picture draws all nodes, with the nodes of the set highlighted. The report must contain running or chosen nodes.
+// HasPicture reports whether the nodes have been arranged, so that they can be drawn. An early error prevents that.
+func (r *Report) HasPicture() bool {
+	q := r.question
+	return q.layout != nil && len(q.search.Nodes) > 0 && len(q.why) == len(q.search.Nodes)
+}
+
+// Picture draws all nodes, with the nodes of the set highlighted. HasPicture must be true.
 func (r *Report) Picture() *draw.Picture {
 	q := r.question
 	nodes := make([]draw.Node, len(q.search.Nodes))

@@ -4,7 +4,7 @@
 // Package placements decides Placements of Open Cluster Management over the objects of a hub or of files, as celset-placement
 // would. It writes nothing.
 //
-//	hub, err := placements.ReadHub(ctx, client, "default", nil)     // or placements.FromDocuments(documents, namespace)
+//	hub, err := placements.ReadHub(ctx, listers, "default", nil)    // or placements.FromDocuments(documents, namespace)
 //	object, err := hub.Placement("web", "default")
 //	answer, err := hub.Decide(ctx, object, time.Now(), placements.Options{})
 //	answer.Print(os.Stdout)
@@ -22,7 +22,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/klog/v2"
 	clusterv1 "open-cluster-management.io/api/cluster/v1"
 	clusterv1alpha1 "open-cluster-management.io/api/cluster/v1alpha1"
@@ -55,6 +54,9 @@ func newHub() *Hub {
 	return &Hub{scores: map[types.NamespacedName]*clusterv1alpha1.AddOnPlacementScore{}, scoreNames: map[string][]string{}}
 }
 
+// Uses reports whether decisions depend on objects of a kind.
+func Uses(kind schema.GroupVersionKind) bool { return kinds[kind] != "" }
+
 // kinds maps each kind that decisions depend on to its resource name.
 var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1.GroupVersion).WithKind("ManagedCluster"):                "managedclusters",
@@ -65,24 +67,39 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
+// Resources returns the resources that [ReadHub] lists. The value is true for resources of namespaces. Scores are in namespaces,
+// too, but decisions depend on those of all clusters.
+func Resources() map[schema.GroupVersionResource]bool {
+	resources := map[schema.GroupVersionResource]bool{}
+	for kind, resource := range kinds {
+		resources[kind.GroupVersion().WithResource(resource)] = kind.Kind == "Placement" || kind.Kind == "PlacementDecision" || kind.Kind == "ManagedClusterSetBinding"
+	}
+	return resources
+}
+
 // maxObjects is the page size of list requests.
 const maxObjects = 500
 
+// Lister lists objects of one resource. The dynamic client of client-go has Listers.
+type Lister interface {
+	List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error)
+}
+
 // ReadHub reads the Placements of one namespace, and all objects that their decisions depend on. If the caller may not read a
 // kind, or an object can't be decoded, ReadHub adds a warning and continues. But it fails without access to ManagedClusters. It
-// calls progress, unless nil, with the number of objects read so far.
-func ReadHub(ctx context.Context, client dynamic.Interface, namespace string, progress func(objects int)) (*Hub, error) {
+// calls progress, unless nil, with the number of objects read so far. of returns the Lister for a resource, in a namespace or in
+// all.
+func ReadHub(ctx context.Context, of func(resource schema.GroupVersionResource, namespace string) Lister, namespace string, progress func(objects int)) (*Hub, error) {
 	if progress == nil {
 		progress = func(int) {}
 	}
 	hub := newHub()
 	for kind, resource := range kinds {
-		of := client.Resource(kind.GroupVersion().WithResource(resource))
-		var reader dynamic.ResourceInterface = of
+		in := metav1.NamespaceAll
 		if kind.Kind == "Placement" || kind.Kind == "ManagedClusterSetBinding" {
-			reader = of.Namespace(namespace)
+			in = namespace
 		}
-		err := hub.readAll(ctx, reader, progress)
+		err := hub.readAll(ctx, of(kind.GroupVersion().WithResource(resource), in), progress)
 		if apierrors.IsForbidden(err) && kind.Kind != "ManagedCluster" {
 			hub.Warnings = append(hub.Warnings, err.Error())
 			continue
@@ -95,7 +112,7 @@ func ReadHub(ctx context.Context, client dynamic.Interface, namespace string, pr
 	return hub, nil
 }
 
-func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface, progress func(int)) error {
+func (h *Hub) readAll(ctx context.Context, reader Lister, progress func(int)) error {
 	options := metav1.ListOptions{Limit: maxObjects}
 	for {
 		list, err := reader.List(ctx, options)
@@ -118,20 +135,28 @@ func (h *Hub) readAll(ctx context.Context, reader dynamic.ResourceInterface, pro
 func FromDocuments(documents []clusterstate.Document, namespace string) (*Hub, error) {
 	hub := newHub()
 	for _, document := range documents {
-		object := document.Object
-		if kinds[object.GroupVersionKind()] == "" {
-			continue
-		}
-		switch object.GetKind() {
-		case "Placement", "PlacementDecision", "ManagedClusterSetBinding", "AddOnPlacementScore":
-			object.SetNamespace(cmp.Or(object.GetNamespace(), namespace))
-		}
-		if err := hub.decode(object, true); err != nil {
-			return nil, fmt.Errorf("%s: %s %s: %w", document.Source, object.GetKind(), object.GetName(), err)
+		if err := hub.addDocument(document, namespace); err != nil {
+			return nil, err
 		}
 	}
 	hub.sort()
 	return hub, nil
+}
+
+// addDocument adds the object of a document if decisions depend on its kind.
+func (h *Hub) addDocument(document clusterstate.Document, namespace string) error {
+	object := document.Object
+	if !Uses(object.GroupVersionKind()) {
+		return nil
+	}
+	switch object.GetKind() {
+	case "Placement", "PlacementDecision", "ManagedClusterSetBinding", "AddOnPlacementScore":
+		object.SetNamespace(cmp.Or(object.GetNamespace(), namespace))
+	}
+	if err := h.decode(object, true); err != nil {
+		return fmt.Errorf("%s: %s %s: %w", document.Source, object.GetKind(), object.GetName(), err)
+	}
+	return nil
 }
 
 // add adds an object. If the object can't be decoded, add warns and ignores it, as celset-placement does.
@@ -201,6 +226,9 @@ func (h *Hub) Placement(name, namespace string) (*clusterv1beta1.Placement, erro
 	}
 	return nil, fmt.Errorf("there is no Placement %q in namespace %q", name, namespace)
 }
+
+// Selected returns the number of clusters in the Placement's existing PlacementDecisions.
+func (h *Hub) Selected(object *clusterv1beta1.Placement) int { return len(h.former(object)) }
 
 // Placements returns the Placements that were read.
 func (h *Hub) Placements() []*clusterv1beta1.Placement { return h.placements }

@@ -4,7 +4,6 @@
 package suite
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
 // reader reads the files that cases name. It remembers them, because the cases of a file often name the same files.
@@ -71,7 +71,7 @@ func (r *reader) file(name string) ([]clusterstate.Document, error) {
 	case strings.EqualFold(filepath.Ext(path), ".md"):
 		found, err = page(path)
 	default:
-		found, err = clusterstate.ReadDocuments(resource.FilenameOptions{Filenames: []string{path}}, nil)
+		found, err = reading.Documents(resource.FilenameOptions{Filenames: []string{path}}, nil)
 	}
 	if err != nil {
 		return nil, err
@@ -96,15 +96,11 @@ func page(path string) ([]clusterstate.Document, error) {
 		if !strings.Contains("\n"+b.text, "\napiVersion:") {
 			continue
 		}
-		infos, err := resource.NewLocalBuilder().Unstructured().ContinueOnError().Flatten().Stream(bytes.NewReader([]byte(b.text)), name).Do().Infos()
+		found, err := clusterstate.Decode(name, []byte(b.text))
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
-		for _, info := range infos {
-			if object, ok := info.Object.(*unstructured.Unstructured); ok {
-				all = append(all, clusterstate.Document{Source: name, Object: object})
-			}
-		}
+		all = append(all, found...)
 	}
 	return all, nil
 }

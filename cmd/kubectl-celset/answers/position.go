@@ -1,0 +1,264 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package answers
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/celset/celset/internal/clusterstate"
+)
+
+// place finds the positions of the fields of a document.
+type place struct {
+	document clusterstate.Position
+	// root is the YAML node of the object. It is parsed when it is needed, and nil if that fails.
+	root   *yaml.Node
+	parsed bool
+}
+
+// of returns the line and column of a field in all documents. With a line and a column in the text of the field, which both
+// count from 1, it returns the position of that character. If the object lacks the field, it returns the position of the
+// innermost field on the path that the object has.
+func (p *place) of(field string, line, column int) (inLine, inColumn int) {
+	if p == nil {
+		return 0, 0
+	}
+	p.parse()
+	if p.root == nil {
+		return p.document.Line, 1
+	}
+	key, value := p.find(field)
+	if line > 0 && value.Kind == yaml.ScalarNode {
+		if at := p.within(value, line, column); at >= 0 {
+			return p.position(at)
+		}
+	}
+	if key != nil {
+		value = key
+	}
+	return p.position(p.offset(value.Line, value.Column))
+}
+
+// parse parses the YAML of the document.
+func (p *place) parse() {
+	if p.parsed {
+		return
+	}
+	p.parsed = true
+	var document yaml.Node
+	if yaml.Unmarshal(p.document.Text, &document) != nil || len(document.Content) != 1 {
+		return
+	}
+	p.root = document.Content[0]
+	if p.document.IsItem {
+		if _, items := p.find("items[" + strconv.Itoa(p.document.Item) + "]"); items != nil {
+			p.root = items
+		}
+	}
+}
+
+// find returns the node of a field, and the node of its key, which is nil for the root and for items of sequences. For a missing
+// field, it returns the innermost field on the path.
+func (p *place) find(field string) (key, value *yaml.Node) {
+	value = p.root
+	for _, step := range steps(field) {
+		nextKey, next := child(value, step)
+		if next == nil {
+			return key, value
+		}
+		key, value = nextKey, next
+	}
+	return key, value
+}
+
+// steps splits the path of a field: "a.b[0].c" or "a[key.with.dots]".
+func steps(field string) []string {
+	var result []string
+	for field != "" {
+		switch {
+		case field[0] == '.':
+			field = field[1:]
+		case field[0] == '[':
+			end := strings.IndexByte(field, ']')
+			if end < 0 {
+				return result
+			}
+			result, field = append(result, strings.Trim(field[1:end], `"`)), field[end+1:]
+		default:
+			end := strings.IndexAny(field, ".[")
+			if end < 0 {
+				end = len(field)
+			}
+			result, field = append(result, field[:end]), field[end:]
+		}
+	}
+	return result
+}
+
+// child returns a field of a mapping, or an item of a sequence. A step that is no index names the item with that name.
+func child(of *yaml.Node, step string) (key, value *yaml.Node) {
+	// The parser rejects an alias that contains itself, but an alias may refer to an alias.
+	for of.Kind == yaml.AliasNode && of.Alias != nil {
+		of = of.Alias
+	}
+	switch of.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(of.Content); i += 2 {
+			if of.Content[i].Value == step {
+				return of.Content[i], of.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(of.Content) {
+			return nil, of.Content[i]
+		}
+		for _, item := range of.Content {
+			if _, name := child(item, "name"); item.Kind == yaml.MappingNode && name != nil && name.Value == step {
+				return nil, item
+			}
+		}
+	}
+	return nil, nil
+}
+
+// offset returns the offset in the document's text of a line and a column that count from 1. The column counts characters.
+func (p *place) offset(line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		end := bytes.IndexByte(p.document.Text[at:], '\n')
+		if end < 0 {
+			return len(p.document.Text)
+		}
+		at += end + 1
+	}
+	for ; column > 1 && at < len(p.document.Text) && p.document.Text[at] != '\n'; column-- {
+		_, size := utf8.DecodeRune(p.document.Text[at:])
+		at += size
+	}
+	return at
+}
+
+// position returns the line and the column in all documents of an offset in the document's text. The column counts UTF-16 units.
+func (p *place) position(offset int) (line, column int) {
+	before := string(p.document.Text[:min(offset, len(p.document.Text))])
+	start := strings.LastIndexByte(before, '\n') + 1
+	return p.document.Line + strings.Count(before, "\n"), len(utf16.Encode([]rune(before[start:]))) + 1
+}
+
+// within returns the offset of a character in the text of a scalar, or -1. The line and the column count from 1, and the column
+// counts characters. A scalar can be a block, quoted, or plain, with several lines.
+func (p *place) within(scalar *yaml.Node, line, column int) int {
+	raw := string(p.document.Text)
+	if scalar.Style&yaml.LiteralStyle != 0 {
+		return p.offset(scalar.Line+line, indentation(raw[p.offset(scalar.Line+1, 1):])+column)
+	}
+	target := offsetIn(scalar.Value, line, column)
+	at := p.offset(scalar.Line, scalar.Column)
+	switch {
+	case target < 0:
+		return -1
+	case scalar.Style&yaml.FoldedStyle != 0:
+		// The text of a block begins on the line after its indicator.
+		at = skipSpace(raw, p.offset(scalar.Line+1, 1))
+	case scalar.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		at++
+	}
+	return align(raw, at, scalar.Value[:target], scalar.Style)
+}
+
+// offsetIn returns the offset of a character in a text, or -1.
+func offsetIn(text string, line, column int) int {
+	at := 0
+	for ; line > 1; line-- {
+		end := strings.IndexByte(text[at:], '\n')
+		if end < 0 {
+			return -1
+		}
+		at += end + 1
+	}
+	for ; column > 1 && at < len(text); column-- {
+		_, size := utf8.DecodeRuneInString(text[at:])
+		at += size
+	}
+	return at
+}
+
+// indentation returns the number of spaces before the first text of a block.
+func indentation(block string) int {
+	for line := range strings.Lines(block) {
+		if text := strings.TrimLeft(line, " "); strings.TrimSpace(text) != "" {
+			return len(line) - len(text)
+		}
+	}
+	return 0
+}
+
+// align returns the offset in the raw form of a scalar where the given beginning of the scalar's text ends, or -1. at is the
+// offset of the scalar's first character.
+func align(raw string, at int, text string, style yaml.Style) int {
+	for i := 0; i < len(text); {
+		if at >= len(raw) {
+			return -1
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		isEscape := style&yaml.DoubleQuotedStyle != 0 && raw[at] == '\\'
+		switch {
+		case (r == '\n' || r == ' ') && !isEscape && skipSpace(raw, at) > skipBlanks(raw, at):
+			// A line break of the raw form is a space or line breaks in the text.
+			at = skipSpace(raw, at)
+			for i+size < len(text) && text[i+size] == '\n' {
+				i++
+			}
+		case isEscape:
+			at += escapeLength(raw[at:])
+		case style&yaml.SingleQuotedStyle != 0 && r == '\'':
+			at += 2
+		default:
+			at += size
+		}
+		i += size
+	}
+	if at > len(raw) {
+		return -1
+	}
+	return at
+}
+
+// skipBlanks returns the offset of the next character that is neither a space nor a tab. skipSpace also skips line breaks.
+func skipBlanks(raw string, at int) int {
+	for at < len(raw) && (raw[at] == ' ' || raw[at] == '\t') {
+		at++
+	}
+	return at
+}
+
+func skipSpace(raw string, at int) int {
+	for at < len(raw) && strings.IndexByte(" \t\r\n", raw[at]) >= 0 {
+		at++
+	}
+	return at
+}
+
+// escapeLength returns the length of an escape sequence in a text in double quotes.
+func escapeLength(raw string) int {
+	if len(raw) < 2 {
+		return 1
+	}
+	switch raw[1] {
+	case 'x':
+		return 4
+	case 'u':
+		return 6
+	case 'U':
+		return 10
+	default:
+		return 2
+	}
+}

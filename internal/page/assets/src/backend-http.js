@@ -1,0 +1,55 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// Asks the questions over HTTP, and follows the changes of the objects.
+
+import {token} from "./state.js";
+
+const request = (more) => ({cache: "no-store", credentials: "omit", redirect: "error", ...more, headers: {Authorization: `Bearer ${token()}`, ...more?.headers}});
+
+async function ask(name, question) {
+  let response;
+  try {
+    response = await fetch(`answers/${name}`, request({method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question)}));
+  } catch {
+    throw new Error("The server does not answer. If it has ended, start it again and open the address that it prints.");
+  }
+  if (response.ok) return response.json();
+  if (response.status === 401) throw new Error("The server refuses the token of this page. Open the whole address that the server printed, with its token.");
+  const body = await response.json().catch(() => ({}));
+  throw new Error(body.error || `The server answers with status ${response.status}.`);
+}
+
+// follow calls changed(revision) after each change of the objects, and connected(bool) if the connection begins or ends. It connects
+// again after one second, and after twice the time if that fails, up to 30 seconds.
+async function follow(changed, connected) {
+  for (let wait = 1000; ; wait = Math.min(2 * wait, 30000)) {
+    try {
+      const response = await fetch("events", request());
+      if (response.status === 404 || response.status === 401) return;
+      if (!response.ok) throw new Error(response.statusText);
+      connected(true);
+      wait = 500;
+      await readEvents(response.body, changed);
+    } catch {
+      // The reason makes no difference: the page connects again.
+    }
+    connected(false);
+    await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+}
+
+async function readEvents(body, changed) {
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const {done, value} = await reader.read();
+    if (done) return;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop().slice(-4096);
+    const data = lines.findLast((line) => line.startsWith("data:"));
+    if (data) changed(JSON.parse(data.slice(5)).revision);
+  }
+}
+
+export const create = async () => ({views: ["nodes", "waiting", "gangs", "placements", "try"], ask, follow});

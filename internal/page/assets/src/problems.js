@@ -1,0 +1,27 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The list of mistakes below the editor.
+
+import {element, plural} from "./dom.js";
+
+const shownAtOnce = 50;
+
+// createProblems makes the list. goTo(line, column) is called if the user chooses a mistake with a position.
+export function createProblems(goTo) {
+  const list = element("ul", {class: "problems"});
+  const status = element("p", {class: "hidden", role: "status"});
+  return {
+    element: element("div", {}, status, list),
+    set(problems) {
+      const text = problems.length ? plural(problems.length, "problem") : "";
+      if (status.textContent !== text) status.textContent = text;
+      list.hidden = problems.length === 0;
+      list.replaceChildren(...problems.slice(0, shownAtOnce).map((problem) => {
+        const kind = problem.severity === "warning" ? "warning" : "error";
+        const where = problem.line > 0 && element("button", {type: "button", class: "position", onclick: () => goTo(problem.line, problem.column)}, `Line ${problem.line}`);
+        return element("li", {class: kind}, element("strong", {}, kind === "error" ? "Error" : "Warning"), " ", where, " ", element("span", {class: "message"}, problem.message));
+      }), ...problems.length > shownAtOnce ? [element("li", {class: "muted"}, `${problems.length - shownAtOnce} more`)] : []);
+    },
+  };
+}

@@ -1,0 +1,181 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+// The view that tries documents: an editor, the machines, and the answer, which follows the text.
+
+import {createEditor} from "../editor.js";
+import {element, empty, failure, field, latest, muted, plural} from "./dom.js";
+import {explanation} from "./explanation.js";
+import {createProblems} from "./problems.js";
+
+export const title = "Try";
+
+const pause = 400, subjectsAtOnce = 20;
+
+// The first text without examples. It names the parts that a user replaces.
+const start = `# Paste a ResourceClaim, a ResourceClaimTemplate, a Pod, a PodGroup or a Placement here.
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: example
+spec:
+  devices:
+    requests:
+    - name: devices
+      exactly:
+        deviceClassName: example.com
+        count: 4
+`;
+
+export function create(app) {
+  const question = {documents: "", machine: "", nodes: 1, inUse: 0, node: undefined};
+  let timer, examples = [];
+
+  const place = element("div", {class: "editor", id: "editor"});
+  const editor = createEditor(place, {
+    text: "", label: "Documents in YAML", onChange: changed, onSubmit: () => submit(),
+    complete: (documents, offset) => app.ask("complete", {documents, offset, ...question.machine ? {machine: question.machine} : {}}),
+  });
+  const problems = createProblems((line, column) => editor.goTo(line, column));
+  const answer = element("section", {id: "answer", "aria-label": "Answer", tabindex: -1});
+  const progress = element("p", {class: "muted progress"}), outcome = element("p", {class: "hidden", role: "status"});
+  const note = element("p", {class: "muted note", role: "status"});
+
+  const example = element("select", {id: "example", onchange: () => choose(examples[Number(example.value)])});
+  const machine = element("select", {id: "machine", onchange: () => set({machine: machine.value, node: undefined})});
+  const number = (id, min, max, key) => element("input", {
+    id, type: "number", min, max, value: question[key], oninput: (event) => event.target.checkValidity() && event.target.value !== "" && set({[key]: Number(event.target.value)}),
+  });
+  const nodes = number("nodes", 1, 1000, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
+  const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
+  const about = element("p", {class: "muted about", id: "about"});
+
+  const ask = latest((asked) => app.ask("try", asked), show, (error) => {
+    answer.removeAttribute("aria-busy");
+    progress.textContent = "";
+    answer.replaceChildren(failure(error));
+  });
+
+  function submit() {
+    clearTimeout(timer);
+    const {documents, machine: name, node} = question;
+    if (documents.trim() === "") {
+      problems.set([]);
+      editor.setProblems([]);
+      answer.replaceChildren(empty("Nothing to try yet", examples.length ? "Choose an example, or write a claim." : "Write a claim, a pod or a group, or paste one."));
+      return;
+    }
+    answer.setAttribute("aria-busy", "true");
+    progress.textContent = "Searching…";
+    ask({documents, ...name ? {machine: name, nodes: question.nodes, inUse: question.inUse} : {}, ...node ? {node} : {}});
+  }
+
+  function show(result) {
+    answer.removeAttribute("aria-busy");
+    const found = result.problems ?? [], subjects = result.subjects ?? [];
+    progress.textContent = "";
+    outcome.textContent = subjects.slice(0, 3).map((s) => `${s.subject}: ${s.fits ? "fits" : "does not fit"}`).join(". ");
+    problems.set(found);
+    editor.setProblems(found);
+    if (subjects.length === 0) {
+      answer.replaceChildren(found.some((p) => p.severity !== "warning") ? empty("The documents have mistakes", "Correct the problems below the editor to get an answer.") :
+        empty("Nothing to answer", "The documents contain no claim, template, pod, group or Placement."));
+      return;
+    }
+    answer.replaceChildren(...subjects.slice(0, subjectsAtOnce).map((subject) => element("article", {}, element("h2", {}, subject.subject),
+      explanation(subject, {draw: (node) => set({node})}))));
+    if (subjects.length > subjectsAtOnce) answer.append(muted(`${plural(subjects.length - subjectsAtOnce, "more answer")} not shown.`));
+  }
+
+  function changed(text) {
+    question.documents = text;
+    example.value = "";
+    clearTimeout(timer);
+    timer = setTimeout(() => { store(); submit(); }, pause);
+  }
+
+  function set(changes) {
+    Object.assign(question, changes);
+    enable();
+    store();
+    submit();
+  }
+
+  async function store() {
+    const {documents, machine: name, node} = question;
+    const fits = await app.go({documents, machine: name, nodes: name ? question.nodes : undefined, inUse: name && question.inUse || undefined, node}, {replace: true, quiet: true});
+    note.textContent = fits ? "" : "The documents are too long for a link. A link to this page does not contain them.";
+  }
+
+  // enable shows the numbers only if they have an effect.
+  function enable() {
+    fields.nodes.hidden = fields.inUse.hidden = !question.machine;
+    nodes.value = question.nodes;
+    inUse.value = question.inUse;
+    machine.value = question.machine;
+  }
+
+  function choose(chosen) {
+    if (!chosen) return;
+    Object.assign(question, {documents: chosen.documents, machine: chosen.machine ?? "", nodes: chosen.nodes ?? 1, inUse: chosen.inUse ?? 0, node: undefined});
+    editor.setText(question.documents);
+    set({});
+  }
+
+  function setExamples(all) {
+    examples = all;
+    const groups = Map.groupBy(all.map((e, index) => [e, index]), ([e]) => e.group ?? "Examples");
+    example.replaceChildren(element("option", {value: ""}, "Choose an example"), ...[...groups].map(([group, members]) => element("optgroup", {label: group},
+      members.map(([e, index]) => element("option", {value: index}, e.title)))));
+  }
+
+  async function share() {
+    await store();
+    try {
+      await navigator.clipboard.writeText(location.href);
+      note.textContent ||= "Link copied.";
+    } catch {
+      note.textContent = "The browser does not allow this page to copy. Copy the link from the address bar.";
+    }
+  }
+
+  return {
+    element: element("div", {class: "page"},
+      element("h1", {}, app.playground ? "Try celset" : title), about,
+      element("div", {class: "controls"}, fields.example, field("Machine", machine), fields.nodes, fields.inUse, element("button", {type: "button", id: "share", onclick: share}, "Copy link")), note,
+      element("div", {class: "try"},
+        element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
+        element("div", {}, progress, outcome, answer))),
+    update(overview) {
+      const first = app.playground ? [] : [element("option", {value: ""}, "Nodes of the source")];
+      machine.replaceChildren(...first, ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
+      if (app.playground && !question.machine) question.machine = overview.machines?.[0]?.name ?? "";
+      enable();
+    },
+    async show(state, {live}) {
+      if (live) {
+        if (!question.machine) submit();
+        return;
+      }
+      setExamples(await app.examples());
+      fields.example.hidden = examples.length === 0;
+      about.replaceChildren(...app.playground ?
+        ["With celset, a pod asks for a set of devices with one CEL expression. Change the claim, and see which devices it gets. Everything runs in your browser. ", element("a", {href: "https://github.com/celset/celset#readme"}, "What is celset?")] :
+        ["Try documents on the nodes of the source, or on nodes of another machine. Nothing is written."]);
+      if (state.damaged) note.textContent = "The link is damaged: its documents can't be read.";
+      // Without documents in the URL, the former ones remain.
+      if (state.documents === undefined && question.documents) return set({});
+      if (state.documents === undefined && examples.length) return choose(examples[0]);
+      Object.assign(question, {
+        documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
+        nodes: clamp(state.nodes, 1), inUse: clamp(state.inUse, 0),
+      });
+      if (editor.text() !== question.documents) editor.setText(question.documents);
+      enable();
+      if (state.documents === undefined) answer.replaceChildren(empty("Nothing to try yet", "Change the claim, or paste another one."));
+      else submit();
+    },
+  };
+}
+
+const clamp = (text, least) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), 1000);

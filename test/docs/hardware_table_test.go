@@ -69,8 +69,8 @@ func hardwarePages(t *testing.T) map[string][]*example {
 	return result
 }
 
-// fromScenario returns an example for a template with the devices of the named scenario in package shape. The devices in use are
-// those of the last occupancy of the scenario, where no set fits.
+// fromScenario returns an example for a template with the devices of the named scenario in package shape. In the last occupancy of
+// the scenario, whose devices are in use, no set fits.
 func fromScenario(t *testing.T, template, name string) *example {
 	all := shape.Scenarios()
 	i := slices.IndexFunc(all, func(s shape.Scenario) bool { return s.Name == name })

@@ -55,12 +55,12 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3253, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5954, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12406, goal: 8400},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 15266, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5668, goal: 3000},
-	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
+	{name: "hack", folders: []string{"hack"}, counts: product, lines: 397},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22276},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 99190},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8445, files: 31},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 99360},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8610, files: 32},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

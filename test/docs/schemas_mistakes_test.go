@@ -7,16 +7,22 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/dynamic-resource-allocation/structured"
 	"sigs.k8s.io/yaml"
 
 	celsetv1alpha1 "github.com/celset/celset/apis/celset/v1alpha1"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/kubectl-celset/suite"
 	"github.com/celset/celset/deviceattributes"
 )
 
@@ -54,6 +60,28 @@ variables:
 - name: rack
   expression: node.labels['example.com/rack']
 podsPerNode: 2
+`,
+	"ExpressionTest": `
+apiVersion: kubectl.celset.dev/v1alpha1
+kind: ExpressionTest
+files: [../../../docs/hardware/tests/devices/ring-12.yaml]
+objects: [{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: mla.example.com}}]
+machine: {name: hgx-h100, nodes: 2}
+cases:
+- name: ring
+  inUse: [{nodes: [node-1], driver: mla.example.com, devices: [mla-1], capacity: {}}, {count: 2}]
+  claim: {devices: {requests: [{name: mla, exactly: {deviceClassName: mla.example.com}}]}}
+  namespace: team
+  nodes: [node-1]
+  featureGates: {DRAConsumableCapacity: true}
+  now: "2026-01-02T03:04:05Z"
+  expect: {devices: [mla-2], requests: {mla: [mla-2]}, nodesThatFit: [node-1], nodes: [], clusters: [], satisfies: "true", steps: {atMost: 9}}
+- name: errors
+  subject: class/mla.example.com
+  expect: {errors: [undeclared]}
+- name: none
+  subject: template/ring
+  expect: {none: no set}
 `,
 	"DeviceAttributes": `
 apiVersion: celset.dev/v1alpha1
@@ -122,6 +150,25 @@ var decoders = map[string]func([]byte) error{
 		}
 		return errors.New(rejection.Message)
 	},
+	"ExpressionTest": func(raw []byte) error {
+		folder, err := os.MkdirTemp("", "cases")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = os.RemoveAll(folder) }()
+		path := filepath.Join(folder, "test.yaml")
+		if err := os.WriteFile(path, raw, 0o600); err != nil {
+			return err
+		}
+		noFeatures := func(map[string]bool) (structured.Features, error) { return structured.Features{}, nil }
+		report, err := suite.Run(context.Background(), []string{path}, suite.Options{Features: noFeatures, Only: regexp.MustCompile("^none of them$")})
+		if err == nil && len(report.Files[0].Mistakes) > 0 {
+			err = fmt.Errorf("%v", report.Files[0].Mistakes)
+		} else if err != nil && strings.HasPrefix(err.Error(), "--run") {
+			err = nil // no case has run, because no name matches
+		}
+		return err
+	},
 	"DynamicResourcesCELArgs": func(raw []byte) error {
 		args, err := configv1alpha1.DecodeArgs(raw)
 		if err != nil {
@@ -186,6 +233,17 @@ var mistakes = map[string][]struct{ what, old, instead string }{
 		{"no driver", "driver: chip.example.com", ""},
 		{"domain that is none", "domain: topology.example.com", "domain: topology/example"},
 		{"unknown version", "celset.dev/v1alpha1", "celset.dev/v1"},
+	},
+	"ExpressionTest": {
+		{"misspelt field", "machine:", "mashine:"},
+		{"misspelt expectation", "satisfies:", "satisfy:"},
+		{"text for a list", "devices: [mla-2]", "devices: mla-2"},
+		{"text for a number", "atMost: 9", "atMost: few"},
+		{"no name", "name: ring", "nodes: []"},
+		{"no cases", "cases:", "cases: []\nothers:"},
+		{"too many nodes", "nodes: 2", "nodes: 1001"},
+		{"negative steps", "atMost: 9", "atMost: -1"},
+		{"unknown version", "kubectl.celset.dev/v1alpha1", "kubectl.celset.dev/v1"},
 	},
 	"DynamicResourcesCELArgs": {
 		{"misspelt field", "filterTimeout: 5s", "filterTimout: 5s"},

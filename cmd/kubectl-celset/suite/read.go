@@ -88,9 +88,14 @@ func find(paths []string, recursive bool) ([]string, error) {
 
 var kindLine = []byte("\nkind: " + Kind)
 
-// hasKind reports whether the file has the kind ExpressionTest. The text is enough, so that a file with a mistake is not left out.
+// hasKind reports whether the file has the kind ExpressionTest. It searches the text, so that a file with a mistake is not left out.
 func hasKind(path string) bool {
-	content, err := readFile(path)
+	file, err := os.Open(path)
+	if err != nil {
+		return true
+	}
+	defer func() { _ = file.Close() }()
+	content, err := io.ReadAll(io.LimitReader(file, maxFile))
 	return err != nil || bytes.Contains(append([]byte("\n"), content...), kindLine)
 }
 

@@ -28,8 +28,8 @@ type example struct {
 	InUse     int    `json:"inUse"`
 }
 
-// examplesOf returns the examples of the documentation that have an answer: those of manifests/examples, and the YAML blocks of
-// the pages about hardware. Each gets the first machine where everything fits.
+// examplesOf returns the examples in manifests/examples and the YAML blocks of the pages about hardware, if they have a positive
+// answer. Each example gets the first machine where everything fits.
 func examplesOf(ctx context.Context, root string) ([]example, error) {
 	classes, err := os.ReadFile(filepath.Join(root, "manifests", "examples", "deviceclasses.yaml"))
 	if err != nil {
@@ -151,7 +151,7 @@ func placed(ctx context.Context, found []example) ([]example, error) {
 	return result, nil
 }
 
-// nodeCounts are the numbers of nodes that are tried: a few, and those of groups of pods.
+// nodeCounts are the numbers of nodes to try. Groups of pods need many nodes.
 var nodeCounts = []int{2, 18}
 
 // place sets the machine and the number of nodes of an example.

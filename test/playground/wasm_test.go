@@ -94,6 +94,17 @@ func TestWebAssembly(t *testing.T) {
 	require.NotZero(t, fitting)
 }
 
+// TestDependencies checks that the program for browsers has no client of an API server. Such a client would double its size. The
+// nightly tests compile the program.
+func TestDependencies(t *testing.T) {
+	found, err := output(t.Context(), "../..", []string{"GOOS=js", "GOARCH=wasm"}, "go", "list", "-deps", "./cmd/celset-playground")
+	require.NoError(t, err)
+	require.Contains(t, found, "github.com/celset/celset/cmd/kubectl-celset/answers\n")
+	for _, client := range []string{"k8s.io/client-go", "k8s.io/cli-runtime", "k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", "github.com/spf13/cobra"} {
+		require.NotContains(t, found, client)
+	}
+}
+
 // wasmQuestions returns questions about each example with claims, on each machine, with several numbers of devices in use.
 func wasmQuestions(t *testing.T) (questions []string) {
 	examples, err := examplesOf(t.Context(), "../..")

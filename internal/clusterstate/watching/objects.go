@@ -114,7 +114,7 @@ func (w *Watcher) explain(k *kind, o *clusterstate.Objects) {
 			o.RunningUnknown = s.list.Error()
 		}
 	case apierrors.IsForbidden(s.watch):
-		warn("%s are up to a minute old: %v", k.Name, s.watch)
+		warn("%s are read every %s, because they can't be watched: %v", k.Name, w.options.Retry, s.watch)
 	case s.watch != nil:
 		warn("%s may be old: %v", k.Name, s.watch)
 	default:

@@ -98,7 +98,7 @@ func (w *Watcher) explain(k *kind, o *clusterstate.Objects) {
 		o.RunningUnknown = s.everywhere.Error()
 	}
 	switch {
-	case s.everywhere == nil || isPods && w.options.Only:
+	case s.everywhere == nil || s.list != nil || isPods && w.options.Only:
 	case k.Resource.Resource == "resourceclaims":
 		warn("%s", reading.OtherClaims(s.everywhere))
 	default:

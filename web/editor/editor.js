@@ -75,6 +75,14 @@ export function createEditor(parent, options) {
     indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors), theme, EditorState.tabSize.of(2),
     autocompletion({override: [source], icons: false}),
     EditorView.contentAttributes.of({"aria-label": options.label, tabindex: "0"}),
+    // If the user types over highlighted text, Chromium keeps its colour by a style attribute, which the policy forbids.
+    EditorView.domEventHandlers({
+      beforeinput(event, view) {
+        if (event.inputType !== "insertText" || event.data === null || view.composing || view.state.selection.main.empty) return false;
+        view.dispatch(view.state.replaceSelection(event.data), {userEvent: "input.type", scrollIntoView: true});
+        return true;
+      },
+    }),
     // The Tab key is not bound, so that it leaves the editor.
     keymap.of([
       {key: "Mod-Enter", run: () => { options.onSubmit(); return true; }},

@@ -34,15 +34,27 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return p.feasible().explain(ctx, node, e)
 }
 
+// Ready makes the allocator for calls of Ask. It does not depend on the node and on the claims, so it is made once for all nodes.
+// Without Ready, each call of Ask makes an allocator.
+func (p *Problem) Ready(ctx context.Context) error {
+	with := p.Problem
+	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
+	var err error
+	p.asked, err = with.NewAllocator(ctx)
+	return err
+}
+
 // Ask searches devices for the claims on the node, like the scheduler. An error means that the claims can't be allocated on any
 // node. If an exhausted budget or a failed evaluation ended the search, Ask returns an incomplete explanation and the error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	with := p.Problem
-	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
-	a, err := with.NewAllocator(ctx)
-	if err != nil {
-		return nil, err
+	if p.asked == nil {
+		once := *p
+		if err := once.Ready(ctx); err != nil {
+			return nil, err
+		}
+		p = &once
 	}
+	a := p.asked
 	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {

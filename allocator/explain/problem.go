@@ -32,6 +32,9 @@ type Problem struct {
 	// Environment compiles conditions. If it is nil, all problems of the process share one environment. Otherwise, a constraint
 	// with conjuncts that are too long for [Prepare] is a single condition.
 	Environment *device.Environment
+
+	// asked is the allocator of Ready.
+	asked *allocator.Allocator
 }
 
 // Prepare compiles all expressions that an explanation of the claim needs, so that [Problem.Node] finds them in the

@@ -97,6 +97,10 @@ func Run(ctx context.Context, state *clusterstate.State, subject *clusterstate.S
 			return nil, err
 		}
 	}
+	if err := q.problem.Ready(ctx); err != nil {
+		report.Error = err.Error()
+		return report, nil
+	}
 	for i, node := range nodes {
 		if options.Progress != nil {
 			options.Progress(i, len(nodes))

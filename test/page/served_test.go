@@ -27,7 +27,7 @@ func fleet() string {
 		fmt.Fprintf(&text, "apiVersion: v1\nkind: Pod\nmetadata: {name: worker-%d}\nspec: {schedulingGroup: {podGroupName: block}, containers: [{name: main, image: main}]}\n---\n", i)
 	}
 	for i := range 3 {
-		fmt.Fprintf(&text, "apiVersion: v1\nkind: Node\nmetadata: {name: node-%d}\n---\n", i+1)
+		fmt.Fprintf(&text, "apiVersion: v1\nkind: Node\nmetadata: {name: node-%d}\nspec: {unschedulable: true}\n---\n", i+1)
 	}
 	return text.String() + fmt.Sprintf(`apiVersion: scheduling.k8s.io/v1beta1
 kind: PodGroup
@@ -91,7 +91,7 @@ func TestServed(t *testing.T) {
 		page.T = t
 		page.Click("#view-gangs")
 		page.Click(`[data-key="default/podgroup/block"]`)
-		page.Read(".details", "block")
+		page.Read(".details .verdict", "Fits")
 		requireAccessible(t, page, axe, "gangs")
 	})
 	t.Run("placements", func(t *testing.T) {

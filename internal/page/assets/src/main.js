@@ -69,8 +69,7 @@ async function show({live = false} = {}) {
 // refresh asks for the overview again.
 async function refresh() {
   overview = await backend.ask("overview", {});
-  const origin = document.getElementById("origin");
-  origin.textContent = overview.origin ?? "";
+  if (!app.playground) document.getElementById("origin").textContent = overview.origin ?? "";
   const warnings = overview.warnings ?? [];
   document.getElementById("warnings")?.remove();
   if (warnings.length) main.before(element("details", {id: "warnings", class: "notice"}, element("summary", {}, warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`), element("ul", {}, warnings.slice(0, 100).map((w) => element("li", {}, w)))));

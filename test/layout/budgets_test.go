@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,11 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
+// script reports whether a file is a script, a style sheet or a page that is not built from others.
+func script(name string, content []byte) bool {
+	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Built by "))
+}
+
 var budgets = []budget{
 	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3805, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3293, goal: 2700},
@@ -57,8 +63,9 @@ var budgets = []budget{
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5954, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 12406, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5668, goal: 3000},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1670},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22276},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22577},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 99190},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8445, files: 31},
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/celset/celset/test/internal/browser"
 )
 
-// fleet has 16 hosts in a torus, some of which are busy, a group that waits for a block of hosts, and names with markup.
+// fleet returns 16 hosts in a torus, a group that waits for a block of hosts, and a pod with a message with markup.
 func fleet() string {
 	var text strings.Builder
 	for i := range 16 {

@@ -114,6 +114,8 @@ async function start() {
   await show();
   if (backend.follow && overview.live) followChanges();
   window.addEventListener("popstate", async () => {
+    // The address of a server that was started again has another token.
+    if (takeToken()) return location.reload();
     state = await read();
     await show();
   });

@@ -93,7 +93,9 @@ func TestPlayground(t *testing.T) {
 
 // settled waits until the shown answer belongs to the text of the editor.
 func settled(page *browser.Tab) {
-	page.Wait(func() bool { return page.Evaluate(`document.querySelector("#answer").hasAttribute("aria-busy")`) == false }, "the answer")
+	page.Wait(func() bool {
+		return page.Evaluate(`document.querySelector("#answer").hasAttribute("aria-busy")`) == false
+	}, "the answer")
 }
 
 const claim = `apiVersion: resource.k8s.io/v1

@@ -14,7 +14,7 @@ LIBRARIES = $(shell $(GO) list ./apis/... ./cel/... ./allocator/... ./deviceattr
 TEST_RACE_PACKAGES = $(addprefix ./integration/placement/, admission binding controller) ./topologydriver ./topologydriver/cdi ./topologydriver/checkpoint
 RACE_PACKAGES = $(shell $(GO) list $(LIBRARIES) | grep -vE '/(cel/device/bound(/normal)?|allocator/incremental)$$')
 
-.PHONY: help demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release editor site generate-docs
+.PHONY: help playground playground-serve demo demo-placement demo-fleet demo-real test nightly test-bin test-race test-others test-older test-cases test-coverage coverage test-guarantee e2e skew bin up up-hub build lint lint-fix tidy fuzz fuzz-expensive bench bench-rows perf trace soak soak-preemption fleet faults clean generate images release editor site generate-docs
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -137,6 +137,14 @@ up: ## run a local cluster with celset-scheduler until interrupted; UP=--help li
 up-hub: ## run a local hub with 200 clusters and celset-placement until interrupted
 	$(devcluster)
 	$(DEVCLUSTER) up hub $(UP)
+
+# The site is in dist/playground. It needs no server of its own: any server of static files serves it.
+playground: ## build the page about devices with celset in WebAssembly, as a static site
+	$(GO) run -C test ./playground
+
+PLAYGROUND_ADDRESS ?= 127.0.0.1:8081
+playground-serve: ## build the playground and serve it on this machine, at PLAYGROUND_ADDRESS
+	$(GO) run -C test ./playground -serve $(PLAYGROUND_ADDRESS)
 
 build: ## compile everything
 	$(GO) build ./...

@@ -43,7 +43,7 @@ type Condition struct {
 
 var environment = sync.OnceValues(func() (*device.Environment, error) { return device.NewEnvironment(cel.Config{}) })
 
-// Conditions returns the conditions of all claims, in the order in which [Problem.Explain] looks for the unmet condition.
+// Conditions returns the conditions of all claims. [Problem.Explain] looks for the unmet condition in this order.
 func (p *Problem) Conditions(ctx context.Context) ([]Condition, error) {
 	_, conditions, err := p.withConditions(ctx)
 	return conditions, err

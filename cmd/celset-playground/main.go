@@ -28,6 +28,7 @@ func main() {
 		})
 	}))
 	page := playground.New()
+	page.WarmUp()
 	for asked := range questions {
 		answer, err := page.Answer(context.Background(), asked.name, asked.json)
 		if err != nil {

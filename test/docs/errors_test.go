@@ -130,7 +130,7 @@ func expectations() (expected []expectation, err error) {
 		slashed := filepath.ToSlash(path)
 		if entry.IsDir() {
 			name := entry.Name()
-			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{root + "/bin", root + "/dist", root + "/test/docs"}, slashed)) {
+			if path != root && (strings.HasPrefix(name, ".") || slices.Contains([]string{root + "/bin", root + "/dist", root + "/web", root + "/test/docs"}, slashed)) {
 				return filepath.SkipDir
 			}
 			return nil

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,26 +42,32 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
+// script reports whether a file is a script, a style sheet or a page that is not built from others.
+func script(name string, content []byte) bool {
+	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Built by "))
+}
+
 var budgets = []budget{
 	{name: "apis", folders: []string{"apis"}, counts: product, lines: 3805, goal: 2900},
 	{name: "cel", folders: []string{"cel"}, without: []string{"cel/meter", "cel/device", "cel/cluster"}, counts: product, lines: 3293, goal: 2700},
 	{name: "cel/meter", folders: []string{"cel/meter"}, counts: product, lines: 2054, goal: 1800},
-	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 4038, goal: 2600},
+	{name: "cel/device", folders: []string{"cel/device"}, without: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 4031, goal: 2600},
 	{name: "cel/device/bound and library", folders: []string{"cel/device/bound", "cel/device/library"}, counts: product, lines: 12164, goal: 8500},
 	{name: "cel/cluster", folders: []string{"cel/cluster"}, counts: product, lines: 2123, goal: 1900},
 	{name: "allocator", folders: []string{"allocator"}, without: append(explaining, "allocator/conformance", "allocator/internal/fixture"), counts: product, lines: 16404, goal: 11000},
-	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3945, goal: 3000},
+	{name: "allocator/explain and others", folders: explaining, counts: product, lines: 3983, goal: 3000},
 	{name: "deviceattributes", folders: []string{"deviceattributes"}, counts: product, lines: 1481},
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13764, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3253, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
-	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5954, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 15266, goal: 8400},
-	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5668, goal: 3000},
-	{name: "hack", folders: []string{"hack"}, counts: product, lines: 397},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22276},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 99360},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8610, files: 32},
+	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5911, goal: 5000},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 19230, goal: 8400},
+	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7017, goal: 3000},
+	{name: "hack", folders: []string{"hack"}, counts: product, lines: 773},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22976},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 101997},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8611, files: 32},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1660},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

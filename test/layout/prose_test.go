@@ -51,7 +51,7 @@ func TestProse(t *testing.T) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && (folder == "bin" || folder == "dist" || entry.Name() == "testdata" || path != root && strings.HasPrefix(entry.Name(), ".")):
+		case entry.IsDir() && (folder == "bin" || folder == "dist" || entry.Name() == "testdata" || entry.Name() == "node_modules" || path != root && strings.HasPrefix(entry.Name(), ".")):
 			return filepath.SkipDir
 		case entry.IsDir():
 			return nil

@@ -41,9 +41,9 @@ const theme = EditorView.theme({
     color: "var(--text)", backgroundColor: "var(--raised)", border: "1px solid var(--line)", borderRadius: "6px",
     boxShadow: "0 4px 16px #0003", maxWidth: "min(32rem, 90vw)", fontFamily: "system-ui, sans-serif",
   },
-  ".cm-tooltip-autocomplete > ul": {fontFamily: "ui-monospace, monospace", maxHeight: "14em"},
-  ".cm-tooltip-autocomplete > ul > li": {padding: "3px 8px", lineHeight: "1.4"},
-  ".cm-tooltip-autocomplete > ul > li[aria-selected]": {backgroundColor: "var(--accent)", color: "var(--on-accent)"},
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": {fontFamily: "ui-monospace, monospace", maxHeight: "14em"},
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li": {padding: "3px 8px", lineHeight: "1.4"},
+  ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": {backgroundColor: "var(--accent)", color: "var(--on-accent)"},
   ".cm-tooltip.cm-completionInfo": {padding: "6px 10px", maxWidth: "20rem"},
   ".cm-completionDetail": {fontStyle: "normal", opacity: "1"},
   ".cm-completionMatchedText": {textDecoration: "none", fontWeight: "700"},
@@ -75,6 +75,14 @@ export function createEditor(parent, options) {
     indentOnInput(), bracketMatching(), yaml(), syntaxHighlighting(colors), theme, EditorState.tabSize.of(2),
     autocompletion({override: [source], icons: false}),
     EditorView.contentAttributes.of({"aria-label": options.label, tabindex: "0"}),
+    // If the user types over highlighted text, Chromium keeps its colour by a style attribute, which the policy forbids.
+    EditorView.domEventHandlers({
+      beforeinput(event, view) {
+        if (event.inputType !== "insertText" || event.data === null || view.composing || view.state.selection.main.empty) return false;
+        view.dispatch(view.state.replaceSelection(event.data), {userEvent: "input.type", scrollIntoView: true});
+        return true;
+      },
+    }),
     // The Tab key is not bound, so that it leaves the editor.
     keymap.of([
       {key: "Mod-Enter", run: () => { options.onSubmit(); return true; }},

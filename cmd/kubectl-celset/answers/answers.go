@@ -144,7 +144,7 @@ type Picture struct {
 	Node string `json:"node,omitempty"`
 	// Caption says what is highlighted, for example "devices for claim default/train".
 	Caption string `json:"caption"`
-	// SVG is an svg element without styles. Its classes are those in draw.Stylesheet, which the page contains.
+	// SVG is an svg element without styles. The page contains the rules of draw.Stylesheet for its classes.
 	SVG string `json:"svg"`
 }
 
@@ -167,7 +167,7 @@ type SubjectAnswer struct {
 	Summary string `json:"summary"`
 	// Text is the output of the command explain.
 	Text string `json:"text"`
-	// Nodes lists the nodes that were checked, with those that fit first. It is limited to [MaxNodes]; Omitted counts the others.
+	// Nodes lists the nodes that were checked. Nodes that fit come first. It is limited to [MaxNodes]; Omitted counts the others.
 	Nodes   []NodeVerdict `json:"nodes,omitempty"`
 	Omitted int           `json:"omitted,omitempty"`
 	// Steps lists how the search for the drawn node narrowed the devices.

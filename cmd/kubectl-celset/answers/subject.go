@@ -88,7 +88,7 @@ func summaryOf(report *fit.Report) string {
 	return fmt.Sprintf("fits on none of %s: %s", all, firstLine(reason))
 }
 
-// claimsOf returns the number of claims in a report: those with devices, and those that the nodes were asked for.
+// claimsOf returns the number of claims with devices in a report, plus one if the nodes were asked for more claims.
 func claimsOf(report *fit.Report) int {
 	count := len(report.Allocated)
 	for _, node := range report.Nodes {
@@ -104,7 +104,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// verdictsOf lists the nodes, with those that fit first.
+// verdictsOf lists the nodes. Nodes that fit come first.
 func verdictsOf(nodes []*explain.Explanation) (verdicts []NodeVerdict, omitted int) {
 	sorted := slices.Clone(nodes)
 	slices.SortStableFunc(sorted, func(a, b *explain.Explanation) int {

@@ -236,7 +236,7 @@ func (b *Tab) Read(selector, text string) (said string) {
 // Wait calls so repeatedly until it returns true. It does so in the goroutine of the test, because so may end the test.
 func (b *Tab) Wait(so func() bool, what string) {
 	b.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			b.Fatalf("not in time: %s; the page says:\n%s\n%s", what, b.Evaluate(`document.body.innerText`), strings.Join(b.Complaints, "\n"))
 		}

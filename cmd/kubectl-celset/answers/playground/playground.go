@@ -32,6 +32,13 @@ func New() *Playground {
 	return &Playground{answers.New(source, answers.Options{Features: Features(), Args: args})}
 }
 
+// warmUp is a question whose answer needs most of the code that answers need.
+const warmUp = `{"machine": "hgx-h100", "nodes": 1, "documents": "{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: a}, ` +
+	`spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}}}"}`
+
+// WarmUp answers a question, because a browser compiles code when it runs the first time.
+func (p *Playground) WarmUp() { _, _ = p.Answer(context.Background(), answers.Try, warmUp) }
+
 // Features returns all features of the allocator.
 func Features() structured.Features {
 	features := structured.Features{

@@ -6,8 +6,9 @@
 export async function create(progress) {
   const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
   const pending = new Map();
-  let count = 0;
+  let count = 0, ended = "";
   const end = (text) => {
+    ended = text;
     for (const {reject} of pending.values()) reject(new Error(text));
     pending.clear();
   };
@@ -30,6 +31,7 @@ export async function create(progress) {
     };
   });
   const ask = (name, question) => new Promise((resolve, reject) => {
+    if (ended) return reject(new Error(ended));
     pending.set(++count, {resolve, reject});
     worker.postMessage({id: count, name, json: JSON.stringify(question)});
   });

@@ -16,6 +16,8 @@ export function createDetails(output, ask, render) {
       shown = "";
       if (!output.childElementCount || output.querySelector(".hint, .error")) output.replaceChildren(muted("Loading…"));
       output.setAttribute("aria-busy", "true");
+      // On a narrow screen, the details are below the list.
+      if (matchMedia("(max-width: 56rem)").matches) output.scrollIntoView();
     }
     let text, parts;
     try {

@@ -46,8 +46,14 @@ function steps(all) {
     return element("li", {class: step.failed && "failed"},
       element("span", {class: "text"}, step.failed && element("strong", {}, "✕ Fails here: "), textOf(step)),
       step.left >= 0 && element("span", {class: "left"}, plural(step.left, "device")),
-      element("span", {class: "track", "aria-hidden": "true"}, bar));
+      step.left >= 0 && element("span", {class: "track", "aria-hidden": "true"}, bar));
   }));
+}
+
+// devicesOf lists devices, with the common part of their names once: "gpu.example.com/node-1: gpu-0, gpu-1".
+function devicesOf(devices = []) {
+  const pools = Map.groupBy(devices, (name) => name.slice(0, name.lastIndexOf("/") + 1));
+  return [...pools].map(([pool, members]) => (pool ? `${pool.slice(0, -1)}: ` : "") + members.map((name) => name.slice(pool.length)).join(", ")).join("; ");
 }
 
 function nodes({nodes: all, omitted, picture}, draw) {
@@ -61,7 +67,7 @@ function nodes({nodes: all, omitted, picture}, draw) {
     lines.length > atOnce && element("details", {}, element("summary", {}, `${(lines.length - atOnce).toLocaleString("en")} more`), element("ul", {class: "members"}, lines.slice(atOnce))));
   return [
     element("ul", {class: "nodes"},
-      good.length > 0 && group(element("p", {}, badge(true, plural(good.length, "node"))), good.map((node) => element("li", {class: "wide"}, button(node), element("span", {class: "devices"}, (node.devices ?? []).join(", "))))),
+      good.length > 0 && group(element("p", {}, badge(true, plural(good.length, "node"))), good.map((node) => element("li", {class: "wide"}, button(node), element("span", {class: "devices"}, devicesOf(node.devices))))),
       [...reasons].map(([reason, group_]) => group(element("p", {}, badge(false, plural(group_.length, "node")), " ", reason), group_.map((node) => element("li", {}, button(node)))))),
     omitted > 0 && muted(`${plural(omitted, "more node")} not listed.`),
   ];

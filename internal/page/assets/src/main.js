@@ -69,8 +69,7 @@ async function show({live = false} = {}) {
 // refresh asks for the overview again.
 async function refresh() {
   overview = await backend.ask("overview", {});
-  const origin = document.getElementById("origin");
-  origin.textContent = overview.origin ?? "";
+  if (!app.playground) document.getElementById("origin").textContent = overview.origin ?? "";
   const warnings = overview.warnings ?? [];
   document.getElementById("warnings")?.remove();
   if (warnings.length) main.before(element("details", {id: "warnings", class: "notice"}, element("summary", {}, warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`), element("ul", {}, warnings.slice(0, 100).map((w) => element("li", {}, w)))));
@@ -115,6 +114,8 @@ async function start() {
   await show();
   if (backend.follow && overview.live) followChanges();
   window.addEventListener("popstate", async () => {
+    // The address of a server that was started again has another token.
+    if (takeToken()) return location.reload();
     state = await read();
     await show();
   });

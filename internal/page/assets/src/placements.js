@@ -13,16 +13,19 @@ export const create = (app) => (app.backend.setToken ? createForm(app) : createO
 
 const name = (p) => `${p.namespace}/${p.name}`;
 
-// createDecision returns a function that shows the decision for {namespace, name, now} in output.
-const createDecision = (app, output) => createDetails(output, (question) => app.ask("placement", question), (report, question) => [
-  element("h2", {}, `${question.namespace}/${question.name}`),
+const timeInput = (more) => element("input", {id: "at", placeholder: "2026-08-01T22:00:00Z", spellcheck: "false", autocomplete: "off", ...more});
+
+// createDecision returns a function that shows the decision for {namespace, name, now} in output. controls(question) returns the
+// parts between the heading and the decision.
+const createDecision = (app, output, controls = () => []) => createDetails(output, (question) => app.ask("placement", question), (report, question) => [
+  element("h2", {}, `${question.namespace}/${question.name}`), controls(question),
   placementReport(report, {decideWithout: (without) => app.ask("placement", {...question, without}), level: 3}),
 ]);
 
 function createForm(app) {
   const input = (id, more) => element("input", {id, spellcheck: "false", autocomplete: "off", ...more});
   const namespace = input("namespace", {required: true}), placement = input("name", {required: true});
-  const at = input("at", {placeholder: "2026-08-01T22:00:00Z"}), token = input("token", {type: "password", required: true});
+  const at = timeInput(), token = input("token", {type: "password", required: true});
   const answer = element("section", {id: "answer", "aria-label": "Decision", tabindex: -1});
   const decide = createDecision(app, answer);
   const form = element("form", {
@@ -48,7 +51,7 @@ function createForm(app) {
 
 function createOverview(app) {
   const list = createList({
-    label: title, noun: "Placement", key: name, words: name, choose: (p) => app.go({namespace: p.namespace, name: p.name}),
+    label: title, noun: "Placement", key: name, words: name, choose: (p) => app.go({namespace: p.namespace, name: p.name, now: undefined}),
     row: (p) => [
       element("span", {class: "line"}, element("span", {class: "name"}, name(p)), badge(p.satisfied === "True", p.satisfied === "True" ? "satisfied" : p.satisfied ? "not satisfied" : "undecided")),
       element("span", {class: "second muted"}, `${p.selected} selected${p.message ? `. ${p.message}` : ""}`),
@@ -57,13 +60,14 @@ function createOverview(app) {
   const view = createBrowser(title, list, {
     none: empty("No Placements", "The objects contain no Placements of a hub."), hint: "Choose a Placement to see why it selects its clusters.",
   });
-  const decide = createDecision(app, view.details);
+  const decide = createDecision(app, view.details, ({now}) => element("div", {class: "controls"},
+    field("Time, if not now", timeInput({value: now ?? "", onchange: (event) => app.go({now: event.target.value.trim()})}))));
   return {
     element: view.element,
     update: (overview) => view.set(overview.placements ?? []),
-    show({namespace, name: placement}) {
+    show({namespace, name: placement, now}) {
       list.choose(placement ? `${namespace}/${placement}` : null);
-      if (placement) return decide({namespace, name: placement});
+      if (placement) return decide({namespace, name: placement, ...now ? {now} : {}});
       view.hint();
     },
   };

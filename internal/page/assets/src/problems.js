@@ -19,8 +19,9 @@ export function createProblems(goTo) {
       list.hidden = problems.length === 0;
       list.replaceChildren(...problems.slice(0, shownAtOnce).map((problem) => {
         const kind = problem.severity === "warning" ? "warning" : "error";
+        const [first, ...rest] = problem.message.split("\n");
         const where = problem.line > 0 && element("button", {type: "button", class: "position", onclick: () => goTo(problem.line, problem.column)}, `Line ${problem.line}`);
-        return element("li", {class: kind}, element("strong", {}, kind === "error" ? "Error" : "Warning"), " ", where, " ", element("span", {class: "message"}, problem.message));
+        return element("li", {class: kind}, element("strong", {}, kind === "error" ? "Error" : "Warning"), " ", where, " ", first, rest.length > 0 && element("pre", {tabindex: 0}, rest.join("\n")));
       }), ...problems.length > shownAtOnce ? [element("li", {class: "muted"}, `${problems.length - shownAtOnce} more`)] : []);
     },
   };

@@ -9,13 +9,14 @@ const tokenKey = "celset-token";
 // Long links break in chats and tickets. The second limit is the one of the questions, for links that others made.
 const maxPacked = 16 << 10, maxDocuments = 1 << 20;
 
-// takeToken moves the token from the address bar to the storage of this tab.
+// takeToken moves the token from the address bar to the storage of this tab. It returns whether there was a token.
 export function takeToken() {
   const parameters = new URLSearchParams(location.hash.slice(1));
-  if (!parameters.has("token")) return;
+  if (!parameters.has("token")) return false;
   sessionStorage.setItem(tokenKey, parameters.get("token"));
   parameters.delete("token");
   history.replaceState(null, "", parameters.size ? `#${parameters}` : location.pathname + location.search);
+  return true;
 }
 
 export const token = () => sessionStorage.getItem(tokenKey) ?? "";

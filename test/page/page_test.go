@@ -1,0 +1,126 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/celset/celset/cmd/kubectl-celset/cli"
+	"github.com/celset/celset/test/internal/browser"
+)
+
+// markup is a name that would run a script if the page treated the name as HTML.
+const markup = `<img src=x onerror=alert(1)>`
+
+const (
+	keyA   = 65
+	keyEnd = 35
+	down   = 40
+	enter  = 13
+	ctrl   = 2
+)
+
+// serve runs "kubectl celset serve" until the test ends, and returns the URL that the command prints.
+func serve(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		code := cli.Run(ctx, append([]string{"serve"}, args...), genericiooptions.IOStreams{In: strings.NewReader(""), Out: writer, ErrOut: os.Stderr})
+		_ = writer.CloseWithError(fmt.Errorf("exit code %d", code))
+	})
+	t.Cleanup(func() {
+		cancel()
+		_ = reader.Close()
+		ended.Wait()
+	})
+	lines := bufio.NewReader(reader)
+	for {
+		line, err := lines.ReadString('\n')
+		require.NoError(t, err)
+		if at := strings.Index(line, "http://"); at >= 0 {
+			go func() { _, _ = io.Copy(io.Discard, lines) }()
+			return strings.TrimSpace(line[at:])
+		}
+	}
+}
+
+// editorPackages installs the npm packages of web/editor into a directory, and returns the directory. Without npm, it skips the
+// test, or fails it in CI.
+func editorPackages(t *testing.T) string {
+	t.Helper()
+	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {
+		t.Skip("needs npm")
+	}
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "package-lock.json", "build.js", "editor.js"} {
+		content, err := os.ReadFile(filepath.Join("..", "..", "web", "editor", name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
+	}
+	command := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+	command.Dir = dir
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return dir
+}
+
+// axeIn returns the path of axe-core in a directory of editorPackages.
+func axeIn(dir string) string { return filepath.Join(dir, "node_modules", "axe-core", "axe.min.js") }
+
+// requireAccessible checks the shown view with axe-core in light and dark mode and on a narrow screen. Only the contents may scroll
+// sideways, not the page. It saves screenshots if $CELSET_PICTURES is set.
+func requireAccessible(t *testing.T, page *browser.Tab, axe, name string) {
+	t.Helper()
+	for _, view := range []struct {
+		width  int
+		scheme string
+	}{{390, "light"}, {1280, "dark"}, {1280, "light"}} {
+		page.View(view.width, 800, view.scheme)
+		require.Empty(t, page.Axe(axe), "%s, width %d, %s", name, view.width, view.scheme)
+		require.Equal(t, true, page.Evaluate(`document.documentElement.scrollWidth <= innerWidth`), "%s scrolls sideways at width %d", name, view.width)
+		page.Shoot(fmt.Sprintf("page-%s-%d-%s.png", name, view.width, view.scheme), view.width, view.scheme)
+	}
+}
+
+// requireSilent checks that the page has sent requests to its own origin only, and that the browser has reported no error and no
+// violation of the content security policy.
+func requireSilent(t *testing.T, page *browser.Tab, address string) {
+	t.Helper()
+	page.Evaluate(`0`) // It receives the events up to now.
+	require.Empty(t, page.Complaints)
+	origin, err := url.Parse(address)
+	require.NoError(t, err)
+	for _, request := range page.Requests {
+		_, target, _ := strings.Cut(request, " ")
+		require.True(t, target == "about:blank" || strings.HasPrefix(target, "http://"+origin.Host+"/"), "a request to another origin: %s", request)
+	}
+}
+
+// write replaces the text of the editor.
+func write(page *browser.Tab, text string) {
+	page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-content").focus()`)
+	page.Press("a", keyA, ctrl)
+	page.Type(text)
+}
+
+// written returns the text of the editor, as far as the editor shows it.
+func written(page *browser.Tab) string {
+	text, _ := page.Evaluate(`document.querySelector("#editor")?.shadowRoot.querySelector(".cm-content").innerText`).(string)
+	return text
+}

@@ -1,0 +1,109 @@
+// Copyright The celset Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package page
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/internal/browser"
+	"github.com/celset/celset/test/internal/tool"
+)
+
+// TestPlayground uses the playground as a visitor would. The server sends files only, as a static site does.
+func TestPlayground(t *testing.T) {
+	cases.OnlyNightly(t, "needs Chromium, and builds the playground")
+	axe := axeIn(editorPackages(t))
+	output, err := tool.Make("playground")
+	require.NoError(t, err, output)
+	dist := filepath.Join("..", "..", "dist", "playground")
+	server := httptest.NewServer(http.FileServer(http.Dir(dist)))
+	t.Cleanup(server.Close)
+	raw, err := os.ReadFile(filepath.Join(dist, "examples.json"))
+	require.NoError(t, err)
+	var examples []struct{ Title, Documents string }
+	require.NoError(t, json.Unmarshal(raw, &examples))
+	require.NotEmpty(t, examples)
+
+	page := browser.Open(t, server.URL)
+	page.View(1280, 800, "light")
+	page.Read("#answer .verdict", "")
+	requireAccessible(t, page, axe, "playground")
+
+	t.Run("all examples", func(t *testing.T) {
+		page.T = t
+		for _, example := range examples {
+			page.Choose("#example", example.Title)
+			settled(page)
+			page.Read("#answer .verdict", "")
+			require.NotContains(t, page.Read("#answer", ""), "bug")
+			require.Equal(t, false, page.Evaluate(`[...document.querySelectorAll(".problems .error")].length > 0`), example.Title)
+		}
+	})
+	t.Run("a mistake", func(t *testing.T) {
+		page.T = t
+		write(page, "# A comment.\n"+strings.Replace(claim, "count: 2", "count: two", 1))
+		page.Read(".problems .error", "Line 9")
+		page.Wait(func() bool {
+			return page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-lint-marker-error") !== null`) == true
+		}, "a mark in the editor")
+		page.Click(".problems .position")
+		require.Equal(t, true, page.Evaluate(`document.activeElement.id === "editor"`), "the cursor is in the editor")
+		requireAccessible(t, page, axe, "playground-mistake")
+	})
+	t.Run("an edit", func(t *testing.T) {
+		page.T = t
+		page.Evaluate(`document.querySelector("#machine").value = "dgx-a100"`)
+		write(page, claim)
+		fits := page.Read("#answer .verdict", "Fits")
+		write(page, strings.Replace(claim, "count: 2", "count: 30", 1))
+		require.NotEqual(t, fits, page.Read("#answer .verdict", "Does not fit"))
+		requireAccessible(t, page, axe, "playground-edit")
+	})
+	t.Run("markup", func(t *testing.T) {
+		page.T = t
+		write(page, strings.Replace(claim, "deviceClassName: gpu.nvidia.com", "deviceClassName: '"+markup+"'", 1))
+		page.Read("main", markup)
+		require.Equal(t, false, page.Evaluate(`document.querySelector("main img") !== null`))
+	})
+	t.Run("a link", func(t *testing.T) {
+		page.T = t
+		write(page, claim)
+		page.Read("#answer .verdict", "Fits")
+		link, _ := page.Evaluate(`location.href`).(string)
+		require.Contains(t, link, "documents=")
+		page.Navigate(link)
+		page.Read("#answer .verdict", "Fits")
+		require.Contains(t, written(page), "name: pair")
+		page.Navigate(link[:len(link)-1] + "&documents=x")
+		page.Read(".note", "damaged")
+	})
+	page.T = t
+	requireSilent(t, page, server.URL)
+}
+
+// settled waits until the shown answer belongs to the text of the editor.
+func settled(page *browser.Tab) {
+	page.Wait(func() bool {
+		return page.Evaluate(`document.querySelector("#answer").hasAttribute("aria-busy")`) == false
+	}, "the answer")
+}
+
+const claim = `apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: pair
+spec:
+  devices:
+    requests:
+    - {name: gpus, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}
+`

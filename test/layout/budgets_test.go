@@ -58,8 +58,8 @@ var budgets = []budget{
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 15560, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 5854, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22680},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 100300},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22715},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 100358},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8475, files: 31},
 }
 

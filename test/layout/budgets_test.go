@@ -55,11 +55,11 @@ var budgets = []budget{
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3253, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5963, goal: 5000},
-	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 16463, goal: 8400},
+	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 16470, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7011, goal: 3000},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22680},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 101953},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 102050},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8522, files: 31},
 }
 

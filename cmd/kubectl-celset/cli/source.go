@@ -125,6 +125,8 @@ func (s *serveOptions) watch(ctx context.Context, from *pageSource, namespace st
 		name += " with " + from.origin
 	}
 	from.origin, from.schedulers = name, &publishedBy{client: client, namespace: s.schedulers}
+	// The flag --request-timeout would end watches, too.
+	config.Timeout = 0
 	from.watcher, err = watching.Start(ctx, config, watching.Options{Namespace: namespace, Only: s.only, Others: placements.Resources()})
 	if err != nil {
 		return err

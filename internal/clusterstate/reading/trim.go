@@ -15,10 +15,6 @@ import (
 func Trim(object runtime.Object) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
-		annotations := accessor.GetAnnotations()
-		if delete(annotations, corev1.LastAppliedConfigAnnotation); len(annotations) == 0 {
-			accessor.SetAnnotations(nil)
-		}
 	}
 	switch object := object.(type) {
 	case *corev1.Node:
@@ -42,8 +38,7 @@ func trimContainers(all []corev1.Container) (kept []corev1.Container) {
 	return kept
 }
 
-// trimStatuses returns the statuses of containers whose resources differ from those of the pod's spec. Only the fields about
-// resources are set.
+// trimStatuses returns the statuses of containers with resources. Only the fields about resources are set.
 func trimStatuses(all []corev1.ContainerStatus) (kept []corev1.ContainerStatus) {
 	for _, c := range all {
 		if c.AllocatedResources != nil || c.Resources != nil {

@@ -113,7 +113,7 @@ func unversion[T interface {
 	})
 }
 
-// difference returns the difference between the objects of the watcher and those that are read.
+// difference returns the difference between the objects of the watcher and listed objects.
 func difference(ctx context.Context, hub *env.Hub, w *watching.Watcher, namespace string) (string, error) {
 	want, err := read(ctx, hub, namespace)
 	if err != nil {
@@ -134,7 +134,7 @@ func difference(ctx context.Context, hub *env.Hub, w *watching.Watcher, namespac
 	return "", nil
 }
 
-// TestWatchesAndListsAgree changes random objects, and compares the objects that are watched with those that are listed.
+// TestWatchesAndListsAgree changes random objects, and compares watched objects with listed objects.
 func TestWatchesAndListsAgree(t *testing.T) {
 	hub := cluster(t)
 	a, b := namespace(t, hub, "watch-a"), namespace(t, hub, "watch-b")

@@ -71,7 +71,7 @@ func TestServed(t *testing.T) {
 		page.T = t
 		page.Fill(".search input", "node-1")
 		page.Evaluate(`document.querySelector(".listbox").focus()`)
-		page.Press("Enter", enter, 0)
+		page.Press("Enter", keyEnter, 0)
 		page.Read(".details table", "default/train")
 		page.Wait(func() bool { return page.Evaluate(`document.querySelector(".board svg rect.box") !== null`) == true }, "a picture")
 		requireAccessible(t, page, axe, "nodes")

@@ -33,7 +33,7 @@ export function create(app) {
 
   const place = element("div", {class: "editor", id: "editor"});
   const editor = createEditor(place, {
-    text: "", label: "Documents in YAML", onChange: changed, onSubmit: () => submit(),
+    text: "", label: "Documents in YAML", onChange: changed, onSubmit: () => { store(); submit(); },
     complete: (documents, offset) => app.ask("complete", {documents, offset, ...question.machine ? {machine: question.machine} : {}}),
   });
   const problems = createProblems((line, column) => editor.goTo(line, column));
@@ -133,7 +133,7 @@ export function create(app) {
     await store();
     try {
       await navigator.clipboard.writeText(location.href);
-      note.textContent ||= "Link copied.";
+      note.textContent ||= "The link is copied.";
     } catch {
       note.textContent = "The browser does not allow this page to copy. Copy the link from the address bar.";
     }
@@ -147,8 +147,7 @@ export function create(app) {
         element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
         element("div", {}, progress, outcome, answer))),
     update(overview) {
-      const first = app.playground ? [] : [element("option", {value: ""}, "Nodes of the source")];
-      machine.replaceChildren(...first, ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
+      machine.replaceChildren(element("option", {value: ""}, app.playground ? "Nodes in the documents" : "Nodes of the source"), ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
       if (app.playground && !question.machine) question.machine = overview.machines?.[0]?.name ?? "";
       enable();
     },

@@ -96,9 +96,10 @@ function followChanges() {
     }
   };
   const changed = () => { timer ??= setTimeout(run, 1000); };
-  backend.follow((revision) => revision !== overview.revision && changed(), (connected) => {
-    connection.textContent = connected ? "" : "The connection has ended. The page shows the last state, and tries to connect again.";
-  });
+  const notify = (text) => {
+    if (connection.textContent !== text) connection.textContent = text;
+  };
+  backend.follow((revision) => revision !== overview.revision && changed(), notify);
 }
 
 async function start() {

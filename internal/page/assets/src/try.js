@@ -119,6 +119,7 @@ export function create(app) {
     if (!chosen) return;
     Object.assign(question, {documents: chosen.documents, machine: chosen.machine ?? "", nodes: chosen.nodes ?? 1, inUse: chosen.inUse ?? 0, node: undefined});
     editor.setText(question.documents);
+    example.value = examples.indexOf(chosen);
     set({});
   }
 

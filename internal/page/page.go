@@ -59,8 +59,8 @@ func Assets() fs.FS {
 	return assets
 }
 
-// contentTypes maps the extension of a file to its content type. The types don't depend on the machine, as those of package
-// mime do.
+// contentTypes maps the extension of a file to its content type. Package mime is not used, because its types depend on the
+// machine.
 var contentTypes = map[string]string{
 	".css":  "text/css; charset=utf-8",
 	".gz":   "application/gzip",

@@ -14,10 +14,13 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/dynamic-resource-allocation/structured"
 
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
+	"github.com/celset/celset/internal/clusterstate"
 )
 
 // Options hold the settings of the simulated scheduler, and limits.
@@ -25,6 +28,9 @@ type Options struct {
 	Features structured.Features
 	// Args are the arguments of the plugin. Nil means the defaults.
 	Args *configv1alpha1.DynamicResourcesCELArgs
+	// Served returns the published configurations of schedulers, and the namespace of their Leases. It is nil if no cluster is
+	// known. The arguments of a pod's profile replace Args.
+	Served func(ctx context.Context) (schedulers served.Schedulers, namespace string, err error)
 	// Timeout is the time limit of one question. Zero means [DefaultTimeout].
 	Timeout time.Duration
 	// Namespace is the namespace of objects without one. Empty means "default".
@@ -105,7 +111,24 @@ func answer[Q, A any](ctx context.Context, raw []byte, of func(context.Context, 
 	return result, nil
 }
 
-// fitOptions returns the options for package fit, with reasons.
-func (a *Answers) fitOptions() fit.Options {
-	return fit.Options{Features: a.Features, Args: a.Args, Why: true}
+// fitOptions returns the options for package fit, with reasons. pod is the pod in question, or nil.
+func (a *Answers) fitOptions(ctx context.Context, pod *corev1.Pod) fit.Options {
+	options := fit.Options{Features: a.Features, Args: a.Args, Why: true}
+	if a.Served == nil || pod == nil {
+		return options
+	}
+	// addServed reports the error.
+	schedulers, _, _ := a.Served(ctx)
+	if _, profile := schedulers.Profile(pod.Spec.SchedulerName); profile != nil {
+		options.Args = &profile.Args
+	}
+	return options
+}
+
+// addServed adds to a report whether the pod's scheduler supports the pod's constraints.
+func (a *Answers) addServed(ctx context.Context, report *fit.Scheduling, state *clusterstate.State, subject *clusterstate.Subject) {
+	if a.Served != nil && subject.Pod != nil {
+		schedulers, namespace, err := a.Served(ctx)
+		report.AddServed(state, subject, schedulers, namespace, err)
+	}
 }

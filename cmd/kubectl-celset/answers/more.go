@@ -25,7 +25,7 @@ const (
 // would, until no copy fits. The first copy is the subject itself.
 func (q *subjectQuestion) more(ctx context.Context, report *fit.Report) *More {
 	until := time.Now().Add(moreTime)
-	options := q.fitOptions()
+	options := q.fitOptions(ctx, q.subject.Pod)
 	options.Why, options.OfGroup = false, true
 	var placed []*resourceapi.ResourceClaim
 	count := 0

@@ -21,7 +21,7 @@ func (q *subjectQuestion) steps(ctx context.Context, on *explain.Explanation) ([
 	}
 	var steps []Step
 	node := q.state.Node(on.Node)
-	problem := explain.Problem{Problem: q.problemOptions().Problem(q.state, q.subject), NamesAll: true}
+	problem := explain.Problem{Problem: q.problemOptions(ctx).Problem(q.state, q.subject), NamesAll: true}
 	allocator, err := problem.NewAllocator(ctx)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func requestSteps(request *explain.Request, several bool) []Step {
 // isAlternative reports whether a request is one of several alternatives, so that the claim may fit without it.
 func isAlternative(request *explain.Request) bool { return strings.Contains(request.Name, "/") }
 
-func (q *subjectQuestion) problemOptions() *fit.Options {
-	options := q.fitOptions()
+func (q *subjectQuestion) problemOptions(ctx context.Context) *fit.Options {
+	options := q.fitOptions(ctx, q.subject.Pod)
 	return &options
 }

@@ -31,10 +31,11 @@ type subjectQuestion struct {
 
 // answer explains the subject.
 func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
-	report, err := fit.Run(ctx, q.state, q.subject, q.fitOptions())
+	report, err := fit.Run(ctx, q.state, q.subject, q.fitOptions(ctx, q.subject.Pod))
 	if err != nil {
 		return nil, err
 	}
+	q.addServed(ctx, &report.Scheduling, q.state, q.subject)
 	var text strings.Builder
 	if err := report.Print(&text); err != nil {
 		return nil, err
@@ -187,7 +188,7 @@ func (q *subjectQuestion) drawFit(ctx context.Context, result *SubjectAnswer, dr
 	if result.Picture, err = q.picture(ctx, clusterstate.New(part), node, chosen, "devices for "+q.name); err != nil {
 		return err
 	}
-	options := q.fitOptions()
+	options := q.fitOptions(ctx, q.subject.Pod)
 	options.Nodes, options.Counts = []string{drawn.Node}, true
 	counted, err := fit.Run(ctx, q.state, q.subject, options)
 	if err != nil {

@@ -110,8 +110,12 @@ func (s *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	options := answers.Options{Features: s.gates.features(), Timeout: serveTimeout, Namespace: namespace}
+	if from.schedulers != nil {
+		options.Served = from.schedulers.get
+	}
 	server, err := serve.New(listener, serve.Options{
-		Answers: answers.New(from, answers.Options{Features: s.gates.features(), Timeout: serveTimeout, Namespace: namespace}),
+		Answers: answers.New(from, options),
 		Changes: from, Names: questions, Log: s.ErrOut,
 	})
 	if err != nil {

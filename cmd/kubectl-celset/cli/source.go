@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/cmd/internal/served"
+	"github.com/celset/celset/cmd/internal/served/leases"
 	"github.com/celset/celset/cmd/kubectl-celset/answers"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
@@ -24,7 +27,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate/watching"
 )
 
-// pageSource provides the objects for the page: those of files, of the cluster, or of both. It implements [answers.Source] and
+// pageSource provides the objects for the page: from files, from the cluster, or from both. It implements [answers.Source] and
 // serve.Changes.
 type pageSource struct {
 	// files has the objects in files, or nil. filesHub has the objects of a hub in files, or nil.
@@ -35,6 +38,8 @@ type pageSource struct {
 	// namespace is the only namespace whose Placements are shown, or "".
 	namespace string
 	origin    string
+	// schedulers reads the configurations of schedulers. It is nil if only files were read.
+	schedulers *publishedBy
 
 	mutex sync.Mutex
 	// last is the view of the last question. hub is the hub in it, and hubVersion the version of its objects.
@@ -119,7 +124,7 @@ func (s *serveOptions) watch(ctx context.Context, from *pageSource, namespace st
 	if from.origin != "" {
 		name += " with " + from.origin
 	}
-	from.origin = name
+	from.origin, from.schedulers = name, &publishedBy{client: client, namespace: s.schedulers}
 	from.watcher, err = watching.Start(ctx, config, watching.Options{Namespace: namespace, Only: s.only, Others: placements.Resources()})
 	if err != nil {
 		return err
@@ -224,4 +229,36 @@ func (l *lister) List(context.Context, metav1.ListOptions) (*unstructured.Unstru
 		return l.namespace != "" && item.GetNamespace() != l.namespace
 	})
 	return list, nil
+}
+
+// publishedBy reads the configurations that schedulers publish, at most every readLeasesAfter.
+type publishedBy struct {
+	client    kubernetes.Interface
+	namespace string
+
+	mutex sync.Mutex
+	read  time.Time
+	found served.Schedulers
+	err   error
+}
+
+const (
+	// readLeasesAfter is the time until the configurations of schedulers are read again. leaseTimeout limits the request.
+	readLeasesAfter = 15 * time.Second
+	leaseTimeout    = 5 * time.Second
+)
+
+// get returns the configurations and the namespace of the Leases.
+func (p *publishedBy) get(ctx context.Context) (served.Schedulers, string, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if time.Since(p.read) > readLeasesAfter {
+		limited, cancel := context.WithTimeout(ctx, leaseTimeout)
+		defer cancel()
+		p.found, p.err = leases.Read(limited, p.client, p.namespace)
+		if ctx.Err() == nil {
+			p.read = time.Now()
+		}
+	}
+	return p.found, p.namespace, p.err
 }

@@ -67,8 +67,8 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
-// Resources returns the resources that [ReadHub] lists. The value is true for resources of namespaces. Scores are in namespaces,
-// too, but decisions depend on those of all clusters.
+// Resources returns the resources that [ReadHub] lists. The value is true for resources of namespaces. Scores are in
+// namespaces, too, but decisions depend on the scores of all clusters.
 func Resources() map[schema.GroupVersionResource]bool {
 	resources := map[schema.GroupVersionResource]bool{}
 	for kind, resource := range kinds {

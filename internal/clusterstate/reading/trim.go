@@ -42,8 +42,7 @@ func trimContainers(all []corev1.Container) (kept []corev1.Container) {
 	return kept
 }
 
-// trimStatuses returns the statuses of containers whose resources differ from those of the pod's spec. Only the fields about
-// resources are set.
+// trimStatuses returns the statuses of containers with resources. Only the fields about resources are set.
 func trimStatuses(all []corev1.ContainerStatus) (kept []corev1.ContainerStatus) {
 	for _, c := range all {
 		if c.AllocatedResources != nil || c.Resources != nil {

@@ -19,8 +19,7 @@ import (
 )
 
 const (
-	// slowly is the time until a kind is tried again that RBAC forbids or that the API server lacks. If RBAC allows list but not
-	// watch, the kind is read again after this time.
+	// slowly is the default of [Options.Retry].
 	slowly = time.Minute
 	// soon and late limit the time until a kind is tried again after another error. The time doubles with each error.
 	soon, late = time.Second, 30 * time.Second
@@ -38,8 +37,8 @@ type kind struct {
 	only bool
 	// missing reports whether the API server lacks an optional kind.
 	missing func() (bool, error)
-	// slowly is the constant of that name, except in tests.
-	slowly time.Duration
+	// retry is [Options.Retry].
+	retry time.Duration
 
 	// tried is closed after the first try.
 	tried     chan struct{}
@@ -102,7 +101,7 @@ func (k *kind) try(ctx context.Context) (pause time.Duration) {
 		if missing, err := k.missing(); err == nil && missing {
 			k.clear()
 			k.set(state{absent: true})
-			return k.slowly
+			return k.retry
 		}
 	}
 	if k.only {
@@ -126,10 +125,14 @@ func (k *kind) follow(ctx context.Context, namespace string, everywhere error) (
 	if ctx.Err() != nil || err == nil {
 		return 0
 	}
+	if lists.failed != nil {
+		// The reflector adds text to the error.
+		err = lists.failed
+	}
 	if lists.listed {
 		k.set(state{everywhere: everywhere, watch: err})
 		if apierrors.IsForbidden(err) {
-			return k.slowly
+			return k.retry
 		}
 		return 0
 	}
@@ -138,7 +141,7 @@ func (k *kind) follow(ctx context.Context, namespace string, everywhere error) (
 		if namespace != metav1.NamespaceAll || k.namespace == "" {
 			k.clear()
 		}
-		pause = k.slowly
+		pause = k.retry
 	}
 	if namespace == metav1.NamespaceAll && k.namespace != "" && apierrors.IsForbidden(err) {
 		// The caller tries the namespace next.
@@ -159,6 +162,8 @@ type listWatch struct {
 	everywhere error
 	// listed is set after the store got all objects. watched is set if the last watch succeeded.
 	listed, watched bool
+	// failed is the error of the last request, or nil.
+	failed error
 }
 
 var (
@@ -178,13 +183,15 @@ func (l *listWatch) Watch(options metav1.ListOptions) (watch.Interface, error) {
 
 // ListWithContext implements [cache.ListerWatcherWithContext].
 func (l *listWatch) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-	return l.kind.List(ctx, l.namespace, options)
+	list, err := l.kind.List(ctx, l.namespace, options)
+	l.failed = err
+	return list, err
 }
 
 // WatchWithContext implements [cache.ListerWatcherWithContext].
 func (l *listWatch) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
 	events, err := l.kind.Watch(ctx, l.namespace, options)
-	l.watched = err == nil
+	l.watched, l.failed = err == nil, err
 	if l.watched && l.listed {
 		l.set(state{everywhere: l.everywhere})
 	}

@@ -98,7 +98,7 @@ func (w *Watcher) explain(k *kind, o *clusterstate.Objects) {
 		o.RunningUnknown = s.everywhere.Error()
 	}
 	switch {
-	case s.everywhere == nil || isPods && w.options.Only:
+	case s.everywhere == nil || s.list != nil || isPods && w.options.Only:
 	case k.Resource.Resource == "resourceclaims":
 		warn("%s", reading.OtherClaims(s.everywhere))
 	default:
@@ -114,7 +114,7 @@ func (w *Watcher) explain(k *kind, o *clusterstate.Objects) {
 			o.RunningUnknown = s.list.Error()
 		}
 	case apierrors.IsForbidden(s.watch):
-		warn("%s are up to a minute old: %v", k.Name, s.watch)
+		warn("%s are read every %s, because they can't be watched: %v", k.Name, w.options.Retry, s.watch)
 	case s.watch != nil:
 		warn("%s may be old: %v", k.Name, s.watch)
 	default:

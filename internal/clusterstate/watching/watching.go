@@ -42,8 +42,9 @@ type Options struct {
 	Only bool
 	// Others are further custom resources, for [Watcher.List]. The value is true for resources of namespaces.
 	Others map[schema.GroupVersionResource]bool
-	// slowly is the constant of that name, except in tests.
-	slowly time.Duration
+	// Retry is the time until a kind is tried again that RBAC forbids or that the API server lacks. Zero means a minute. If RBAC
+	// allows list but not watch, the kind is read again after this time.
+	Retry time.Duration
 }
 
 // Watcher follows the objects of a cluster. Several goroutines may use it.
@@ -71,8 +72,8 @@ func Start(ctx context.Context, config *rest.Config, options Options) (*Watcher,
 	if err := errors.Join(clientErr, dynamicErr); err != nil {
 		return nil, err
 	}
-	if options.slowly == 0 {
-		options.slowly = slowly
+	if options.Retry == 0 {
+		options.Retry = slowly
 	}
 	w := &Watcher{
 		options: options,
@@ -143,7 +144,7 @@ func (w *Watcher) follow(api discovery.DiscoveryInterface, of reading.Kind, trim
 	k := &kind{
 		Kind:  of,
 		store: &store{trim: trim, changed: w.touch, entries: map[key]entry{}},
-		only:  only, slowly: w.options.slowly, tried: make(chan struct{}),
+		only:  only, retry: w.options.Retry, tried: make(chan struct{}),
 		missing: func() (bool, error) { return missing(api, of.Resource) },
 	}
 	if of.Namespaced {

@@ -33,10 +33,10 @@ const (
 	ctrl     = 2
 )
 
-// serve runs "kubectl celset serve" until the test ends, and returns the URL that the command prints.
-func serve(t *testing.T, args ...string) string {
+// serve runs "kubectl celset serve" until ctx or the test ends, and returns the URL that the command prints.
+func serve(t *testing.T, ctx context.Context, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	reader, writer := io.Pipe()
 	var ended sync.WaitGroup
 	ended.Go(func() {

@@ -27,7 +27,7 @@ func TestLive(t *testing.T) {
 	lab := cluster.NewLab(t, "live", 2)
 	driver := lab.Ring(t, 8).Drivers()[0]
 	ctx, stop := context.WithCancel(t.Context())
-	address := serve(t, ctx, "--kubeconfig", cluster.Kubeconfig())
+	address := serve(ctx, t, "--kubeconfig", cluster.Kubeconfig())
 	page := browser.Open(t, address)
 	page.View(1280, 800, "light")
 	row := fmt.Sprintf("[data-key=%q]", lab.Nodes[0])

@@ -34,7 +34,7 @@ const (
 )
 
 // serve runs "kubectl celset serve" until ctx or the test ends, and returns the URL that the command prints.
-func serve(t *testing.T, ctx context.Context, args ...string) string {
+func serve(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(ctx)
 	reader, writer := io.Pipe()

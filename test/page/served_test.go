@@ -61,7 +61,7 @@ func TestServed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fleet.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(fleet()), 0o600))
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	address := serve(t, t.Context(), "-f", filepath.Join("..", "cmd", "kubectl-celset", "testdata", "cluster"), "-f", file)
+	address := serve(t.Context(), t, "-f", filepath.Join("..", "cmd", "kubectl-celset", "testdata", "cluster"), "-f", file)
 	page := browser.Open(t, address)
 	page.View(1280, 800, "light")
 	page.Read("main h1", "Nodes")

@@ -148,7 +148,11 @@ export function create(app) {
         element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
         element("div", {}, progress, outcome, answer))),
     update(overview) {
-      machine.replaceChildren(element("option", {value: ""}, app.playground ? "Nodes in the documents" : "Nodes of the source"), ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
+      // An open list of options must not change without a reason.
+      const identity = JSON.stringify([overview.machines, overview.live]);
+      if (machine.dataset.shown === identity) return;
+      machine.dataset.shown = identity;
+      machine.replaceChildren(element("option", {value: ""}, app.playground ? "Nodes in the documents" : overview.live ? "Nodes of the cluster" : "Nodes in the files"), ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
       if (app.playground && !question.machine) question.machine = overview.machines?.[0]?.name ?? "";
       enable();
     },
@@ -161,7 +165,7 @@ export function create(app) {
       fields.example.hidden = examples.length === 0;
       about.replaceChildren(...app.playground ?
         ["With celset, a pod asks for a set of devices with one CEL expression. Change the claim, and see which devices it gets. Everything runs in your browser. ", element("a", {href: "https://github.com/celset/celset#readme"}, "What is celset?")] :
-        ["Try documents on the nodes of the source, or on nodes of another machine. Nothing is written."]);
+        ["Try documents on the nodes that this page shows, or on nodes of another machine. Nothing is written."]);
       if (state.damaged) note.textContent = "The link is damaged: its documents can't be read.";
       // Without documents in the URL, the former ones remain.
       if (state.documents === undefined && question.documents) return set({});

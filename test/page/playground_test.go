@@ -4,6 +4,9 @@
 package page
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -91,11 +94,27 @@ func TestPlayground(t *testing.T) {
 		page.Navigate(link)
 		page.Read("#answer .verdict", "✓ Fits")
 		require.Contains(t, written(page), "name: pair")
-		page.Navigate(server.URL + "/#view=try&documents=x")
-		page.Read(".note", "damaged")
+		page.Navigate(server.URL + "/#view=try&documents=" + packed(t, []byte(strings.Replace(claim, "pair", "other", 1))))
+		page.Read("#answer", "claim default/other")
+		for _, documents := range []string{"x", packed(t, make([]byte, 8<<20))} {
+			page.Navigate(server.URL + "/#view=try&documents=" + documents)
+			page.Read(".note", "damaged")
+		}
 	})
 	page.T = t
 	requireSilent(t, page, server.URL)
+}
+
+// packed returns documents in the form that links have.
+func packed(t *testing.T, documents []byte) string {
+	t.Helper()
+	var deflated bytes.Buffer
+	writer, err := flate.NewWriter(&deflated, flate.BestCompression)
+	require.NoError(t, err)
+	_, err = writer.Write(documents)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	return base64.RawURLEncoding.EncodeToString(deflated.Bytes())
 }
 
 const claim = `apiVersion: resource.k8s.io/v1

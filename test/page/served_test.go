@@ -118,4 +118,19 @@ func TestServed(t *testing.T) {
 	})
 	page.T = t
 	requireSilent(t, page, address)
+	t.Run("pictures", func(t *testing.T) {
+		page.T = t
+		shown := func(svg string) any {
+			return page.Evaluate(`import("./src/drawing.js").then(({drawing}) => Boolean(drawing({caption: "test", svg: %s})?.querySelector("svg")))`, svg)
+		}
+		const start = `<svg xmlns="http://www.w3.org/2000/svg">`
+		require.Equal(t, true, shown(start+`<rect class="box" width="1" height="1"/></svg>`))
+		for _, svg := range []string{
+			start + `<script>alert(1)</script></svg>`, start + `<foreignObject/></svg>`, start + `<rect onload="alert(1)"/></svg>`,
+			start + `<a href="https://example.com/"/></svg>`, start + `<rect style="fill: red"/></svg>`, start + `<style/></svg>`, start + `<rect></svg>`,
+			start + `<rect xmlns="http://www.w3.org/1999/xhtml"/></svg>`, `<svg/>`, markup, "",
+		} {
+			require.Equal(t, false, shown(svg), svg)
+		}
+	})
 }

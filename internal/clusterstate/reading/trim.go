@@ -15,10 +15,6 @@ import (
 func Trim(object runtime.Object) {
 	if accessor, err := meta.Accessor(object); err == nil {
 		accessor.SetManagedFields(nil)
-		annotations := accessor.GetAnnotations()
-		if delete(annotations, corev1.LastAppliedConfigAnnotation); len(annotations) == 0 {
-			accessor.SetAnnotations(nil)
-		}
 	}
 	switch object := object.(type) {
 	case *corev1.Node:

@@ -234,3 +234,31 @@ func owning(name string, devices ...int) *resourceapi.ResourceClaim {
 	}
 	return claim
 }
+
+// TestConditions checks that the conditions are in order, that Is finds the unmet condition, and that the counts and allocations
+// of claims that fit are available.
+func TestConditions(t *testing.T) {
+	p := problem(t, ring(t, 8))
+	p.Claims = append(p.Claims, withConstraint(wanting("new", 4), "c", strings.NewReplacer("$index", index).Replace(even)))
+	require.NoError(t, p.Ready(t.Context()))
+	conditions, err := p.Conditions(t.Context())
+	require.NoError(t, err)
+	require.Len(t, conditions, 2)
+	e, err := p.Node(t.Context(), node)
+	require.NoError(t, err)
+	require.True(t, e.Fits)
+	require.Equal(t, 8, e.Requests[0].Free)
+	require.Len(t, e.Allocations(), 1)
+	require.Len(t, e.Allocations()[0].Devices.Results, 4)
+	require.False(t, conditions[0].Is(e.Unmet))
+
+	p = problem(t, ring(t, 8))
+	p.Claims = append(p.Claims, withConstraint(wanting("new", 4), "c", even))
+	p.Allocated = append(p.Allocated, owning("old", 1))
+	e, err = p.Node(t.Context(), node)
+	require.NoError(t, err)
+	require.False(t, e.Fits)
+	require.Empty(t, e.Allocations())
+	require.False(t, conditions[0].Is(e.Unmet))
+	require.True(t, conditions[1].Is(e.Unmet))
+}

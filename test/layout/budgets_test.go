@@ -60,7 +60,7 @@ var budgets = []budget{
 	{name: "plugin", folders: []string{"plugin"}, counts: product, lines: 13764, goal: 8500},
 	{name: "admission", folders: []string{"admission"}, counts: product, lines: 3253, goal: 2500},
 	{name: "placement", folders: []string{"placement"}, without: aroundPlacement, counts: product, lines: 5675, goal: 4200},
-	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5954, goal: 5000},
+	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5963, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 16500, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7020, goal: 3000},
 	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1670},

@@ -99,9 +99,9 @@ func TestWebAssembly(t *testing.T) {
 func TestDependencies(t *testing.T) {
 	found, err := output(t.Context(), "../..", []string{"GOOS=js", "GOARCH=wasm"}, "go", "list", "-deps", "./cmd/celset-playground")
 	require.NoError(t, err)
-	require.Contains(t, found, "github.com/celset/celset/cmd/kubectl-celset/answers\n")
-	for _, client := range []string{"k8s.io/client-go", "k8s.io/cli-runtime", "k8s.io/kubernetes", "sigs.k8s.io/controller-runtime", "github.com/spf13/cobra"} {
-		require.NotContains(t, found, client)
+	require.True(t, strings.Contains(found, "github.com/celset/celset/cmd/kubectl-celset/answers\n"))
+	for _, client := range []string{"k8s.io/client-go/", "k8s.io/cli-runtime/", "k8s.io/kubernetes/", "sigs.k8s.io/controller-runtime/"} {
+		require.False(t, strings.Contains(found, client), client)
 	}
 }
 

@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
@@ -282,4 +284,23 @@ func TestErrors(t *testing.T) {
 		_, err := a.Answer(t.Context(), c.name, []byte(c.question))
 		require.ErrorContains(t, err, c.want, c.question)
 	}
+}
+
+// TestConcurrently asks questions from several goroutines while the revision changes.
+func TestConcurrently(t *testing.T) {
+	a := answers.New(&revising{view: cluster(t), revises: true}, answers.Options{Features: features, Timeout: time.Hour})
+	var group sync.WaitGroup
+	for range 4 {
+		group.Go(func() {
+			for range 5 {
+				for name, question := range map[string]string{
+					answers.Overview: "{}", answers.Node: `{"name": "node-0000"}`, answers.Explain: `{"subject": "claim/fits", "namespace": "default"}`,
+				} {
+					_, err := a.Answer(t.Context(), name, []byte(question))
+					assert.NoError(t, err)
+				}
+			}
+		})
+	}
+	group.Wait()
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -60,16 +61,16 @@ func claimFor(name, class string, count int64) *resourceapi.ResourceClaim {
 type revising struct {
 	view    answers.View
 	revises bool
-	count   int
+	count   atomic.Int64
 }
 
 // View implements [answers.Source].
 func (r *revising) View(context.Context) (*answers.View, error) {
 	if r.revises {
-		r.count++
+		r.count.Add(1)
 	}
 	view := r.view
-	view.Revision = fmt.Sprint(r.count)
+	view.Revision = fmt.Sprint(r.count.Load())
 	return &view, nil
 }
 

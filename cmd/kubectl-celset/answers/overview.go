@@ -27,7 +27,8 @@ func (a *Answers) overview(ctx context.Context, _ struct{}) (*OverviewAnswer, er
 	if err != nil {
 		return nil, err
 	}
-	current.overview.Do(func() { current.nodes, current.nodesError = a.summaries(ctx, current.state) })
+	// The result is for later questions, too, so the end of this question must not interrupt it.
+	current.overview.Do(func() { current.nodes, current.nodesError = a.summaries(context.WithoutCancel(ctx), current.state) })
 	if current.nodesError != nil {
 		return nil, current.nodesError
 	}

@@ -82,10 +82,10 @@ func (p *place) find(field string) (key, value *yaml.Node) {
 func steps(field string) []string {
 	var result []string
 	for field != "" {
-		switch {
-		case field[0] == '.':
+		switch field[0] {
+		case '.':
 			field = field[1:]
-		case field[0] == '[':
+		case '[':
 			end := strings.IndexByte(field, ']')
 			if end < 0 {
 				return result

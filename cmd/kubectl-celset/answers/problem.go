@@ -69,8 +69,10 @@ func (t *trial) finding(severity string, at *place, field string, line, column i
 	if found := fieldInMessage.FindStringSubmatch(message); field == "" && found != nil {
 		field = found[1]
 	}
-	inLine, inColumn := at.of(field, line, column)
-	t.problem(severity, inLine, inColumn, message)
+	if len(t.problems) < maxProblems {
+		inLine, inColumn := at.of(field, line, column)
+		t.problem(severity, inLine, inColumn, message)
+	}
 }
 
 // unknownField finds the unknown and duplicate fields in an error of a strict decoder.
@@ -80,11 +82,9 @@ var unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 func (t *trial) undecodable(at *place, err error) {
 	found := unknownField.FindAllStringSubmatch(err.Error(), -1)
 	for _, match := range found {
-		line, column := at.of(match[1], 0, 0)
-		t.problem(severityError, line, column, match[0])
+		t.problemAt(severityError, at, match[1], match[0])
 	}
 	if len(found) == 0 {
-		line, column := at.of("", 0, 0)
-		t.problem(severityError, line, column, strings.TrimPrefix(err.Error(), "documents: "))
+		t.problemAt(severityError, at, "", strings.TrimPrefix(err.Error(), "documents: "))
 	}
 }

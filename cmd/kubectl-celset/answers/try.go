@@ -10,7 +10,8 @@ import (
 	"fmt"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
+	resourceapi "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
@@ -45,7 +46,9 @@ func (a *Answers) try(ctx context.Context, question TryQuestion) (*TryAnswer, er
 		return nil, fmt.Errorf("documents: %d bytes, but the limit is %d: remove objects that are not needed", len(question.Documents), MaxDocuments)
 	}
 	t := &trial{Answers: a, question: question, problems: []Problem{}, objects: &clusterstate.Objects{}, places: map[objectKey]*place{}}
-	t.decode()
+	if err := t.decode(ctx); err != nil {
+		return nil, err
+	}
 	state, err := t.state(ctx)
 	if err != nil {
 		return nil, err
@@ -65,13 +68,16 @@ func (a *Answers) try(ctx context.Context, question TryQuestion) (*TryAnswer, er
 	return answer, nil
 }
 
-// decode decodes the documents, and records mistakes as problems.
-func (t *trial) decode() {
+// decode decodes the documents, and records mistakes as problems. It fails only if the time is over.
+func (t *trial) decode(ctx context.Context) error {
 	documents, err := clusterstate.Decode("documents", []byte(t.question.Documents))
 	for _, mistake := range mistakes(err) {
 		t.problem(severityError, mistake.Line, 1, mistake.Err.Error())
 	}
 	for _, document := range documents {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 		at := &place{document: document.Position}
 		object := document.Object
 		if placements.Uses(object.GroupVersionKind()) {
@@ -85,23 +91,22 @@ func (t *trial) decode() {
 			t.undecodable(at, err)
 			continue
 		}
-		line, column := at.of("kind", 0, 0)
 		switch {
 		case len(t.objects.Warnings) > warned:
-			t.problem(severityWarning, line, column, t.objects.Warnings[warned])
+			t.problemAt(severityWarning, at, "kind", t.objects.Warnings[warned])
 		case len(t.objects.Ignored) > ignored:
-			t.problem(severityWarning, line, column, fmt.Sprintf("%s %s is ignored: the kind has no effect on devices", object.GetKind(), object.GetName()))
+			t.problemAt(severityWarning, at, "kind", fmt.Sprintf("%s %s is ignored: the kind has no effect on devices", object.GetKind(), object.GetName()))
 		}
 		t.objects.Warnings, t.objects.Ignored = t.objects.Warnings[:warned], t.objects.Ignored[:ignored]
 		for _, namespace := range []string{"", cmp.Or(object.GetNamespace(), t.Namespace)} {
 			key := objectKey{object.GetKind(), namespace, object.GetName()}
 			if t.places[key] != nil && namespace != "" {
-				line, column := at.of("metadata.name", 0, 0)
-				t.problem(severityWarning, line, column, fmt.Sprintf("the documents have %s %s several times", object.GetKind(), object.GetName()))
+				t.problemAt(severityWarning, at, "metadata.name", fmt.Sprintf("the documents have %s %s several times", object.GetKind(), object.GetName()))
 			}
 			t.places[key] = at
 		}
 	}
+	return nil
 }
 
 // mistakes returns the errors of [clusterstate.Decode].
@@ -122,6 +127,14 @@ const maxProblems = 200
 func (t *trial) problem(severity string, line, column int, message string) {
 	if len(t.problems) < maxProblems {
 		t.problems = append(t.problems, Problem{Severity: severity, Message: message, Line: line, Column: column})
+	}
+}
+
+// problemAt records a problem at a field of a document. The position is found only if the problem is recorded.
+func (t *trial) problemAt(severity string, at *place, field, message string) {
+	if len(t.problems) < maxProblems {
+		line, column := at.of(field, 0, 0)
+		t.problem(severity, line, column, message)
 	}
 }
 
@@ -158,7 +171,7 @@ func (t *trial) state(ctx context.Context) (*clusterstate.State, error) {
 // answerSubjects answers each group and pod of the documents, and each claim and template that no such pod uses.
 func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, answer *TryAnswer) error {
 	asked := state.Asked()
-	used := map[any]bool{}
+	used, usedTemplates := map[*resourceapi.ResourceClaim]bool{}, map[objectKey]bool{}
 	left := 0
 	add := func(of func() (*SubjectAnswer, error), at *place) error {
 		if len(answer.Subjects) == maxSubjects {
@@ -170,8 +183,7 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			line, column := at.of("", 0, 0)
-			t.problem(severityError, line, column, err.Error())
+			t.problemAt(severityError, at, "", err.Error())
 			return nil
 		}
 		answer.Subjects = append(answer.Subjects, *one)
@@ -185,7 +197,12 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 	for _, pod := range asked.Pods {
 		subject, err := state.SubjectOf(pod)
 		if err == nil {
-			t.use(used, state, pod, subject)
+			for _, claim := range subject.Claims {
+				used[claim] = true
+			}
+			for _, entry := range pod.Spec.ResourceClaims {
+				usedTemplates[objectKey{"ResourceClaimTemplate", pod.Namespace, ptr.Deref(entry.ResourceClaimTemplateName, "")}] = true
+			}
 			if len(subject.Claims) == 0 && subject.Missing == nil {
 				continue
 			}
@@ -198,17 +215,18 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 		if used[claim] || claim.Status.Allocation != nil {
 			continue
 		}
-		subject, err := state.Subject(clusterstate.ClaimKind+"/"+claim.Name, claim.Namespace)
-		if err := add(func() (*SubjectAnswer, error) { return t.subject(ctx, state, subject, err) }, t.places[objectKey{"ResourceClaim", claim.Namespace, claim.Name}]); err != nil {
+		named := clusterstate.ClaimKind + "/" + claim.Name
+		if err := add(func() (*SubjectAnswer, error) { return t.named(ctx, state, named, claim.Namespace) }, t.places[objectKey{"ResourceClaim", claim.Namespace, claim.Name}]); err != nil {
 			return err
 		}
 	}
 	for _, template := range asked.Templates {
-		if used[template] {
+		key := objectKey{"ResourceClaimTemplate", template.Namespace, template.Name}
+		if usedTemplates[key] {
 			continue
 		}
-		subject, err := state.Subject(clusterstate.TemplateKind+"/"+template.Name, template.Namespace)
-		if err := add(func() (*SubjectAnswer, error) { return t.subject(ctx, state, subject, err) }, t.places[objectKey{"ResourceClaimTemplate", template.Namespace, template.Name}]); err != nil {
+		named := clusterstate.TemplateKind + "/" + template.Name
+		if err := add(func() (*SubjectAnswer, error) { return t.named(ctx, state, named, template.Namespace) }, t.places[key]); err != nil {
 			return err
 		}
 	}
@@ -218,18 +236,10 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 	return nil
 }
 
-// use records the claims and templates of a pod.
-func (t *trial) use(used map[any]bool, state *clusterstate.State, pod *corev1.Pod, subject *clusterstate.Subject) {
-	for _, claim := range subject.Claims {
-		used[claim] = true
-	}
-	for _, entry := range pod.Spec.ResourceClaims {
-		for _, template := range state.Templates {
-			if entry.ResourceClaimTemplateName != nil && template.Namespace == pod.Namespace && template.Name == *entry.ResourceClaimTemplateName {
-				used[template] = true
-			}
-		}
-	}
+// named answers the claim or template that an argument names.
+func (t *trial) named(ctx context.Context, state *clusterstate.State, argument, namespace string) (*SubjectAnswer, error) {
+	subject, err := state.Subject(argument, namespace)
+	return t.subject(ctx, state, subject, err)
 }
 
 func (t *trial) subject(ctx context.Context, state *clusterstate.State, subject *clusterstate.Subject, err error) (*SubjectAnswer, error) {

@@ -304,3 +304,20 @@ pci0000:10
 . free (2)
 `, textOf(t, picture))
 }
+
+// TestPlainSVG checks that the picture without styles is the picture with styles, except for the style element. The rules of
+// that element are among the rules of Stylesheet.
+func TestPlainSVG(t *testing.T) {
+	picture := pictureOf(t, "aws-trn1", "neuron.aws.com/neuron-device-0")
+	var styled, plain strings.Builder
+	require.NoError(t, picture.SVG(&styled))
+	require.NoError(t, picture.PlainSVG(&plain))
+	before, rest, found := strings.Cut(styled.String(), "  <style>")
+	require.True(t, found)
+	rules, after, found := strings.Cut(rest, "</style>\n")
+	require.True(t, found)
+	require.Equal(t, before+after, plain.String())
+	for rule := range strings.Lines(rules) {
+		require.Contains(t, draw.Stylesheet(), strings.TrimSpace(rule))
+	}
+}

@@ -28,9 +28,11 @@ const markup = `<img src=x onerror=alert(1)>`
 
 // Virtual key codes, and a modifier.
 const (
-	keyEnter = 13
-	keyA     = 65
-	ctrl     = 2
+	keyTab    = 9
+	keyEnter  = 13
+	keyEscape = 27
+	keyA      = 65
+	ctrl      = 2
 )
 
 // serve runs "kubectl celset serve" until ctx or the test ends, and returns the URL that the command prints.

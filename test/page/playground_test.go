@@ -77,6 +77,20 @@ func TestPlayground(t *testing.T) {
 		page.Read("#answer figcaption", "node-2")
 		requireAccessible(t, page, axe, "playground-edit")
 	})
+	t.Run("completion", func(t *testing.T) {
+		page.T = t
+		const editor = `document.querySelector("#editor").shadowRoot`
+		write(page, "apiVersion: resource.k8s.io/v1\nkind: ")
+		page.Type("R")
+		page.Wait(func() bool {
+			text, _ := page.Evaluate(editor + `.querySelector(".cm-tooltip-autocomplete")?.innerText`).(string)
+			return strings.Contains(text, "ResourceClaim")
+		}, "completions")
+		require.Empty(t, page.Axe(axe))
+		page.Press("Escape", keyEscape, 0)
+		page.Press("Tab", keyTab, 0)
+		require.Equal(t, false, page.Evaluate(`document.activeElement.id === "editor"`), "the Tab key leaves the editor")
+	})
 	t.Run("markup", func(t *testing.T) {
 		page.T = t
 		write(page, strings.Replace(claim, "deviceClassName: gpu.nvidia.com", "deviceClassName: '"+markup+"'", 1))

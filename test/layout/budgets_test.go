@@ -42,9 +42,9 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
-// script reports whether a file is a script, a style sheet or a page that is not built from others.
+// script reports whether a file is a script, a style sheet or a page of HTML, and is not generated.
 func script(name string, content []byte) bool {
-	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Built by "))
+	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Code generated "))
 }
 
 var budgets = []budget{
@@ -63,11 +63,11 @@ var budgets = []budget{
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5963, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 16500, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7020, goal: 3000},
-	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1670},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1700},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22980},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 101800},
-	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8510, files: 31},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 102350},
+	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8530, files: 31},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

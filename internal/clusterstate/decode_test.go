@@ -4,6 +4,7 @@
 package clusterstate_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -47,7 +48,8 @@ text
 	var lines []int
 	var messages []string
 	for _, mistake := range err.(interface{ Unwrap() []error }).Unwrap() {
-		syntax := mistake.(*clusterstate.SyntaxError)
+		syntax, ok := errors.AsType[*clusterstate.SyntaxError](mistake)
+		require.True(t, ok)
 		lines, messages = append(lines, syntax.Line), append(messages, syntax.Error())
 	}
 	require.Equal(t, []int{7, 21, 23}, lines)

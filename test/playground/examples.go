@@ -28,14 +28,14 @@ type example struct {
 	InUse     int    `json:"inUse"`
 }
 
-// examplesOf returns the examples in manifests/examples and the YAML blocks of the pages about hardware, if they have a positive
-// answer. Each example gets the first machine where everything fits.
+// examplesOf returns a group of pods, the examples in manifests/examples and the YAML blocks of the pages about hardware, if they
+// have a positive answer. Each example gets the first machine where everything fits.
 func examplesOf(ctx context.Context, root string) ([]example, error) {
 	classes, err := os.ReadFile(filepath.Join(root, "manifests", "examples", "deviceclasses.yaml"))
 	if err != nil {
 		return nil, err
 	}
-	var found []example
+	found := []example{{Title: "two-workers", Group: "Groups of pods", Documents: gang}}
 	for _, dir := range []struct{ path, group string }{{"", "Claims"}, {"gangs", "Groups of pods"}, {"placement", "Placements"}} {
 		files, err := filepath.Glob(filepath.Join(root, "manifests", "examples", dir.path, "*.yaml"))
 		if err != nil {

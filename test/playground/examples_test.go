@@ -18,7 +18,7 @@ func TestExamples(t *testing.T) {
 		groups[one.Group]++
 		t.Log(one.Group, "|", one.Title, "|", one.Machine, one.Nodes)
 	}
-	for _, group := range []string{"Claims", "Placements", "AWS: p4d, trn1 and trn2"} {
+	for _, group := range []string{"Claims", "Groups of pods", "Placements", "AWS: p4d, trn1 and trn2"} {
 		require.NotZero(t, groups[group], group)
 	}
 }

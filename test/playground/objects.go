@@ -7,6 +7,51 @@ import resourceapi "k8s.io/api/resource/v1"
 
 type deviceClass = resourceapi.DeviceClass
 
+// gang is a group of two pods that get all GPUs of two nodes. The groups in manifests/examples belong to Jobs and other objects,
+// whose pods only a cluster creates.
+const gang = `# Two workers on two nodes, with all GPUs of each node. The constraint is on the set of nodes.
+apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: train}
+spec:
+  schedulingPolicy: {gang: {minCount: 2}}
+  schedulingConstraints: {topology: [{key: celset.dev/two_nodes}]}
+---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: all-gpus}
+spec:
+  spec:
+    devices:
+      requests: [{name: gpus, exactly: {deviceClassName: gpu.nvidia.com, allocationMode: ExactCount, count: 8}}]
+      config:
+      - opaque:
+          driver: celset.dev
+          parameters:
+            apiVersion: celset.dev/v1alpha1
+            kind: CELNodeSetConstraint
+            name: two_nodes
+            expression: nodes.map(n, n.labels['kubernetes.io/hostname']).distinct().size() == 2
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: worker-0}
+spec:
+  schedulerName: celset-scheduler
+  schedulingGroup: {podGroupName: train}
+  resourceClaims: [{name: gpus, resourceClaimTemplateName: all-gpus}]
+  containers: [{name: train, image: registry.k8s.io/pause:3.10, resources: {claims: [{name: gpus}]}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: worker-1}
+spec:
+  schedulerName: celset-scheduler
+  schedulingGroup: {podGroupName: train}
+  resourceClaims: [{name: gpus, resourceClaimTemplateName: all-gpus}]
+  containers: [{name: train, image: registry.k8s.io/pause:3.10, resources: {claims: [{name: gpus}]}}]
+`
+
 // hub has the clusters for examples of Placements.
 const hub = `# Three clusters to choose from.
 apiVersion: cluster.open-cluster-management.io/v1

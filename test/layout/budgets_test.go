@@ -65,8 +65,8 @@ var budgets = []budget{
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7020, goal: 3000},
 	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1700},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
-	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22980},
-	{name: "tests", folders: []string{"."}, counts: test, lines: 102350},
+	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 23030},
+	{name: "tests", folders: []string{"."}, counts: test, lines: 102500},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8530, files: 31},
 }
 

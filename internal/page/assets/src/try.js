@@ -12,6 +12,9 @@ export const title = "Try";
 
 const pause = 400, subjectsAtOnce = 20;
 
+// The back end accepts no more nodes of a machine.
+const maxNodes = 200;
+
 // The first text without examples. It names the parts that a user replaces.
 const start = `# Paste a ResourceClaim, a ResourceClaimTemplate, a Pod, a PodGroup or a Placement here.
 apiVersion: resource.k8s.io/v1
@@ -46,7 +49,7 @@ export function create(app) {
   const number = (id, min, max, key) => element("input", {
     id, type: "number", min, max, value: question[key], oninput: (event) => event.target.checkValidity() && event.target.value !== "" && set({[key]: Number(event.target.value)}),
   });
-  const nodes = number("nodes", 1, 1000, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
+  const nodes = number("nodes", 1, maxNodes, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
@@ -172,7 +175,7 @@ export function create(app) {
       if (state.documents === undefined && examples.length) return choose(examples[0]);
       Object.assign(question, {
         documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
-        nodes: clamp(state.nodes, 1), inUse: clamp(state.inUse, 0),
+        nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, 1000),
       });
       if (editor.text() !== question.documents) editor.setText(question.documents);
       enable();
@@ -182,4 +185,4 @@ export function create(app) {
   };
 }
 
-const clamp = (text, least) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), 1000);
+const clamp = (text, least, most) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), most);

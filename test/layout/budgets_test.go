@@ -42,9 +42,9 @@ func test(name string, _ []byte) bool { return strings.HasSuffix(name, "_test.go
 
 func page(name string, _ []byte) bool { return strings.HasSuffix(name, ".md") }
 
-// script reports whether a file is a script, a style sheet or a page that is not built from others.
+// script reports whether a file is a script, a style sheet or a page of HTML, and is not generated.
 func script(name string, content []byte) bool {
-	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Built by "))
+	return slices.Contains([]string{".js", ".css", ".html"}, filepath.Ext(name)) && !bytes.HasPrefix(content, []byte("// Code generated "))
 }
 
 var budgets = []budget{
@@ -68,6 +68,7 @@ var budgets = []budget{
 	{name: "tests", folders: []string{"."}, counts: test, lines: 102055},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8612, files: 32},
 	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1660},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1700},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

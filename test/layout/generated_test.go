@@ -41,7 +41,7 @@ func TestGeneratedFilesAreMarked(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (path == ".git" || path == "bin" || path == "dist") {
+		if entry.IsDir() && (path == ".git" || path == "bin" || path == "dist" || entry.Name() == "node_modules") {
 			return fs.SkipDir
 		}
 		if !entry.Type().IsRegular() || slices.Contains(unmarked, filepath.Ext(path)) {

@@ -26,18 +26,19 @@ import (
 // markup is a name that would run a script if the page treated the name as HTML.
 const markup = `<img src=x onerror=alert(1)>`
 
+// Virtual key codes, and a modifier.
 const (
-	keyA   = 65
-	keyEnd = 35
-	down   = 40
-	enter  = 13
-	ctrl   = 2
+	keyTab    = 9
+	keyEnter  = 13
+	keyEscape = 27
+	keyA      = 65
+	ctrl      = 2
 )
 
-// serve runs "kubectl celset serve" until the test ends, and returns the URL that the command prints.
-func serve(t *testing.T, args ...string) string {
+// serve runs "kubectl celset serve" until ctx or the test ends, and returns the URL that the command prints.
+func serve(ctx context.Context, t *testing.T, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(ctx)
 	reader, writer := io.Pipe()
 	var ended sync.WaitGroup
 	ended.Go(func() {
@@ -112,11 +113,20 @@ func requireSilent(t *testing.T, page *browser.Tab, address string) {
 	}
 }
 
-// write replaces the text of the editor.
+// write replaces the text of the editor, and waits for the answer.
 func write(page *browser.Tab, text string) {
 	page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-content").focus()`)
 	page.Press("a", keyA, ctrl)
 	page.Type(text)
+	page.Press("Enter", keyEnter, ctrl)
+	settled(page)
+}
+
+// settled waits for the answer to the last question.
+func settled(page *browser.Tab) {
+	page.Wait(func() bool {
+		return page.Evaluate(`document.querySelector("#answer").hasAttribute("aria-busy")`) == false
+	}, "the answer")
 }
 
 // written returns the text of the editor, as far as the editor shows it.

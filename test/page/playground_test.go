@@ -4,6 +4,9 @@
 package page
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -52,7 +55,7 @@ func TestPlayground(t *testing.T) {
 	t.Run("a mistake", func(t *testing.T) {
 		page.T = t
 		write(page, "# A comment.\n"+strings.Replace(claim, "count: 2", "count: two", 1))
-		page.Read(".problems .error", "Line 9")
+		page.Read(".problems .error", "Line ")
 		page.Wait(func() bool {
 			return page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-lint-marker-error") !== null`) == true
 		}, "a mark in the editor")
@@ -62,12 +65,31 @@ func TestPlayground(t *testing.T) {
 	})
 	t.Run("an edit", func(t *testing.T) {
 		page.T = t
-		page.Evaluate(`document.querySelector("#machine").value = "dgx-a100"`)
+		page.Choose("#example", "HGX H100: a NIC for each GPU")
 		write(page, claim)
-		fits := page.Read("#answer .verdict", "Fits")
+		page.Read("#answer .verdict", "✓ Fits")
 		write(page, strings.Replace(claim, "count: 2", "count: 30", 1))
-		require.NotEqual(t, fits, page.Read("#answer .verdict", "Does not fit"))
+		page.Read("#answer .verdict", "✕ Does not fit")
+		page.Fill("#nodes", "3")
+		settled(page)
+		page.Read("#answer .nodes", "3 nodes")
+		page.Click(`[data-node="node-2"]`)
+		page.Read("#answer figcaption", "node-2")
 		requireAccessible(t, page, axe, "playground-edit")
+	})
+	t.Run("completion", func(t *testing.T) {
+		page.T = t
+		const editor = `document.querySelector("#editor").shadowRoot`
+		write(page, "apiVersion: resource.k8s.io/v1\nkind: ")
+		page.Type("R")
+		page.Wait(func() bool {
+			text, _ := page.Evaluate(editor + `.querySelector(".cm-tooltip-autocomplete")?.innerText`).(string)
+			return strings.Contains(text, "ResourceClaim")
+		}, "completions")
+		require.Empty(t, page.Axe(axe))
+		page.Press("Escape", keyEscape, 0)
+		page.Press("Tab", keyTab, 0)
+		require.Equal(t, false, page.Evaluate(`document.activeElement.id === "editor"`), "the Tab key leaves the editor")
 	})
 	t.Run("markup", func(t *testing.T) {
 		page.T = t
@@ -78,24 +100,35 @@ func TestPlayground(t *testing.T) {
 	t.Run("a link", func(t *testing.T) {
 		page.T = t
 		write(page, claim)
-		page.Read("#answer .verdict", "Fits")
+		page.Read("#answer .verdict", "✓ Fits")
+		page.Click("#share")
+		page.Read(".note", "link")
 		link, _ := page.Evaluate(`location.href`).(string)
 		require.Contains(t, link, "documents=")
 		page.Navigate(link)
-		page.Read("#answer .verdict", "Fits")
+		page.Read("#answer .verdict", "✓ Fits")
 		require.Contains(t, written(page), "name: pair")
-		page.Navigate(link[:len(link)-1] + "&documents=x")
-		page.Read(".note", "damaged")
+		page.Navigate(server.URL + "/#view=try&documents=" + packed(t, []byte(strings.Replace(claim, "pair", "other", 1))))
+		page.Read("#answer", "claim default/other")
+		for _, documents := range []string{"x", packed(t, make([]byte, 8<<20))} {
+			page.Navigate(server.URL + "/#view=try&documents=" + documents)
+			page.Read(".note", "damaged")
+		}
 	})
 	page.T = t
 	requireSilent(t, page, server.URL)
 }
 
-// settled waits until the shown answer belongs to the text of the editor.
-func settled(page *browser.Tab) {
-	page.Wait(func() bool {
-		return page.Evaluate(`document.querySelector("#answer").hasAttribute("aria-busy")`) == false
-	}, "the answer")
+// packed returns documents in the form that links have.
+func packed(t *testing.T, documents []byte) string {
+	t.Helper()
+	var deflated bytes.Buffer
+	writer, err := flate.NewWriter(&deflated, flate.BestCompression)
+	require.NoError(t, err)
+	_, err = writer.Write(documents)
+	require.NoError(t, err)
+	require.NoError(t, writer.Close())
+	return base64.RawURLEncoding.EncodeToString(deflated.Bytes())
 }
 
 const claim = `apiVersion: resource.k8s.io/v1

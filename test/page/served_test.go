@@ -61,7 +61,7 @@ func TestServed(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "fleet.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(fleet()), 0o600))
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	address := serve(t, "-f", filepath.Join("..", "cmd", "kubectl-celset", "testdata", "cluster"), "-f", file, "--feature-gates", "CelsetNodeSetConstraint=true")
+	address := serve(t.Context(), t, "-f", filepath.Join("..", "cmd", "kubectl-celset", "testdata", "cluster"), "-f", file)
 	page := browser.Open(t, address)
 	page.View(1280, 800, "light")
 	page.Read("main h1", "Nodes")
@@ -71,7 +71,7 @@ func TestServed(t *testing.T) {
 		page.T = t
 		page.Fill(".search input", "node-1")
 		page.Evaluate(`document.querySelector(".listbox").focus()`)
-		page.Press("Enter", enter, 0)
+		page.Press("Enter", keyEnter, 0)
 		page.Read(".details table", "default/train")
 		page.Wait(func() bool { return page.Evaluate(`document.querySelector(".board svg rect.box") !== null`) == true }, "a picture")
 		requireAccessible(t, page, axe, "nodes")
@@ -118,4 +118,19 @@ func TestServed(t *testing.T) {
 	})
 	page.T = t
 	requireSilent(t, page, address)
+	t.Run("pictures", func(t *testing.T) {
+		page.T = t
+		shown := func(svg string) any {
+			return page.Evaluate(`import("./src/drawing.js").then(({drawing}) => Boolean(drawing({caption: "test", svg: %s})?.querySelector("svg")))`, svg)
+		}
+		const start = `<svg xmlns="http://www.w3.org/2000/svg">`
+		require.Equal(t, true, shown(start+`<rect class="box" width="1" height="1"/></svg>`))
+		for _, svg := range []string{
+			start + `<script>alert(1)</script></svg>`, start + `<foreignObject/></svg>`, start + `<rect onload="alert(1)"/></svg>`,
+			start + `<a href="https://example.com/"/></svg>`, start + `<rect style="fill: red"/></svg>`, start + `<style/></svg>`, start + `<rect></svg>`,
+			start + `<rect xmlns="http://www.w3.org/1999/xhtml"/></svg>`, `<svg/>`, markup, "",
+		} {
+			require.Equal(t, false, shown(svg), svg)
+		}
+	})
 }

@@ -20,21 +20,21 @@ async function ask(name, question) {
   throw new Error(body.error || `The server answers with status ${response.status}.`);
 }
 
-// follow calls changed(revision) after each change of the objects, and connected(bool) if the connection begins or ends. It connects
+// follow calls changed(revision) after each change of the objects, and notify(text) if the connection begins or ends. It connects
 // again after one second, and after twice the time if that fails, up to 30 seconds.
-async function follow(changed, connected) {
+async function follow(changed, notify) {
   for (let wait = 1000; ; wait = Math.min(2 * wait, 30000)) {
     try {
       const response = await fetch("events", request());
-      if (response.status === 404 || response.status === 401) return;
+      if (response.status === 401) return notify("The server was started again, with another token. Open the address that it printed.");
       if (!response.ok) throw new Error(response.statusText);
-      connected(true);
+      notify("");
       wait = 500;
       await readEvents(response.body, changed);
     } catch {
       // The reason makes no difference: the page connects again.
     }
-    connected(false);
+    notify("The connection has ended. The page shows the last state, and tries to connect again.");
     await new Promise((resolve) => setTimeout(resolve, wait));
   }
 }

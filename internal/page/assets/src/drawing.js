@@ -29,8 +29,8 @@ export function drawing(picture) {
   if (!picture?.svg) return null;
   const made = parse(picture.svg);
   if (!made) return muted("The picture is not shown, because it has unexpected parts.");
-  // A picture shrinks to three quarters of its size, so that its labels stay readable, and then scrolls.
-  made.style.minWidth = `${0.75 * (Number(made.getAttribute("width")) || 0)}px`;
+  // A picture shrinks to 70 % of its size, so that its labels stay readable, and then scrolls.
+  made.style.minWidth = `${0.7 * (Number(made.getAttribute("width")) || 0)}px`;
   const caption = [picture.node && `Node ${picture.node}`, picture.caption].filter(Boolean).join(": ");
   return element("figure", {}, element("div", {class: "board", tabindex: 0, role: "region", "aria-label": `Picture. ${caption}`}, made),
     element("figcaption", {}, caption));

@@ -67,7 +67,8 @@ function nodes({nodes: all, omitted, picture}, draw) {
     lines.length > atOnce && element("details", {}, element("summary", {}, `${(lines.length - atOnce).toLocaleString("en")} more`), element("ul", {class: "members"}, lines.slice(atOnce))));
   return [
     element("ul", {class: "nodes"},
-      good.length > 0 && group(element("p", {}, badge(true, plural(good.length, "node"))), good.map((node) => element("li", {class: "wide"}, button(node), element("span", {class: "devices"}, devicesOf(node.devices))))),
+      good.length > 0 && group(element("p", {}, badge(true, plural(good.length, "node"))), good.map((node) => (node.devices?.length ?
+        element("li", {class: "wide"}, button(node), element("span", {class: "devices"}, devicesOf(node.devices))) : element("li", {}, button(node))))),
       [...reasons].map(([reason, group_]) => group(element("p", {}, badge(false, plural(group_.length, "node")), " ", reason), group_.map((node) => element("li", {}, button(node)))))),
     omitted > 0 && muted(`${plural(omitted, "more node")} not listed.`),
   ];

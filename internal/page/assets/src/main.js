@@ -3,7 +3,7 @@
 
 // Starts the page: chooses the back end, shows the view that the URL names, and follows changes.
 
-import {element, failure, muted} from "./dom.js";
+import {element, failure, muted, plural} from "./dom.js";
 import * as nodes from "./nodes.js";
 import * as placements from "./placements.js";
 import {read, takeToken, write} from "./state.js";
@@ -30,19 +30,31 @@ const app = {
 // The view of the editor is loaded when it is needed, because the editor is half a megabyte.
 const load = async (name) => (name === "try" ? import("./try.js") : views[name]);
 
+// navigation updates the links to the views. It keeps the elements, so that the focus remains.
 function navigation() {
   const list = document.getElementById("views"), titles = {try: "Try"};
   list.parentElement.hidden = backend.views.length < 2;
-  list.replaceChildren(...backend.views.map((name) => {
-    const count = overview && views[name]?.number?.(overview);
-    return element("li", {}, element("a", {
-      href: `#view=${name}`, id: `view-${name}`, "aria-current": name === state.view && "page", onclick: (event) => {
+  if (!list.childElementCount) {
+    list.replaceChildren(...backend.views.map((name) => element("li", {}, element("a", {
+      href: `#view=${name}`, id: `view-${name}`, onclick: (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
-        app.go(name === state.view ? {} : {...Object.fromEntries(Object.keys(state).map((key) => [key, undefined])), view: name}).then(() => main.focus({preventScroll: true}));
+        open(name);
       },
-    }, views[name]?.title ?? titles[name], count > 0 && [" ", element("span", {class: "count"}, count.toLocaleString("en"))]));
-  }));
+    }, views[name]?.title ?? titles[name], " ", element("span", {class: "count"})))));
+  }
+  for (const name of backend.views) {
+    const link = document.getElementById(`view-${name}`), count = overview && views[name]?.number?.(overview);
+    if (name === state.view) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+    link.querySelector(".count").textContent = count > 0 ? count.toLocaleString("en") : "";
+  }
+}
+
+// open shows another view, without the choices of the former view.
+async function open(name) {
+  if (name !== state.view) await app.go({...Object.fromEntries(Object.keys(state).map((key) => [key, undefined])), view: name});
+  main.focus({preventScroll: true});
 }
 
 // show shows the view that the state names. With live, objects have changed and the state has not.
@@ -70,14 +82,20 @@ async function show({live = false} = {}) {
 async function refresh() {
   overview = await backend.ask("overview", {});
   if (!app.playground) document.getElementById("origin").textContent = overview.origin ?? "";
-  const warnings = overview.warnings ?? [];
-  document.getElementById("warnings")?.remove();
-  if (warnings.length) main.before(element("details", {id: "warnings", class: "notice"}, element("summary", {}, warnings.length === 1 ? "1 warning" : `${warnings.length} warnings`), element("ul", {}, warnings.slice(0, 100).map((w) => element("li", {}, w)))));
+  const warnings = (overview.warnings ?? []).slice(0, 100), identity = JSON.stringify(warnings);
+  const box = document.getElementById("warnings");
+  if (box.dataset.shown === identity) return;
+  box.dataset.shown = identity;
+  box.hidden = warnings.length === 0;
+  box.replaceChildren(element("summary", {}, plural(warnings.length, "warning")), element("ul", {}, warnings.map((w) => element("li", {}, w))));
 }
 
 // followChanges refreshes after events, at most once a second.
 function followChanges() {
   let timer = null, busy = false, again = false;
+  const notify = (text) => {
+    if (connection.textContent !== text) connection.textContent = text;
+  };
   const run = async () => {
     timer = null;
     if (busy) return void (again = true);
@@ -85,8 +103,9 @@ function followChanges() {
     try {
       await refresh();
       await show({live: true});
+      notify("");
     } catch (error) {
-      connection.textContent = error.message;
+      notify(error.message);
     } finally {
       busy = false;
       if (again) {
@@ -96,9 +115,7 @@ function followChanges() {
     }
   };
   const changed = () => { timer ??= setTimeout(run, 1000); };
-  backend.follow((revision) => revision !== overview.revision && changed(), (connected) => {
-    connection.textContent = connected ? "" : "The connection has ended. The page shows the last state, and tries to connect again.";
-  });
+  backend.follow((revision) => revision !== overview.revision && changed(), notify);
 }
 
 async function start() {

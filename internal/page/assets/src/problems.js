@@ -9,7 +9,7 @@ const shownAtOnce = 50;
 
 // createProblems makes the list. goTo(line, column) is called if the user chooses a mistake with a position.
 export function createProblems(goTo) {
-  const list = element("ul", {class: "problems"});
+  const list = element("ul", {class: "problems", tabindex: 0, "aria-label": "Problems"});
   const status = element("p", {class: "hidden", role: "status"});
   return {
     element: element("div", {}, status, list),

@@ -12,6 +12,9 @@ export const title = "Try";
 
 const pause = 400, subjectsAtOnce = 20;
 
+// The back end accepts no more nodes of a machine.
+const maxNodes = 200;
+
 // The first text without examples. It names the parts that a user replaces.
 const start = `# Paste a ResourceClaim, a ResourceClaimTemplate, a Pod, a PodGroup or a Placement here.
 apiVersion: resource.k8s.io/v1
@@ -33,7 +36,7 @@ export function create(app) {
 
   const place = element("div", {class: "editor", id: "editor"});
   const editor = createEditor(place, {
-    text: "", label: "Documents in YAML", onChange: changed, onSubmit: () => submit(),
+    text: "", label: "Documents in YAML", onChange: changed, onSubmit: () => { store(); submit(); },
     complete: (documents, offset) => app.ask("complete", {documents, offset, ...question.machine ? {machine: question.machine} : {}}),
   });
   const problems = createProblems((line, column) => editor.goTo(line, column));
@@ -46,7 +49,7 @@ export function create(app) {
   const number = (id, min, max, key) => element("input", {
     id, type: "number", min, max, value: question[key], oninput: (event) => event.target.checkValidity() && event.target.value !== "" && set({[key]: Number(event.target.value)}),
   });
-  const nodes = number("nodes", 1, 1000, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
+  const nodes = number("nodes", 1, maxNodes, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
@@ -119,6 +122,7 @@ export function create(app) {
     if (!chosen) return;
     Object.assign(question, {documents: chosen.documents, machine: chosen.machine ?? "", nodes: chosen.nodes ?? 1, inUse: chosen.inUse ?? 0, node: undefined});
     editor.setText(question.documents);
+    example.value = examples.indexOf(chosen);
     set({});
   }
 
@@ -133,7 +137,7 @@ export function create(app) {
     await store();
     try {
       await navigator.clipboard.writeText(location.href);
-      note.textContent ||= "Link copied.";
+      note.textContent ||= "The link is copied.";
     } catch {
       note.textContent = "The browser does not allow this page to copy. Copy the link from the address bar.";
     }
@@ -147,8 +151,11 @@ export function create(app) {
         element("section", {"aria-label": "Documents", class: "documents"}, place, element("p", {class: "muted small"}, "The answer follows the text. Ctrl-Space completes, and Ctrl-Enter answers at once."), problems.element),
         element("div", {}, progress, outcome, answer))),
     update(overview) {
-      const first = app.playground ? [] : [element("option", {value: ""}, "Nodes of the source")];
-      machine.replaceChildren(...first, ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
+      // An open list of options must not change without a reason.
+      const identity = JSON.stringify([overview.machines, overview.live]);
+      if (machine.dataset.shown === identity) return;
+      machine.dataset.shown = identity;
+      machine.replaceChildren(element("option", {value: ""}, app.playground ? "Nodes in the documents" : overview.live ? "Nodes of the cluster" : "Nodes in the files"), ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
       if (app.playground && !question.machine) question.machine = overview.machines?.[0]?.name ?? "";
       enable();
     },
@@ -161,14 +168,14 @@ export function create(app) {
       fields.example.hidden = examples.length === 0;
       about.replaceChildren(...app.playground ?
         ["With celset, a pod asks for a set of devices with one CEL expression. Change the claim, and see which devices it gets. Everything runs in your browser. ", element("a", {href: "https://github.com/celset/celset#readme"}, "What is celset?")] :
-        ["Try documents on the nodes of the source, or on nodes of another machine. Nothing is written."]);
+        ["Try documents on the nodes that this page shows, or on nodes of another machine. Nothing is written."]);
       if (state.damaged) note.textContent = "The link is damaged: its documents can't be read.";
       // Without documents in the URL, the former ones remain.
       if (state.documents === undefined && question.documents) return set({});
       if (state.documents === undefined && examples.length) return choose(examples[0]);
       Object.assign(question, {
         documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
-        nodes: clamp(state.nodes, 1), inUse: clamp(state.inUse, 0),
+        nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, 1000),
       });
       if (editor.text() !== question.documents) editor.setText(question.documents);
       enable();
@@ -178,4 +185,4 @@ export function create(app) {
   };
 }
 
-const clamp = (text, least) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), 1000);
+const clamp = (text, least, most) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), most);

@@ -22,14 +22,19 @@ const MaxDecoded = 20_000
 // SyntaxError is a mistake in the syntax of a document.
 type SyntaxError struct {
 	Source string
-	// Line is the line of the mistake in the text, or the first line of the document.
+	// Line is the line of the mistake in the text, or the first line of the document. It is 0 if the line is unknown.
 	Line int
 	// Err is the error of the YAML parser, without a line.
 	Err error
 }
 
 // Error returns the source, the line and the mistake.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%s: line %d: %v", e.Source, e.Line, e.Err) }
+func (e *SyntaxError) Error() string {
+	if e.Line == 0 {
+		return fmt.Sprintf("%s: %v", e.Source, e.Err)
+	}
+	return fmt.Sprintf("%s: line %d: %v", e.Source, e.Line, e.Err)
+}
 
 // Unwrap returns the error of the parser.
 func (e *SyntaxError) Unwrap() error { return e.Err }

@@ -114,8 +114,8 @@ func TestTryMisses(t *testing.T) {
 	text = strings.Replace(claimWith("          expression: 'true'\n"), "count: 2", "count: 8", 1)
 	answer = ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 3, InUse: 1})
 	subject = answer.Subjects[0]
-	require.Equal(t, "the nearest miss: 7 of 8 requested devices free and match, and the highlighted devices are in the way: other/node-1-job-1", subject.Picture.Caption)
-	require.Contains(t, subject.Picture.SVG, ": other/node-1-job-1</title>")
+	require.Equal(t, "the nearest miss: 7 of 8 requested devices free and match, and the highlighted devices are in the way: other/node-1.gpu-3", subject.Picture.Caption)
+	require.Contains(t, subject.Picture.SVG, ": other/node-1.gpu-3</title>")
 	require.Equal(t, answers.Step{Text: "are free, 8 wanted", Left: 7, Failed: true}, subject.Steps[2])
 }
 

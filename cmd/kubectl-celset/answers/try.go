@@ -71,7 +71,8 @@ func (a *Answers) try(ctx context.Context, question TryQuestion) (*TryAnswer, er
 // decode decodes the documents, and records mistakes as problems. It fails only if the time is over.
 func (t *trial) decode(ctx context.Context) error {
 	documents, err := clusterstate.Decode("documents", []byte(t.question.Documents))
-	for _, mistake := range mistakes(err) {
+	documents, ofJobs := clusterstate.WithPods(documents)
+	for _, mistake := range slices.Concat(mistakes(err), mistakes(ofJobs)) {
 		t.problem(severityError, mistake.Line, 1, mistake.Err.Error())
 	}
 	for _, document := range documents {

@@ -13,13 +13,13 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"github.com/celset/celset/apis/nearest"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
+	"github.com/celset/celset/internal/clusterstate/models"
 	"github.com/celset/celset/internal/machine"
 )
 
@@ -41,7 +41,7 @@ func (r *reader) input(ctx context.Context, s Setting) (*input, error) {
 	}
 	documents, err := r.documents(&s)
 	if err == nil {
-		documents, err = withPods(documents)
+		documents, err = clusterstate.WithPods(documents)
 	}
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (r *reader) input(ctx context.Context, s Setting) (*input, error) {
 		}
 	}
 	if s.Machine != nil {
-		of, err := s.Machine.objects(objects.Nodes)
+		of, err := s.Machine.objects(ctx, objects.Nodes)
 		if err != nil {
 			return nil, fmt.Errorf("machine: %w", err)
 		}
@@ -103,33 +103,21 @@ func (in *input) isAboutPlacements(documents []clusterstate.Document) bool {
 }
 
 // objects returns the classes of the machine, and the nodes and slices. nodes are the Node objects of the case.
-func (m *Machine) objects(nodes []*corev1.Node) (*clusterstate.Objects, error) {
+func (m *Machine) objects(ctx context.Context, nodes []*corev1.Node) (*clusterstate.Objects, error) {
 	model, err := machine.ByName(m.Name)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for i := range m.Nodes {
-		names = append(names, fmt.Sprintf("node-%d", i+1))
-	}
+	names := models.Names(m.Nodes)
 	if m.Nodes == 0 {
 		for _, node := range nodes {
 			names = append(names, node.Name)
 		}
 	}
 	if len(names) == 0 {
-		names = []string{"node-1"}
+		names = models.Names(1)
 	}
-	objects := &clusterstate.Objects{Classes: model.DeviceClasses()}
-	for _, name := range names {
-		published, err := model.ResourceSlices(name)
-		if err != nil {
-			return nil, err
-		}
-		objects.Slices = append(objects.Slices, published...)
-		objects.Nodes = append(objects.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}})
-	}
-	return objects, nil
+	return models.Nodes(ctx, model, names)
 }
 
 const (
@@ -195,26 +183,12 @@ func (u *InUse) where() string {
 
 // claim returns a claim that has a device, or a share of it.
 func (u *InUse) claim(node string, slice *resourceapi.ResourceSlice, d *resourceapi.Device) (*resourceapi.ResourceClaim, error) {
-	result := resourceapi.DeviceRequestAllocationResult{Request: "device", Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: d.Name}
-	claim := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: holders, Name: node + "." + d.Name}}
-	isShared := ptr.Deref(d.AllowMultipleAllocations, false)
-	for name := range u.Capacity {
-		if _, ok := d.Capacity[resourceapi.QualifiedName(name)]; !ok || !isShared {
+	share := map[resourceapi.QualifiedName]apiresource.Quantity{}
+	for name, text := range u.Capacity {
+		if _, ok := d.Capacity[resourceapi.QualifiedName(name)]; !ok || !ptr.Deref(d.AllowMultipleAllocations, false) {
 			return nil, fmt.Errorf("capacity: claims can't share the capacity %q of device %s: remove it", cut(name), d.Name)
 		}
+		share[resourceapi.QualifiedName(name)] = apiresource.MustParse(text) // mistakes.inUse has checked it
 	}
-	if isShared {
-		result.ShareID = ptr.To(types.UID(claim.Name))
-		result.ConsumedCapacity = map[resourceapi.QualifiedName]apiresource.Quantity{}
-		for name, capacity := range d.Capacity {
-			result.ConsumedCapacity[name] = capacity.Value
-			if text, ok := u.Capacity[string(name)]; ok {
-				result.ConsumedCapacity[name] = apiresource.MustParse(text) // mistakes.inUse has checked it
-			}
-		}
-	}
-	claim.Status.Allocation = &resourceapi.AllocationResult{Devices: resourceapi.DeviceAllocationResult{
-		Results: []resourceapi.DeviceRequestAllocationResult{result},
-	}}
-	return claim, nil
+	return models.Holder(holders, node, slice, d, share), nil
 }

@@ -78,7 +78,7 @@ cases:
 	report, err := Run(t.Context(), []string{path}, options)
 	require.NoError(t, err)
 	require.Contains(t, report.Files[0].Cases[0].Error, "inUse: more than 100000 devices are in use, the limit")
-	require.Contains(t, report.Files[0].Cases[1].Error, "objects[0]: Job a: spec.parallelism: the Jobs of the case have more than 1000 pods, the limit")
+	require.Contains(t, report.Files[0].Cases[1].Error, "objects[0]: Job a: spec.parallelism: the Jobs have more than 1000 pods, the limit")
 }
 
 // TestJUnit checks that the XML of any report is valid, and that its counts agree with its elements.

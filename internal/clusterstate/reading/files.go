@@ -54,10 +54,13 @@ func Documents(filenames resource.FilenameOptions, stdin io.Reader) ([]clusterst
 	return documents, nil
 }
 
-// Files reads the objects of supported kinds, and records the names of all others. An unknown field is an error in claims,
+// Files reads the objects of supported kinds, with the pods of Jobs, and records the names of all others. An unknown field is an error in claims,
 // templates, classes, groups and DeviceAttributes, as in kubectl apply.
 func Files(filenames resource.FilenameOptions, stdin io.Reader, namespace string) (*clusterstate.Objects, error) {
 	documents, err := Documents(filenames, stdin)
+	if err == nil {
+		documents, err = clusterstate.WithPods(documents)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -103,7 +104,7 @@ func (s *serveOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for _, warning := range view.Objects.Warnings {
+	for _, warning := range slices.Concat(view.Warnings, view.Objects.Warnings) {
 		_, _ = fmt.Fprintln(s.ErrOut, "warning:", warning)
 	}
 	namespace, err := s.namespace()

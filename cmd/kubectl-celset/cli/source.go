@@ -172,9 +172,12 @@ func (p *pageSource) View(ctx context.Context) (*answers.View, error) {
 			}
 			view.Hub = p.hub
 			if p.hubWarning != "" {
-				view.Objects.Warnings = append(view.Objects.Warnings, p.hubWarning)
+				view.Warnings = append(view.Warnings, p.hubWarning)
 			}
 		}
+	}
+	if view.Hub != nil {
+		view.Warnings = append(view.Warnings, view.Hub.Warnings...)
 	}
 	p.last = view
 	return view, nil

@@ -63,7 +63,7 @@ var budgets = []budget{
 	{name: "placement/controller and others", folders: aroundPlacement, counts: product, lines: 5963, goal: 5000},
 	{name: "cmd", folders: []string{"cmd"}, counts: product, lines: 16500, goal: 8400},
 	{name: "internal", folders: []string{"internal"}, without: []string{"internal/testing"}, counts: product, lines: 7020, goal: 3000},
-	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1700},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1720},
 	{name: "hack", folders: []string{"hack"}, counts: product, lines: 396},
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 23030},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 102500},

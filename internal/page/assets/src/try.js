@@ -4,7 +4,7 @@
 // The view that tries documents: an editor, the machines, and the answer, which follows the text.
 
 import {createEditor} from "../editor.js";
-import {element, empty, failure, field, latest, muted, plural} from "./dom.js";
+import {badge, element, empty, failure, field, latest, muted, plural} from "./dom.js";
 import {explanation} from "./explanation.js";
 import {createProblems} from "./problems.js";
 
@@ -32,6 +32,7 @@ spec:
 
 export function create(app) {
   const question = {documents: "", machine: "", nodes: 1, inUse: 0, node: undefined};
+  const opened = new Map();
   let timer, examples = [];
 
   const place = element("div", {class: "editor", id: "editor"});
@@ -85,9 +86,16 @@ export function create(app) {
         empty("Nothing to answer", "The documents contain no claim, template, pod, group or Placement."));
       return;
     }
-    answer.replaceChildren(...subjects.slice(0, subjectsAtOnce).map((subject) => element("article", {}, element("h2", {}, subject.subject),
-      explanation(subject, {draw: (node) => set({node})}))));
+    answer.replaceChildren(...subjects.slice(0, subjectsAtOnce).map((subject, i) => article(subject, i === 0)));
     if (subjects.length > subjectsAtOnce) answer.append(muted(`${plural(subjects.length - subjectsAtOnce, "more answer")} not shown.`));
+  }
+
+  // article shows the answer about a subject. Only the first answer is open, or the answers that the user has opened.
+  function article(subject, first) {
+    const {subject: name, fits} = subject;
+    return element("details", {
+      class: "answer", open: opened.get(name) ?? first, ontoggle: (event) => opened.set(name, event.target.open),
+    }, element("summary", {}, element("h2", {}, name), " ", badge(fits, fits ? "Fits" : "Does not fit")), explanation(subject, {draw: (node) => set({node})}).flat(Infinity).filter(Boolean));
   }
 
   function changed(text) {

@@ -31,7 +31,7 @@ func WithPods(documents []Document) ([]Document, error) {
 		}
 		made, err := podsOf(d, MaxPodsOfJobs-pods)
 		if err != nil {
-			mistakes = append(mistakes, &SyntaxError{d.Source, d.Line, fmt.Errorf("Job %s: %w", d.Object.GetName(), err)})
+			mistakes = append(mistakes, &SyntaxError{d.Source, d.Line, fmt.Errorf("%s %s: %w", d.Object.GetKind(), d.Object.GetName(), err)})
 		}
 		all, pods = append(all, made...), pods+len(made)
 	}

@@ -24,7 +24,7 @@ func TestSite(t *testing.T) {
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)
 	made := 0
-	require.NoError(t, fs.WalkDir(os.DirFS(site), ".", func(path string, entry fs.DirEntry, err error) error {
+	require.NoError(t, fs.WalkDir(os.DirFS(site), ".", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".html" {
 			return err
 		}

@@ -29,6 +29,9 @@ type Options struct {
 	Timeout time.Duration
 	// Namespace is the namespace of objects without one. Empty means "default".
 	Namespace string
+	// Schedulers returns the schedulers of the cluster, for the answers about pods. Nil means that no cluster was read. It is called
+	// for each such question, so it must be fast.
+	Schedulers func(ctx context.Context) Schedulers
 }
 
 // DefaultTimeout is the time limit of one question.

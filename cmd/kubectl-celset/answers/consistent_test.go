@@ -4,16 +4,21 @@
 package answers_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/celset/celset/allocator/explain"
 	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
+	"github.com/celset/celset/cmd/internal/served"
 	"github.com/celset/celset/cmd/kubectl-celset/answers"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
@@ -133,4 +138,37 @@ spec:
 	answer = ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1})
 	require.True(t, answer.Subjects[0].Fits)
 	require.Nil(t, answer.Subjects[0].More, "anti-affinity is not checked")
+}
+
+// TestSchedulers checks that the answer about a pod uses the published budgets of its scheduler, and says whether the scheduler
+// supports constraints.
+func TestSchedulers(t *testing.T) {
+	text := claimWith("          expression: devices.size() == 2\n") + `---
+apiVersion: v1
+kind: Pod
+metadata: {name: p}
+spec:
+  schedulerName: celset-scheduler
+  containers: [{name: c}]
+  resourceClaims: [{name: x, resourceClaimName: a}]
+`
+	published := answers.Schedulers{Namespace: "kube-system"}
+	a := answers.New(answers.Static(answers.View{Objects: &clusterstate.Objects{}}), answers.Options{
+		Features: features, Timeout: time.Hour, Schedulers: func(context.Context) answers.Schedulers { return published },
+	})
+	try := func() answers.SubjectAnswer {
+		return ask[answers.TryAnswer](t, a, answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1}).Subjects[0]
+	}
+	require.Contains(t, try().Summary, "no: no Lease in namespace kube-system has the profiles of a celset-scheduler")
+
+	profile := served.Profile{SchedulerName: "celset-scheduler"}
+	configv1alpha1.SetDefaults(&profile.Args)
+	published.Schedulers = served.Schedulers{{Lease: "kube-system/celset", Until: time.Now().Add(time.Hour), Constraints: true, Profiles: []served.Profile{profile}}}
+	require.Equal(t, "fits on 1 of 1 node", try().Summary)
+	published.Schedulers[0].Profiles[0].Args.Budget.Steps = ptr.To(int64(1))
+	require.Contains(t, try().Summary, "error: ")
+	published.Schedulers[0].Constraints = false
+	require.Contains(t, try().Text, "the feature gate DRACELDeviceConstraint is off in the scheduler with Lease kube-system/celset")
+	published.Err = errors.New("forbidden")
+	require.Contains(t, try().Text, `not checked: whether the scheduler "celset-scheduler" supports constraints: forbidden`)
 }

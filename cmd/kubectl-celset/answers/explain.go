@@ -80,11 +80,15 @@ func nameOf(subject *clusterstate.Subject) string {
 func (a *Answers) group(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup) (*SubjectAnswer, error) {
 	options := a.fitOptions()
 	options.OfGroup = true
+	subject := gang.SubjectOf(state, group)
+	schedulers, args := a.schedulersOf(ctx, subject.Pod)
+	options.Args = args
 	report, err := gang.Run(ctx, state, group, options)
 	if err != nil {
 		return nil, err
 	}
 	report.Refused = append(report.Refused, fit.GroupRefusals(state, group)...)
+	schedulers.addTo(&report.Scheduling, state, subject)
 	var text strings.Builder
 	if err := report.Print(&text); err != nil {
 		return nil, err

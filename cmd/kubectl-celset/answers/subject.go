@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 
 	"github.com/celset/celset/allocator/explain"
+	configv1alpha1 "github.com/celset/celset/apis/config/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/draw"
 	"github.com/celset/celset/cmd/kubectl-celset/fit"
 	"github.com/celset/celset/internal/clusterstate"
@@ -27,14 +28,26 @@ type subjectQuestion struct {
 	name string
 	// node is the node to draw, or "".
 	node string
+	// args are the arguments of the plugin in the scheduler of the pod. answer sets them.
+	args *configv1alpha1.DynamicResourcesCELArgs
+}
+
+// fitOptions returns the options for package fit, with the arguments of the scheduler of the pod.
+func (q *subjectQuestion) fitOptions() fit.Options {
+	options := q.Answers.fitOptions()
+	options.Args = q.args
+	return options
 }
 
 // answer explains the subject.
 func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
+	var schedulers *Schedulers
+	schedulers, q.args = q.schedulersOf(ctx, q.subject.Pod)
 	report, err := fit.Run(ctx, q.state, q.subject, q.fitOptions())
 	if err != nil {
 		return nil, err
 	}
+	schedulers.addTo(&report.Scheduling, q.state, q.subject)
 	var text strings.Builder
 	if err := report.Print(&text); err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (s *serveOptions) run(ctx context.Context) error {
 		return err
 	}
 	server, err := serve.New(listener, serve.Options{
-		Answers: answers.New(from, answers.Options{Features: s.gates.features(), Timeout: serveTimeout, Namespace: namespace}),
+		Answers: answers.New(from, answers.Options{Features: s.gates.features(), Timeout: serveTimeout, Namespace: namespace, Schedulers: from.schedulers}),
 		Changes: from, Names: questions, Log: s.ErrOut,
 	})
 	if err != nil {

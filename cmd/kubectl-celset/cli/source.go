@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
+	"github.com/celset/celset/cmd/internal/served/leases"
 	"github.com/celset/celset/cmd/kubectl-celset/answers"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
@@ -35,6 +37,8 @@ type pageSource struct {
 	// namespace is the only namespace whose Placements are shown, or "".
 	namespace string
 	origin    string
+	// schedulers reads the profiles of the schedulers. It is nil if only files were read.
+	schedulers func(context.Context) answers.Schedulers
 
 	mutex sync.Mutex
 	// last is the view of the last question. hub is the hub in it, and hubVersion the version of its objects.
@@ -109,6 +113,7 @@ func (s *serveOptions) watch(ctx context.Context, from *pageSource, namespace st
 	if err := s.gates.follow(ctx, client.Discovery()); err != nil {
 		return err
 	}
+	from.schedulers = schedulersIn(client, s.schedulers)
 	name := "the cluster at " + config.Host
 	if raw, err := s.config.ToRawKubeConfigLoader().RawConfig(); err == nil && raw.CurrentContext != "" {
 		name = "context " + raw.CurrentContext
@@ -126,6 +131,35 @@ func (s *serveOptions) watch(ctx context.Context, from *pageSource, namespace st
 	}
 	defer s.announce("reading the cluster")()
 	return from.watcher.Synced(ctx)
+}
+
+const (
+	// schedulersAge is the time after which the profiles of the schedulers are read again.
+	schedulersAge = 10 * time.Second
+	// schedulersTimeout is the time limit for reading the profiles.
+	schedulersTimeout = 5 * time.Second
+)
+
+// schedulersIn returns a function that returns the schedulers from the Leases of a namespace. The result can be as old as
+// schedulersAge.
+func schedulersIn(client kubernetes.Interface, namespace string) func(context.Context) answers.Schedulers {
+	var mutex sync.Mutex
+	var read time.Time
+	last := answers.Schedulers{Namespace: namespace}
+	return func(ctx context.Context) answers.Schedulers {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if time.Since(read) < schedulersAge {
+			return last
+		}
+		limited, cancel := context.WithTimeout(ctx, schedulersTimeout)
+		defer cancel()
+		last.Schedulers, last.Err = leases.Read(limited, client, namespace)
+		if read = time.Now(); ctx.Err() != nil {
+			read = time.Time{} // the question has ended, which says nothing about the Leases
+		}
+		return last
+	}
 }
 
 // wait waits until nothing is followed any more.

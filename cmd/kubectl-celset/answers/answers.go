@@ -224,8 +224,8 @@ type TryQuestion struct {
 // TryAnswer is the answer for documents.
 type TryAnswer struct {
 	Problems []Problem `json:"problems"`
-	// Subjects has an answer for each pod, group and Placement in the documents, and for each claim and template that no pod in
-	// the documents uses.
+	// Subjects has an answer for each pod, Placement and group with a node set constraint in the documents, and for each pending claim
+	// and each template that no pod in the documents uses.
 	Subjects []SubjectAnswer `json:"subjects"`
 }
 

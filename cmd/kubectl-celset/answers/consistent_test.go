@@ -172,3 +172,14 @@ spec:
 	published.Err = errors.New("forbidden")
 	require.Contains(t, try().Text, `not checked: whether the scheduler "celset-scheduler" supports constraints: forbidden`)
 }
+
+// TestPlainGroup checks that a PodGroup without a node set constraint is no mistake.
+func TestPlainGroup(t *testing.T) {
+	answer := ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Machine: "hgx-h100", Nodes: 1, Documents: `apiVersion: scheduling.k8s.io/v1beta1
+kind: PodGroup
+metadata: {name: g}
+spec: {schedulingPolicy: {gang: {minCount: 1}}}
+`})
+	require.Empty(t, answer.Problems)
+	require.Empty(t, answer.Subjects)
+}

@@ -55,6 +55,7 @@ func TestProblemPositions(t *testing.T) {
 		"wrong type":     {"apiVersion: v1\nkind: Pod\nmetadata: {name: é}\nspec:\n  resourceClaims: [{name: a}, {¿name: y, resourceClaimName: a}]\n", "cannot unmarshal bool into Go struct field"},
 		"wrong item":     {strings.Replace(claimWith("          expression: 'true'\n"), "count: 2", "¿count: two", 1), "cannot unmarshal string into Go struct field"},
 		"wrong kind":     {"apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: é}\nspec:\n  ¿selectors: {cel: {}}\n", "cannot unmarshal object into Go struct field"},
+		"duplicate keys": {"apiVersion: v1\nkind: Pod\n¿kind: Pod\nkind: Pod\n", "key \"kind\" already set in map\n  line 6: key \"kind\" already set in map"},
 		"missing class":  {strings.Replace(claimWith("          expression: 'true'\n"), "deviceClassName: gpu.nvidia.com", "¿deviceClassName: gpu.nvidla.com", 1), "no DeviceClass has this name"},
 		"missing object": {"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers: [{name: c}]\n  resourceClaims: [{name: x, resourceClaimTemplateName: none}]\n", `there is no ResourceClaimTemplate "none"`},
 		"item of a list": {"apiVersion: v1\nkind: List\nitems:\n- {apiVersion: v1, kind: Node, metadata: {name: n1}}\n- apiVersion: resource.k8s.io/v1\n  kind: ResourceClaim\n  metadata: {name: x}\n  ¿specs: {}\n", `unknown field "specs"`},

@@ -183,3 +183,35 @@ spec: {schedulingPolicy: {gang: {minCount: 1}}}
 	require.Empty(t, answer.Problems)
 	require.Empty(t, answer.Subjects)
 }
+
+// TestOverviewAgreesWithNodes compares the counts of the overview with the devices of each node, and the answer to Explain with the
+// answer to Try.
+func TestOverviewAgreesWithNodes(t *testing.T) {
+	cases.CheckN(t, cases.Of(15, 1000), func(rt *rapid.T) {
+		text := drawWorld(rt).text(t)
+		objects := objectsOf(t, text)
+		objects.LimitQuantities()
+		a := over(answers.View{Objects: objects})
+		for _, summary := range ask[answers.OverviewAnswer](t, a, answers.Overview, struct{}{}).Nodes {
+			allocated, unusable := 0, 0
+			devices := ask[answers.NodeAnswer](t, a, answers.Node, answers.NodeQuestion{Name: summary.Name}).Devices
+			for _, device := range devices {
+				if slices.ContainsFunc(device.Holders, func(h answers.Holder) bool { return !h.AdminAccess }) {
+					allocated++
+				}
+				if len(device.Taints) > 0 {
+					unusable++
+				}
+			}
+			require.Equal(rt, []int{summary.Devices, summary.Allocated, summary.Unusable}, []int{len(devices), allocated, unusable}, text)
+		}
+		for _, subject := range ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Documents: text}).Subjects {
+			kind, name, _ := strings.Cut(subject.Subject, " default/")
+			explained := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: kind + "/" + name, Namespace: "default"})
+			if subject.More != nil && explained.More != nil && (subject.More.AtLeast || explained.More.AtLeast) {
+				subject.More, explained.More = nil, nil // the count depends on the time
+			}
+			require.Equal(rt, subject, explained)
+		}
+	})
+}

@@ -22,13 +22,13 @@ type Schedulers struct {
 	Err       error
 }
 
-// schedulersOf returns the schedulers, and the arguments of the plugin for a pod. Without a pod or a profile, the arguments are those
-// of the options.
+// schedulersOf returns the schedulers, and the arguments of the plugin for a pod. Without a pod or a profile, it returns the
+// arguments in the options.
 func (a *Answers) schedulersOf(ctx context.Context, pod *corev1.Pod) (*Schedulers, *configv1alpha1.DynamicResourcesCELArgs) {
-	if a.Options.Schedulers == nil || pod == nil {
+	if a.Schedulers == nil || pod == nil {
 		return nil, a.Args
 	}
-	schedulers := a.Options.Schedulers(ctx)
+	schedulers := a.Schedulers(ctx)
 	if _, profile := schedulers.Profile(pod.Spec.SchedulerName); profile != nil {
 		args := profile.Args
 		return &schedulers, &args

@@ -136,7 +136,15 @@ func (p *part) syntaxError(source string, err error) *SyntaxError {
 		if number, err := strconv.Atoi(message[found[2]:found[3]]); err == nil && number > 0 {
 			line = p.line + number - 1
 		}
-		message = message[:found[0]] + message[found[1]:]
+		message = strings.TrimPrefix(message[:found[0]], "yaml: unmarshal errors:\n  ") + message[found[1]:]
 	}
+	// The parser counts the lines of further mistakes from the beginning of the document.
+	message = atLine.ReplaceAllStringFunc(message, func(text string) string {
+		number, err := strconv.Atoi(atLine.FindStringSubmatch(text)[1])
+		if err != nil {
+			return text
+		}
+		return fmt.Sprintf("line %d: ", p.line+number-1)
+	})
 	return &SyntaxError{source, line, errors.New(strings.TrimSpace(message))}
 }

@@ -48,7 +48,7 @@ func (a *Answers) complete(ctx context.Context, question CompleteQuestion) (*Com
 	})
 	slices.SortStableFunc(options, func(a, b Completion) int { return strings.Compare(a.Label, b.Label) })
 	options = slices.CompactFunc(options, func(a, b Completion) bool { return a.Label == b.Label })
-	return &CompleteAnswer{From: question.Offset - utf16Length(word), Options: append([]Completion{}, options[:min(len(options), maxOptions)]...)}, nil
+	return &CompleteAnswer{From: utf16Length(question.Documents[:offset]) - utf16Length(word), Options: append([]Completion{}, options[:min(len(options), maxOptions)]...)}, nil
 }
 
 func utf16Length(text string) (length int) {
@@ -60,7 +60,8 @@ func utf16Length(text string) (length int) {
 	return length
 }
 
-// byteOffset returns the offset in bytes of an offset in UTF-16 units. An offset out of range becomes the nearest in range.
+// byteOffset returns the offset in bytes of an offset in UTF-16 units. An offset out of range becomes the nearest in range, and an
+// offset within a character the end of the character.
 func byteOffset(text string, units int) int {
 	for i, r := range text {
 		if units <= 0 {
@@ -69,9 +70,6 @@ func byteOffset(text string, units int) int {
 		if units--; r > 0xffff {
 			units--
 		}
-	}
-	if units < 0 {
-		return 0
 	}
 	return len(text)
 }
@@ -126,6 +124,8 @@ type scanner struct {
 	block int
 	text  string
 	found bool
+	// indent is the indentation of the key at the position. least is the smallest indentation of the lines after the position.
+	indent, least int
 }
 
 func (s *scanner) lines(document string) {
@@ -177,6 +177,9 @@ func (s *scanner) line(content string, isLast bool) {
 		indent, rest = indent+len(rest)-len(next), next
 	}
 	s.close(indent, false)
+	if isLast {
+		s.indent, s.least = indent, indent
+	}
 	found := keyLine.FindStringSubmatch(rest)
 	if found == nil {
 		if isLast {
@@ -200,18 +203,24 @@ func (s *scanner) line(content string, isLast bool) {
 	}
 }
 
-// after reads a line after the position: it may have the kind of an object around the position.
+// after reads a line after the position: it may have the kind of an object around the position. A mapping ends at the first line
+// with a smaller indentation.
 func (s *scanner) after(content string) {
 	indent := len(content) - len(strings.TrimLeft(content, " "))
-	found := keyLine.FindStringSubmatch(content[indent:])
-	if found == nil || found[1] != "kind" {
+	if rest := content[indent:]; rest == "" || rest[0] == '#' {
 		return
 	}
-	for i, open := range s.scopes {
-		if open.indent == indent && s.kinds[i] == "" {
-			s.kinds[i] = strings.TrimSpace(content[indent+len(found[0]):])
-			return
-		}
+	s.least = min(s.least, indent)
+	found := keyLine.FindStringSubmatch(content[indent:])
+	if found == nil || found[1] != "kind" || indent > s.least {
+		return
+	}
+	depth := slices.IndexFunc(s.scopes, func(open scope) bool { return open.indent == indent && open.key != "[]" })
+	if depth < 0 && indent == s.indent {
+		depth = len(s.scopes) // the position is at the beginning of the mapping
+	}
+	if depth >= 0 && s.kinds[depth] == "" {
+		s.kinds[depth] = strings.TrimSpace(content[indent+len(found[0]):])
 	}
 }
 
@@ -286,7 +295,7 @@ func (a *Answers) knownNames(ctx context.Context, question CompleteQuestion) (*n
 const maxSlices = 64
 
 // definition matches the name of a definition: the kind and the name are on consecutive lines, in any order.
-var definition = regexp.MustCompile(`(?m)^\s*(?:kind: CEL\w+\s*\n\s*name: (\S+)|name: (\S+)\s*\n\s*kind: CEL\w+)`)
+var definition = regexp.MustCompile(`(?m)^\s*(?:kind: CELDeviceConstraint\s*\n\s*name: (\S+)|name: (\S+)\s*\n\s*kind: CELDeviceConstraint\b)`)
 
 // definedIn returns the names that constraints of the documents can refer to.
 func definedIn(documents string) (defined []string) {

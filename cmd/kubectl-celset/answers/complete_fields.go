@@ -5,11 +5,13 @@ package answers
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
 
@@ -167,6 +169,9 @@ func valueOptions(at *cursor, known *names) []Completion {
 		return options("ResourceClaim", known.claims...)
 	case "matchAttribute", "distinctAttribute":
 		result := attributeOptions(known)
+		if key == "distinctAttribute" {
+			return result
+		}
 		for _, name := range known.others {
 			result = append(result, Completion{Label: v1alpha1.AttributeDomain + "/" + name, Detail: "constraint"})
 		}
@@ -179,6 +184,9 @@ func valueOptions(at *cursor, known *names) []Completion {
 			result = append(result, Completion{Label: string(policy.Name), Detail: "policy", Info: "Takes the set " + policy.Description + "."})
 		}
 		return result
+	}
+	if key == "operator" && slices.Contains(at.path, "matchExpressions") {
+		return options("value", string(metav1.LabelSelectorOpIn), string(metav1.LabelSelectorOpNotIn), string(metav1.LabelSelectorOpExists), string(metav1.LabelSelectorOpDoesNotExist))
 	}
 	return options("value", enums[key]...)
 }

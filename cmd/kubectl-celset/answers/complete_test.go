@@ -139,3 +139,52 @@ func TestCompleteAnywhere(t *testing.T) {
 		ask[answers.CompleteAnswer](t, empty(), answers.Complete, answers.CompleteQuestion{Documents: claimText, Offset: offset, Machine: "hgx-h100"})
 	}
 }
+
+// TestCompleteKindAfterPosition checks that the fields of a definition depend on its kind if the kind comes after the position, and
+// that a later definition has no effect.
+func TestCompleteKindAfterPosition(t *testing.T) {
+	preference := strings.NewReplacer("kind: CELDeviceConstraint", "kind: CELDevicePreference").Replace
+	_, later, _ := strings.Cut(claimText, "    config:\n")
+	for _, c := range []struct{ text, at, has, lacks string }{
+		{preference(claimText), "parameters:\n", "policy", "enforcement"},
+		{preference(claimText), "apiVersion: celset.dev/v1alpha1\n", "policy", "enforcement"},
+		{claimText + preference(later), "parameters:\n", "enforcement", "policy"},
+		{claimText, "requests:\n    - name: gpus\n", "", "policy"},
+	} {
+		before, after, _ := strings.Cut(c.text, c.at)
+		before += c.at + "          "
+		answer := ask[answers.CompleteAnswer](t, empty(), answers.Complete, answers.CompleteQuestion{Documents: before + "\n" + after, Offset: len(before), Machine: "hgx-h100"})
+		labels := []string{""}
+		for _, option := range answer.Options {
+			labels = append(labels, option.Label)
+		}
+		require.Contains(t, labels, c.has)
+		require.NotContains(t, labels, c.lacks)
+	}
+}
+
+// TestCompleteOnlyValidNames checks that names without effect at the position are not offered.
+func TestCompleteOnlyValidNames(t *testing.T) {
+	labels, _ := completed(t, "constraints:\n", "    - distinctAttribute: cel")
+	require.Empty(t, labels, "only matchAttribute refers to constraints")
+	for kind, want := range map[string][]string{"CELDeviceConstraint": {"celset.dev/b"}, "CELDevicePreference": nil, "CELNodeSetConstraint": nil} {
+		text := "kind: " + kind + "\nname: b\n---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nspec:\n  devices:\n    constraints:\n    - matchAttribute: celset"
+		var labels []string
+		for _, option := range ask[answers.CompleteAnswer](t, empty(), answers.Complete, answers.CompleteQuestion{Documents: text, Offset: len(text)}).Options {
+			labels = append(labels, option.Label)
+		}
+		require.Equal(t, want, labels, kind)
+	}
+	text := "apiVersion: celset.dev/v1alpha1\nkind: DeviceAttributes\nspec:\n  nodeSelector:\n    matchExpressions:\n    - key: a\n      operator: "
+	answer := ask[answers.CompleteAnswer](t, empty(), answers.Complete, answers.CompleteQuestion{Documents: text, Offset: len(text)})
+	require.Len(t, answer.Options, 4)
+	require.Equal(t, "DoesNotExist", answer.Options[0].Label)
+}
+
+// TestCompleteOffsets checks that an offset out of range, or within a character, becomes the nearest valid offset.
+func TestCompleteOffsets(t *testing.T) {
+	for offset, want := range map[int]int{-5: 0, 0: 0, 3: 0, 5: 5, 100: 5} {
+		text := "# 😀\n"
+		require.Equal(t, want, ask[answers.CompleteAnswer](t, empty(), answers.Complete, answers.CompleteQuestion{Documents: text, Offset: offset}).From, offset)
+	}
+}

@@ -78,13 +78,7 @@ func nameOf(subject *clusterstate.Subject) string {
 
 // group explains a PodGroup.
 func (a *Answers) group(ctx context.Context, state *clusterstate.State, group *schedulingapi.PodGroup) (*SubjectAnswer, error) {
-	// The scheduler's configuration comes from one pod of the group, preferably a pod without a node.
-	subject := &clusterstate.Subject{}
-	for _, pod := range state.Pods {
-		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
-			subject.Pod = pod
-		}
-	}
+	subject := gang.SubjectOf(state, group)
 	options := a.fitOptions(ctx, subject.Pod)
 	options.OfGroup = true
 	report, err := gang.Run(ctx, state, group, options)

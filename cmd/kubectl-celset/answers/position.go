@@ -5,6 +5,8 @@ package answers
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -76,6 +78,56 @@ func (p *place) find(field string) (key, value *yaml.Node) {
 		key, value = nextKey, next
 	}
 	return key, value
+}
+
+// ofType returns the position of the first field whose value has the wrong type. path has no indices. ok is false if
+// there is no such field.
+func (p *place) ofType(path, wrong string) (line, column int, ok bool) {
+	if p == nil {
+		return 0, 0, false
+	}
+	if p.parse(); p.root == nil {
+		return 0, 0, false
+	}
+	key := firstOfType(nil, p.root, steps(path), wrong)
+	if key == nil {
+		return 0, 0, false
+	}
+	line, column = p.position(p.offset(key.Line, key.Column))
+	return line, column, true
+}
+
+// tagsOf maps the names of types in errors of the JSON decoder to the tags of YAML.
+var tagsOf = map[string][]string{
+	"string": {"!!str", "!!timestamp"}, "bool": {"!!bool"}, "number": {"!!int", "!!float"}, "object": {"!!map"}, "array": {"!!seq"},
+}
+
+func firstOfType(key, value *yaml.Node, path []string, wrong string) *yaml.Node {
+	for value.Kind == yaml.AliasNode && value.Alias != nil {
+		value = value.Alias
+	}
+	isType := slices.Contains(tagsOf[wrong], value.ShortTag())
+	if wrong == "bool" && value.Style == 0 && slices.Contains([]string{"y", "n", "yes", "no", "on", "off"}, strings.ToLower(value.Value)) {
+		isType = true // in YAML 1.1, which the decoder of objects follows
+	}
+	if len(path) == 0 && isType {
+		return cmp.Or(key, value)
+	}
+	if value.Kind == yaml.SequenceNode {
+		for _, item := range value.Content {
+			if found := firstOfType(nil, item, path, wrong); found != nil {
+				return found
+			}
+		}
+	}
+	if len(path) == 0 || value.Kind != yaml.MappingNode {
+		return nil
+	}
+	nextKey, next := child(value, path[0])
+	if next == nil {
+		return nil
+	}
+	return firstOfType(nextKey, next, path[1:], wrong)
 }
 
 // steps splits the path of a field: "a.b[0].c" or "a[key.with.dots]".
@@ -155,22 +207,44 @@ func (p *place) position(offset int) (line, column int) {
 // within returns the offset of a character in the text of a scalar, or -1. The line and the column count from 1, and the column
 // counts characters. A scalar can be a block, quoted, or plain, with several lines.
 func (p *place) within(scalar *yaml.Node, line, column int) int {
-	raw := string(p.document.Text)
-	if scalar.Style&yaml.LiteralStyle != 0 {
-		return p.offset(scalar.Line+line, indentation(raw[p.offset(scalar.Line+1, 1):])+column)
-	}
 	target := offsetIn(scalar.Value, line, column)
 	at := p.offset(scalar.Line, scalar.Column)
 	switch {
 	case target < 0:
 		return -1
-	case scalar.Style&yaml.FoldedStyle != 0:
-		// The text of a block begins on the line after its indicator.
-		at = skipSpace(raw, p.offset(scalar.Line+1, 1))
+	case scalar.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return p.inBlock(scalar, target)
 	case scalar.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
 		at++
 	}
-	return align(raw, at, scalar.Value[:target], scalar.Style)
+	return align(string(p.document.Text), at, scalar.Value[:target], scalar.Style)
+}
+
+// inBlock returns the offset of a character in the text of a block, or -1. target is the offset in the text. Each line of the block
+// that is not blank is a part of the text, without its indentation.
+func (p *place) inBlock(scalar *yaml.Node, target int) int {
+	// The text begins on the line after the indicator.
+	at := p.offset(scalar.Line+1, 1)
+	indent := indentation(string(p.document.Text[at:])) - indentation(scalar.Value)
+	end := 0
+	for line := range strings.Lines(string(p.document.Text[at:])) {
+		content := strings.TrimRight(line, "\r\n")
+		if strings.TrimSpace(content) != "" {
+			if indent < 0 || indentation(content) < indent {
+				return -1
+			}
+			found := strings.Index(scalar.Value[end:], content[indent:])
+			if found < 0 {
+				return -1
+			}
+			begin := end + found
+			if end = begin + len(content) - indent; target <= end {
+				return at + indent + max(0, target-begin)
+			}
+		}
+		at += len(line)
+	}
+	return -1
 }
 
 // offsetIn returns the offset of a character in a text, or -1.
@@ -211,11 +285,12 @@ func align(raw string, at int, text string, style yaml.Style) int {
 		isEscape := style&yaml.DoubleQuotedStyle != 0 && raw[at] == '\\'
 		switch {
 		case (r == '\n' || r == ' ') && !isEscape && skipSpace(raw, at) > skipBlanks(raw, at):
-			// A line break of the raw form is a space or line breaks in the text.
-			at = skipSpace(raw, at)
-			for i+size < len(text) && text[i+size] == '\n' {
-				i++
-			}
+			// A line break of the raw form is a space in the text. With blank lines, it is a line break for each blank line.
+			end := skipSpace(raw, at)
+			i += max(0, strings.Count(raw[at:end], "\n")-2)
+			at = end
+		case isEscape && isContinued(raw, at):
+			at, size = skipSpace(raw, at+1), 0
 		case isEscape:
 			at += escapeLength(raw[at:])
 		case style&yaml.SingleQuotedStyle != 0 && r == '\'':
@@ -225,10 +300,19 @@ func align(raw string, at int, text string, style yaml.Style) int {
 		}
 		i += size
 	}
+	if style&yaml.DoubleQuotedStyle != 0 && isContinued(raw, at) {
+		at = skipSpace(raw, at+1)
+	}
 	if at > len(raw) {
 		return -1
 	}
 	return at
+}
+
+// isContinued reports whether there is a backslash at the end of a line. In a text in double quotes, the next line without its
+// indentation continues the text.
+func isContinued(raw string, at int) bool {
+	return at < len(raw) && raw[at] == '\\' && (strings.HasPrefix(raw[at+1:], "\n") || strings.HasPrefix(raw[at+1:], "\r\n"))
 }
 
 // skipBlanks returns the offset of the next character that is neither a space nor a tab. skipSpace also skips line breaks.

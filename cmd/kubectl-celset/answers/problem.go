@@ -78,13 +78,23 @@ func (t *trial) finding(severity string, at *place, field string, line, column i
 // unknownField finds the unknown and duplicate fields in an error of a strict decoder.
 var unknownField = regexp.MustCompile(`(?:unknown|duplicate) field "([^"]+)"`)
 
-// undecodable records the mistakes in a document that can't be decoded: each unknown field, or else the error.
+// wrongType finds the type of a value, and the path of its field, in an error of a JSON decoder.
+var wrongType = regexp.MustCompile(`cannot unmarshal (string|bool|number|object|array)\b.* into Go struct field \w+\.(\S+) of type`)
+
+// undecodable records the mistakes in a document that can't be decoded: each unknown field, or else
+// the error at the field with a value of the wrong type.
 func (t *trial) undecodable(at *place, err error) {
 	found := unknownField.FindAllStringSubmatch(err.Error(), -1)
 	for _, match := range found {
 		t.problemAt(severityError, at, match[1], match[0])
 	}
 	if len(found) == 0 {
+		if match := wrongType.FindStringSubmatch(err.Error()); match != nil {
+			if line, column, ok := at.ofType(match[2], match[1]); ok {
+				t.problem(severityError, line, column, strings.TrimPrefix(err.Error(), "documents: "))
+				return
+			}
+		}
 		t.problemAt(severityError, at, "", strings.TrimPrefix(err.Error(), "documents: "))
 	}
 }

@@ -13,6 +13,7 @@ import (
 	resourceapi "k8s.io/api/resource/v1"
 	"k8s.io/utils/ptr"
 
+	"github.com/celset/celset/apis/celset/v1alpha1"
 	"github.com/celset/celset/cmd/kubectl-celset/placements"
 	"github.com/celset/celset/internal/clusterstate"
 )
@@ -191,6 +192,9 @@ func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, a
 		return nil
 	}
 	for _, group := range asked.Groups {
+		if _, refers := v1alpha1.NodeSetReference(group); !refers {
+			continue // the scheduler places such a group without celset, and its pods have answers of their own
+		}
 		if err := add(func() (*SubjectAnswer, error) { return t.group(ctx, state, group) }, t.places[objectKey{"PodGroup", group.Namespace, group.Name}]); err != nil {
 			return err
 		}

@@ -52,13 +52,7 @@ func (f *fitOptions) group(ctx context.Context, flags *pflag.FlagSet, state *clu
 	if err != nil {
 		return err
 	}
-	// The scheduler's facts come from one pod of the group, preferably a pod without a node.
-	subject := &clusterstate.Subject{}
-	for _, pod := range state.Pods {
-		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
-			subject.Pod = pod
-		}
-	}
+	subject := gang.SubjectOf(state, group)
 	known, err := f.clusterInfoOf(ctx, subject)
 	if err != nil {
 		return err

@@ -130,6 +130,18 @@ func Run(ctx context.Context, state *clusterstate.State, group *schedulingapi.Po
 	return r, nil
 }
 
+// SubjectOf returns a pod of the group, preferably a pod without a node, or a subject without a pod. The facts about the scheduler of
+// the group come from this pod.
+func SubjectOf(state *clusterstate.State, group *schedulingapi.PodGroup) *clusterstate.Subject {
+	subject := &clusterstate.Subject{}
+	for _, pod := range state.Pods {
+		if state.GroupOf(pod) == group && (subject.Pod == nil || pod.Spec.NodeName == "") {
+			subject.Pod = pod
+		}
+	}
+	return subject
+}
+
 // Print writes the report as text. It names the nodes where no pod fits only if the option Why is set.
 func (r *Report) Print(w io.Writer) error {
 	var b strings.Builder

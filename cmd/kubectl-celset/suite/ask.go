@@ -37,6 +37,8 @@ type answer struct {
 	nodes, clusters []string
 	// reasons say why nothing is chosen. It is empty if something is chosen.
 	reasons []string
+	// printed are the reasons in the words of the scheduler, which the commands explain and simulate print, too.
+	printed []string
 	// steps is the largest number of steps of the search on one node.
 	steps int64
 	// errors are the errors of a check.
@@ -134,6 +136,7 @@ func (in *input) askDevices(ctx context.Context, options fit.Options) (*answer, 
 		a.steps = max(a.steps, node.Steps)
 		if !node.Fits {
 			reasons = append(reasons, fmt.Sprintf("node %s: %s", node.Node, node))
+			a.printed = append(a.printed, node.Reason)
 			continue
 		}
 		if a.fitting = append(a.fitting, node.Node); len(a.fitting) > 1 {

@@ -150,7 +150,7 @@ func (j *judgement) none(want string) {
 		j.fail("none", want, listed(j.chosen()))
 		return
 	}
-	if !slices.ContainsFunc(j.reasons, func(reason string) bool { return strings.Contains(oneLine(reason), oneLine(want)) }) {
+	if !slices.ContainsFunc(slices.Concat(j.reasons, j.printed), func(reason string) bool { return strings.Contains(oneLine(reason), oneLine(want)) }) {
 		j.fail("none", want, oneLine(strings.Join(j.reasons, "; ")))
 	}
 }

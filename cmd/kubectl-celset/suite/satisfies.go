@@ -46,19 +46,21 @@ func (in *input) overDevices(devices []explain.Device, features structured.Featu
 	}
 }
 
-// published returns the device as the search sees it, or nil.
-func (in *input) published(d *explain.Device, features structured.Features) *resourceapi.Device {
+// published returns the device as the search sees it, or nil. The slices of the latest generation of a pool count.
+func (in *input) published(d *explain.Device, features structured.Features) (found *resourceapi.Device) {
+	var latest int64
 	for _, slice := range in.state.Slices(features.DeviceTaints) {
-		if slice.Spec.Driver != d.Driver || slice.Spec.Pool.Name != d.Pool {
+		pool := &slice.Spec.Pool
+		if slice.Spec.Driver != d.Driver || pool.Name != d.Pool || found != nil && pool.Generation <= latest {
 			continue
 		}
 		for i := range slice.Spec.Devices {
 			if slice.Spec.Devices[i].Name == d.Device {
-				return &slice.Spec.Devices[i]
+				found, latest = &slice.Spec.Devices[i], pool.Generation
 			}
 		}
 	}
-	return nil
+	return found
 }
 
 // overNodes returns a function that evaluates expressions over the nodes of a group.

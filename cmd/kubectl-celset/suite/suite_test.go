@@ -183,3 +183,47 @@ func TestUpdateRandom(t *testing.T) {
 	})
 	require.Positive(t, written)
 }
+
+// generations has a device with two generations. Only the later one counts.
+const generations = `
+objects:
+- apiVersion: resource.k8s.io/v1
+  kind: DeviceClass
+  metadata: {name: gpu}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: a}
+  spec: {driver: d.example.com, nodeName: node-1, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: [{name: x, attributes: {version: {int: 1}}}]}
+- apiVersion: resource.k8s.io/v1
+  kind: ResourceSlice
+  metadata: {name: b}
+  spec: {driver: d.example.com, nodeName: node-1, pool: {name: p, generation: 2, resourceSliceCount: 1}, devices: [{name: x, attributes: {version: {int: 2}}}]}
+`
+
+// TestSatisfiesLatestGeneration checks that an expression reads the devices of the latest generation, as the search does.
+func TestSatisfiesLatestGeneration(t *testing.T) {
+	path := written(t, header+generations+`claim: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, selectors: [{cel: {expression: "device.attributes['d.example.com'].version == 2"}}]}}]}}
+cases:
+- {name: a, expect: {devices: [x], satisfies: "devices.all(d, d.attributes['d.example.com'].version == 2)"}}
+`)
+	report, err := Run(t.Context(), []string{path}, options)
+	require.NoError(t, err)
+	require.Empty(t, report.Files[0].Cases[0].Failures)
+	require.Equal(t, Passed, report.Files[0].Cases[0].Outcome, report.Files[0].Cases[0].Error)
+}
+
+// TestNoneTakesPrintedReasons checks that the reason that the commands explain and simulate print is an expectation that passes, and
+// the more detailed reason, too.
+func TestNoneTakesPrintedReasons(t *testing.T) {
+	path := written(t, header+generations+`claim: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu, count: 2}}]}}
+cases:
+- {name: a, expect: {none: "request r: too few matching devices are free (1 of 2 requested)"}}
+- {name: b, expect: {none: "too few matching devices are free (2 requested, 1 match, 1 free)"}}
+- {name: c, expect: {none: "(3 of 2 requested)"}}
+`)
+	report, err := Run(t.Context(), []string{path}, options)
+	require.NoError(t, err)
+	require.Empty(t, report.Files[0].Cases[0].Failures)
+	require.Empty(t, report.Files[0].Cases[1].Failures)
+	require.Len(t, report.Files[0].Cases[2].Failures, 1)
+}

@@ -152,9 +152,10 @@ spec:
   containers: [{name: c}]
   resourceClaims: [{name: x, resourceClaimName: a}]
 `
-	published := answers.Schedulers{Namespace: "kube-system"}
+	var published served.Schedulers
+	var failure error
 	a := answers.New(answers.Static(answers.View{Objects: &clusterstate.Objects{}}), answers.Options{
-		Features: features, Timeout: time.Hour, Schedulers: func(context.Context) answers.Schedulers { return published },
+		Features: features, Timeout: time.Hour, Served: func(context.Context) (served.Schedulers, string, error) { return published, "kube-system", failure },
 	})
 	try := func() answers.SubjectAnswer {
 		return ask[answers.TryAnswer](t, a, answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1}).Subjects[0]
@@ -163,13 +164,13 @@ spec:
 
 	profile := served.Profile{SchedulerName: "celset-scheduler"}
 	configv1alpha1.SetDefaults(&profile.Args)
-	published.Schedulers = served.Schedulers{{Lease: "kube-system/celset", Until: time.Now().Add(time.Hour), Constraints: true, Profiles: []served.Profile{profile}}}
+	published = served.Schedulers{{Lease: "kube-system/celset", Until: time.Now().Add(time.Hour), Constraints: true, Profiles: []served.Profile{profile}}}
 	require.Equal(t, "fits on 1 of 1 node", try().Summary)
-	published.Schedulers[0].Profiles[0].Args.Budget.Steps = ptr.To(int64(1))
+	published[0].Profiles[0].Args.Budget.Steps = ptr.To(int64(1))
 	require.Contains(t, try().Summary, "error: ")
-	published.Schedulers[0].Constraints = false
+	published[0].Constraints = false
 	require.Contains(t, try().Text, "the feature gate DRACELDeviceConstraint is off in the scheduler with Lease kube-system/celset")
-	published.Err = errors.New("forbidden")
+	failure = errors.New("forbidden")
 	require.Contains(t, try().Text, `not checked: whether the scheduler "celset-scheduler" supports constraints: forbidden`)
 }
 

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/nearest"
 )
 
 // nothing describes an empty list.
@@ -54,6 +55,10 @@ func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) 
 			return nil, err
 		}
 	}
+	if len(j.failures) == 0 && len(a.reasons) > 0 && e.None == "" {
+		// An empty list or a limit of steps is also true if, for example, the DeviceClass has a mistake in its name.
+		j.fail("none", "a part of the reason, because nothing is chosen", oneLine(a.reasons[0]))
+	}
 	return j.failures, nil
 }
 
@@ -74,6 +79,11 @@ func (e *Expectations) applies(a *answer) error {
 	} {
 		if one.isSet && one.of != a.of {
 			return fmt.Errorf("expect.%s: applies only to %s, but the subject is %s: remove the field, or set subject", one.field, one.use, a.of)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(e.Requests)) {
+		if !slices.Contains(a.requests, name) {
+			return fmt.Errorf("expect.requests: the claims have no request %q%s", cut(name), nearest.DidYouMean("", name, slices.Values(a.requests)))
 		}
 	}
 	return nil
@@ -183,6 +193,10 @@ func lines(messages []string) string {
 func (j *judgement) satisfies(ctx context.Context, expression string) error {
 	if j.answer.satisfies == nil {
 		j.differs("satisfies", oneLine(expression), nil)
+		return nil
+	}
+	if j.of != ofGroup && len(j.chosen()) == 0 {
+		j.fail("satisfies", oneLine(expression), "nothing to evaluate the expression for: "+nothing+" chosen")
 		return nil
 	}
 	ok, err := j.answer.satisfies(ctx, expression)

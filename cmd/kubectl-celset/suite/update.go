@@ -41,6 +41,9 @@ func (s *source) update(changed map[int]*Expectations) error {
 		}
 		wanted.Cases[i].Expect = *changed[i]
 	}
+	if lines := bytes.Count(s.content, []byte("\n")); lines > 0 && bytes.Count(s.content, []byte("\r\n")) == lines {
+		content = bytes.ReplaceAll(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+	}
 	again := &source{path: s.path, content: content}
 	if mistakes := again.decode(); len(mistakes) > 0 || !isSame(&again.test, &wanted) {
 		return errors.New("can't change the text of the field expect: write it in block style without aliases")

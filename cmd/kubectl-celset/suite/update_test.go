@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,4 +38,16 @@ func TestReplaceFile(t *testing.T) {
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
 	require.Len(t, entries, 2)
+}
+
+// TestUpdateOfCarriageReturns checks that all lines of a file end in the same way.
+func TestUpdateOfCarriageReturns(t *testing.T) {
+	path := written(t, strings.ReplaceAll(header+"cases:\n- name: a\n  expect:\n    devices: [a] # b\n- name: c\n", "\n", "\r\n"))
+	s, mistakes := read(path)
+	require.Empty(t, mistakes)
+	require.NoError(t, s.update(map[int]*Expectations{0: {Devices: []string{"x"}}, 1: {Devices: []string{"y"}}}))
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Contains(t, string(content), "    devices: [x] # b\r\n- name: c\r\n  expect:\r\n    devices: [y]\r\n")
+	require.NotRegexp(t, "[^\r]\n|\r\r", string(content))
 }

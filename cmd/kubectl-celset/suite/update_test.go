@@ -45,9 +45,9 @@ func TestUpdateOfCarriageReturns(t *testing.T) {
 	path := written(t, strings.ReplaceAll(header+"cases:\n- name: a\n  expect:\n    devices: [a] # b\n- name: c\n", "\n", "\r\n"))
 	s, mistakes := read(path)
 	require.Empty(t, mistakes)
-	require.NoError(t, s.update(map[int]*Expectations{0: {Devices: []string{"x"}}, 1: {Devices: []string{"y"}}}))
+	require.NoError(t, s.update(map[int]*Expectations{0: {Devices: []string{"x"}}, 1: {Devices: []string{"z"}}}))
 	content, err := os.ReadFile(path)
 	require.NoError(t, err)
-	require.Contains(t, string(content), "    devices: [x] # b\r\n- name: c\r\n  expect:\r\n    devices: [y]\r\n")
+	require.Contains(t, string(content), "    devices: [x] # b\r\n- name: c\r\n  expect:\r\n    devices: [z]\r\n")
 	require.NotRegexp(t, "[^\r]\n|\r\r", string(content))
 }

@@ -46,4 +46,38 @@ func TestEndlessAnswer(t *testing.T) {
 			while (!await ask("overview", {}).catch(() => null));
 			return queued === await asked ? queued : "another error";
 		})`))
+	require.Contains(t, tab.Evaluate(`
+		import(location.origin + "/src/backend-wasm.js").then(async ({create}) => {
+			const {ask} = await create(() => {}, 3600 * 1000);
+			const controller = new AbortController(), asked = ask("try", {}, controller.signal);
+			await new Promise((resolve) => setTimeout(resolve)); // the program gets the question
+			controller.abort();
+			return asked.catch((error) => error.message);
+		})`), "takes more than 5 seconds")
+}
+
+// TestNewerQuestion checks that a newer question ends the one before it.
+func TestNewerQuestion(t *testing.T) {
+	assets := page.Handler(page.Configuration{Backend: page.HTTP})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		question, _ := io.ReadAll(request.Body)
+		switch {
+		case request.URL.Path != "/answers/try":
+			assets.ServeHTTP(w, request)
+		case string(question) == `"first"`:
+			<-request.Context().Done()
+		default:
+			_, _ = w.Write(question)
+		}
+	}))
+	t.Cleanup(server.Close)
+	tab := browser.Open(t, server.URL)
+	require.Equal(t, "third", tab.Evaluate(`
+		Promise.all(["dom", "backend-http"].map((name) => import(location.origin + "/src/" + name + ".js"))).then(async ([{latest}, {create}]) => {
+			const {ask} = await create();
+			return new Promise((resolve, reject) => {
+				const next = latest((question, signal) => ask("try", question, signal), resolve, reject);
+				["first", "second", "third"].forEach((question) => next(question));
+			});
+		})`))
 }

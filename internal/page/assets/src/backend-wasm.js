@@ -3,6 +3,9 @@
 
 // Asks the questions of a WebAssembly program in a worker, so that the page stays responsive while the program computes.
 
+// abortedPatience is the time for a question whose answer is not needed any more. To start the program again takes some seconds, too.
+const abortedPatience = 5000;
+
 // start starts a program, and returns a function that asks it a question. Nothing interrupts a program in WebAssembly, and its own
 // time limits have no effect while it computes. So the program is ended if a question takes more milliseconds than patience, and
 // late is called.
@@ -18,12 +21,12 @@ async function start(progress, patience, late) {
     pending.clear();
   };
   // The program answers one question at a time, in their order.
-  const watch = () => {
+  const watch = (time = patience) => {
     clearTimeout(timer);
     if (pending.size > 0) timer = setTimeout(() => {
-      end(`The answer takes more than ${patience / 1000} seconds. Ask about fewer nodes or devices, or simplify the expression.`);
+      end(`The answer takes more than ${time / 1000} seconds. Ask about fewer nodes or devices, or simplify the expression.`);
       late();
-    }, patience);
+    }, time);
   };
   await new Promise((resolve, reject) => {
     worker.onmessage = ({data}) => {
@@ -44,11 +47,14 @@ async function start(progress, patience, late) {
       reject(new Error(event.message || "The worker does not start."));
     };
   });
-  return (name, question) => new Promise((resolve, reject) => {
+  return (name, question, signal) => new Promise((resolve, reject) => {
     if (ended) return reject(new Error(ended));
-    pending.set(++count, {resolve, reject});
+    if (signal?.aborted) return reject(signal.reason);
+    const id = ++count;
+    pending.set(id, {resolve, reject});
     if (pending.size === 1) watch();
-    worker.postMessage({id: count, name, json: JSON.stringify(question)});
+    worker.postMessage({id, name, json: JSON.stringify(question)});
+    signal?.addEventListener("abort", () => pending.has(id) && watch(Math.min(patience, abortedPatience)));
   });
 }
 
@@ -59,6 +65,6 @@ export async function create(progress, patience = 30000) {
   };
   let program = start(progress, patience, again);
   await program;
-  const ask = async (name, question) => (await program)(name, question);
+  const ask = async (name, question, signal) => (await program)(name, question, signal);
   return {views: ["try", "nodes"], ask, examples: () => fetch("examples.json").then((response) => (response.ok ? response.json() : []))};
 }

@@ -47,23 +47,25 @@ export function table(caption, heads, rows) {
 // field returns a labelled control.
 export const field = (label, control) => element("label", {class: "field"}, element("span", {}, label), control);
 
-// latest returns a function that runs only the newest of several calls. A call that comes while another one runs waits, and
-// replaces the call that waited before it. done(result) and failed(error) are called for the newest call only.
+// latest returns a function that runs only the newest of several calls. A call that comes while another one runs aborts that one,
+// waits for its end, and replaces the call that waited before it. run gets an AbortSignal as its last argument. done(result) and
+// failed(error) are called for the newest call only.
 export function latest(run, done, failed) {
-  let running = false, waiting = null;
+  let running = null, waiting = null;
   return async function next(...args) {
     if (running) {
       waiting = args;
+      running.abort();
       return;
     }
-    running = true;
+    running = new AbortController();
     try {
-      const result = await run(...args);
+      const result = await run(...args, running.signal);
       if (!waiting) done(result, ...args);
     } catch (error) {
       if (!waiting) failed(error, ...args);
     } finally {
-      running = false;
+      running = null;
       if (waiting) {
         const newest = waiting;
         waiting = null;

@@ -50,7 +50,7 @@ export function create(app) {
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
-  const ask = latest((asked) => app.ask("try", asked), show, (error) => {
+  const ask = latest((asked, signal) => app.ask("try", asked, signal), show, (error) => {
     answer.removeAttribute("aria-busy");
     progress.textContent = "";
     answer.replaceChildren(failure(error));

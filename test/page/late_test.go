@@ -4,10 +4,12 @@
 package page
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -80,4 +82,33 @@ func TestNewerQuestion(t *testing.T) {
 				["first", "second", "third"].forEach((question) => next(question));
 			});
 		})`))
+}
+
+// TestChangesDuringQuestion checks that changes of the objects don't abort a question that takes longer than the time between them.
+func TestChangesDuringQuestion(t *testing.T) {
+	assets := page.Handler(page.Configuration{Backend: page.HTTP})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		switch request.URL.Path {
+		case "/answers/overview":
+			_, _ = fmt.Fprintf(w, `{"live": true, "revision": "%d", "nodes": [], "machines": []}`, time.Now().UnixNano())
+		case "/answers/try":
+			select {
+			case <-time.After(3 * time.Second):
+			case <-request.Context().Done():
+			}
+			_, _ = io.WriteString(w, `{"problems": [], "subjects": [{"subject": "claim default/a", "fits": true, "summary": "an answer"}]}`)
+		case "/events":
+			for i := 0; request.Context().Err() == nil; i++ {
+				_, _ = fmt.Fprintf(w, "data: {\"revision\": \"%d\"}\n\n", i)
+				_ = http.NewResponseController(w).Flush()
+				time.Sleep(100 * time.Millisecond)
+			}
+		default:
+			assets.ServeHTTP(w, request)
+		}
+	}))
+	t.Cleanup(server.Close)
+	// The documents are "a".
+	tab := browser.Open(t, server.URL+"/#view=try&documents=SwQA")
+	tab.Read("#answer .verdict", "an answer")
 }

@@ -12,6 +12,9 @@ export const title = "Try";
 
 const pause = 400, subjectsAtOnce = 20;
 
+// maxNodes is the limit of the question.
+const maxNodes = 200, maxInUse = 1000;
+
 // The first text without examples. It names the parts that a user replaces.
 const start = `# Paste a ResourceClaim, a ResourceClaimTemplate, a Pod, a PodGroup or a Placement here.
 apiVersion: resource.k8s.io/v1
@@ -29,7 +32,7 @@ spec:
 
 export function create(app) {
   const question = {documents: "", machine: "", nodes: 1, inUse: 0, node: undefined};
-  let timer, examples = [];
+  let timer, examples = [], isStale = false;
 
   const place = element("div", {class: "editor", id: "editor"});
   const editor = createEditor(place, {
@@ -46,7 +49,7 @@ export function create(app) {
   const number = (id, min, max, key) => element("input", {
     id, type: "number", min, max, value: question[key], oninput: (event) => event.target.checkValidity() && event.target.value !== "" && set({[key]: Number(event.target.value)}),
   });
-  const nodes = number("nodes", 1, 1000, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
+  const nodes = number("nodes", 1, maxNodes, "nodes"), inUse = number("in-use", 0, maxInUse, "inUse");
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
@@ -54,10 +57,14 @@ export function create(app) {
     answer.removeAttribute("aria-busy");
     progress.textContent = "";
     answer.replaceChildren(failure(error));
+    again();
   });
+  // A change of the objects does not abort a question: with changes in each second, there would never be an answer.
+  const again = () => isStale && submit();
 
   function submit() {
     clearTimeout(timer);
+    isStale = false;
     const {documents, machine: name, node} = question;
     if (documents.trim() === "") {
       problems.set([]);
@@ -71,6 +78,11 @@ export function create(app) {
   }
 
   function show(result) {
+    shown(result);
+    again();
+  }
+
+  function shown(result) {
     answer.removeAttribute("aria-busy");
     const found = result.problems ?? [], subjects = result.subjects ?? [];
     progress.textContent = "";
@@ -154,7 +166,9 @@ export function create(app) {
     },
     async show(state, {live}) {
       if (live) {
-        if (!question.machine) submit();
+        if (question.machine) return;
+        isStale = answer.hasAttribute("aria-busy");
+        if (!isStale) submit();
         return;
       }
       setExamples(await app.examples());
@@ -168,7 +182,7 @@ export function create(app) {
       if (state.documents === undefined && examples.length) return choose(examples[0]);
       Object.assign(question, {
         documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
-        nodes: clamp(state.nodes, 1), inUse: clamp(state.inUse, 0),
+        nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, maxInUse),
       });
       if (editor.text() !== question.documents) editor.setText(question.documents);
       enable();
@@ -178,4 +192,4 @@ export function create(app) {
   };
 }
 
-const clamp = (text, least) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), 1000);
+const clamp = (text, least, most) => Math.min(Math.max(Number.parseInt(text ?? "", 10) || least, least), most);

@@ -30,6 +30,10 @@ func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) 
 		j.devices("devices", e.Devices, a.devices)
 	}
 	for _, request := range slices.Sorted(maps.Keys(e.Requests)) {
+		if len(e.Requests[request]) == 0 && !slices.Contains(a.requests, request) {
+			j.fail("requests."+request, "a request", "there is no such request"+nearest.DidYouMean("", request, slices.Values(a.requests)))
+			continue
+		}
 		j.devices("requests."+request, e.Requests[request], a.ofRequest(request))
 	}
 	if e.NodesThatFit != nil {
@@ -79,11 +83,6 @@ func (e *Expectations) applies(a *answer) error {
 	} {
 		if one.isSet && one.of != a.of {
 			return fmt.Errorf("expect.%s: applies only to %s, but the subject is %s: remove the field, or set subject", one.field, one.use, a.of)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(e.Requests)) {
-		if !slices.Contains(a.requests, name) {
-			return fmt.Errorf("expect.requests: the claims have no request %q%s", cut(name), nearest.DidYouMean("", name, slices.Values(a.requests)))
 		}
 	}
 	return nil

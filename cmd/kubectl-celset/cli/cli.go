@@ -40,10 +40,11 @@ var errNegative = errors.New("negative answer")
 var errIncomplete = errors.New("the answer is incomplete")
 
 // Main runs the program with the arguments and streams of the process, and returns the exit code. SIGINT and SIGTERM cancel the
-// run.
+// run. A second signal ends the process, because a read of a pipe without a writer does not end by itself.
 func Main() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop)
 	args := os.Args[1:]
 	if strings.HasPrefix(filepath.Base(os.Args[0]), CompleteName) {
 		args = append([]string{cobra.ShellCompRequestCmd}, args...)

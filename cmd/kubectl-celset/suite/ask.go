@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	resourceapi "k8s.io/api/resource/v1"
 	schedulingapi "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/dynamic-resource-allocation/structured"
 	clusterv1beta1 "open-cluster-management.io/api/cluster/v1beta1"
@@ -31,6 +32,8 @@ type answer struct {
 	// node is the first node that fits, and devices are the devices there.
 	node    string
 	devices []explain.Device
+	// requests are the names of the requests, and of alternatives as "request/alternative".
+	requests []string
 	// fitting are the nodes that fit.
 	fitting []string
 	// nodes are the chosen nodes of a group, clusters the selected clusters of a Placement.
@@ -124,7 +127,7 @@ func (in *input) askDevices(ctx context.Context, options fit.Options) (*answer, 
 	if report.Incomplete != "" {
 		return nil, errors.New(report.Incomplete)
 	}
-	a := &answer{of: ofDevices, reasons: slices.Clone(report.Refused)}
+	a := &answer{of: ofDevices, requests: requestsOf(subject.Claims), reasons: slices.Clone(report.Refused)}
 	if report.Error != "" {
 		a.reasons = append(a.reasons, report.Error)
 	}
@@ -154,6 +157,20 @@ func (in *input) askDevices(ctx context.Context, options fit.Options) (*answer, 
 	a.reasons = append(a.reasons, reasons...)
 	a.node, a.devices, a.fitting = "", nil, nil
 	return a, nil
+}
+
+// requestsOf returns the names of the requests of the claims.
+func requestsOf(claims []*resourceapi.ResourceClaim) (all []string) {
+	for _, claim := range claims {
+		for i := range claim.Spec.Devices.Requests {
+			request := &claim.Spec.Devices.Requests[i]
+			all = append(all, request.Name)
+			for j := range request.FirstAvailable {
+				all = append(all, request.Name+"/"+request.FirstAvailable[j].Name)
+			}
+		}
+	}
+	return all
 }
 
 func (in *input) askGroup(ctx context.Context, group *schedulingapi.PodGroup, options fit.Options) (*answer, error) {

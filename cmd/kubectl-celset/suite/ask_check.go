@@ -5,6 +5,7 @@ package suite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -64,6 +65,9 @@ func (in *input) checked() (func(object any) bool, error) {
 	asked := in.state.Asked()
 	if in.Subject == "" {
 		all := clusterstate.New(asked).Checkable()
+		if len(all) == 0 {
+			return nil, errors.New("expect.errors: the case has no object to check: add a claim, template, group, DeviceClass or DeviceAttributes, and check the kinds of its objects")
+		}
 		return func(object any) bool {
 			of, ok := object.(metav1.Object)
 			return ok && slices.Contains(all, of)
@@ -118,6 +122,9 @@ func (in *input) checkedOfPod() (func(object any) bool, error) {
 		}
 	}
 	group := in.state.GroupOf(subject.Pod)
+	if len(claims)+len(templates) == 0 && group == nil {
+		return nil, fmt.Errorf("expect.errors: %s has no claim, template or group to check", cut(in.Subject))
+	}
 	return func(object any) bool {
 		switch object := object.(type) {
 		case *resourceapi.ResourceClaim:

@@ -117,6 +117,18 @@ func (m *mistakes) expectations(path string, e *Expectations) {
 	if e.Errors != nil && (e.None != "" || e.Steps != nil) {
 		m.add(path+".errors", "can't be used with none or steps: use two cases")
 	}
+	if e.Requests != nil && len(e.Requests) == 0 {
+		m.add(path+".requests", "is empty, so it expects nothing: name a request, or remove the field")
+	}
+	// Each text contains an empty part.
+	if e.None != "" && oneLine(e.None) == "" {
+		m.add(path+".none", "is blank: write a part of the reason")
+	}
+	for i, text := range e.Errors {
+		if oneLine(text) == "" {
+			m.add(fmt.Sprintf("%s.errors[%d]", path, i), "is blank: write a part of the error")
+		}
+	}
 	if e.Steps != nil && e.Steps.AtMost < 0 {
 		m.add(path+".steps.atMost", "%d: must be at least 0", e.Steps.AtMost)
 	}

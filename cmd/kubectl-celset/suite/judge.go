@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/celset/celset/allocator/explain"
+	"github.com/celset/celset/apis/nearest"
 )
 
 // nothing describes an empty list.
@@ -29,6 +30,10 @@ func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) 
 		j.devices("devices", e.Devices, a.devices)
 	}
 	for _, request := range slices.Sorted(maps.Keys(e.Requests)) {
+		if len(e.Requests[request]) == 0 && !slices.Contains(a.requests, request) {
+			j.fail("requests."+request, "a request", "there is no such request"+nearest.DidYouMean("", request, slices.Values(a.requests)))
+			continue
+		}
 		j.devices("requests."+request, e.Requests[request], a.ofRequest(request))
 	}
 	if e.NodesThatFit != nil {
@@ -53,6 +58,10 @@ func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) 
 		if err := j.satisfies(ctx, e.Satisfies); err != nil {
 			return nil, err
 		}
+	}
+	if len(j.failures) == 0 && len(a.reasons) > 0 && e.None == "" {
+		// An empty list or a limit of steps is also true if, for example, the DeviceClass has a mistake in its name.
+		j.fail("none", "a part of the reason, because nothing is chosen", oneLine(a.reasons[0]))
 	}
 	return j.failures, nil
 }
@@ -183,6 +192,10 @@ func lines(messages []string) string {
 func (j *judgement) satisfies(ctx context.Context, expression string) error {
 	if j.answer.satisfies == nil {
 		j.differs("satisfies", oneLine(expression), nil)
+		return nil
+	}
+	if j.of != ofGroup && len(j.chosen()) == 0 {
+		j.fail("satisfies", oneLine(expression), "nothing to evaluate the expression for: "+nothing+" chosen")
 		return nil
 	}
 	ok, err := j.answer.satisfies(ctx, expression)

@@ -73,7 +73,7 @@ func find(paths []string, recursive bool) ([]string, error) {
 				return err
 			case entry.IsDir() && name != path && !recursive:
 				return filepath.SkipDir
-			case entry.Type().IsRegular() && (extension == ".yaml" || extension == ".yml") && hasKind(name):
+			case isFile(name, entry) && (extension == ".yaml" || extension == ".yml") && hasKind(name):
 				files = append(files, name)
 			}
 			return nil
@@ -86,7 +86,17 @@ func find(paths []string, recursive bool) ([]string, error) {
 	return files, errors.Join(wrong...)
 }
 
-var kindLine = []byte("\nkind: " + Kind)
+// isFile reports whether the entry is a file, or a symbolic link to a file. The files of a mounted ConfigMap are links.
+func isFile(name string, entry os.DirEntry) bool {
+	if entry.Type() != os.ModeSymlink {
+		return entry.Type().IsRegular()
+	}
+	info, err := os.Stat(name)
+	return err == nil && info.Mode().IsRegular()
+}
+
+// kindLine matches the kind in each way that YAML and JSON permit.
+var kindLine = regexp.MustCompile(`(?:^|[\s{,\x{FEFF}])["']?kind["']?[ \t]*:\s*["']?` + Kind + `\b`)
 
 // hasKind reports whether the file has the kind ExpressionTest. It searches the text, so that a file with a mistake is not left out.
 func hasKind(path string) bool {
@@ -96,7 +106,7 @@ func hasKind(path string) bool {
 	}
 	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxFile))
-	return err != nil || bytes.Contains(append([]byte("\n"), content...), kindLine)
+	return err != nil || kindLine.Match(content)
 }
 
 // readFile returns the content of a file of at most maxFile bytes.

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -40,15 +41,48 @@ func (s *source) update(changed map[int]*Expectations) error {
 		}
 		wanted.Cases[i].Expect = *changed[i]
 	}
+	if lines := bytes.Count(s.content, []byte("\n")); lines > 0 && bytes.Count(s.content, []byte("\r\n")) == lines {
+		content = bytes.ReplaceAll(bytes.ReplaceAll(content, []byte("\r\n"), []byte("\n")), []byte("\n"), []byte("\r\n"))
+	}
 	again := &source{path: s.path, content: content}
 	if mistakes := again.decode(); len(mistakes) > 0 || !isSame(&again.test, &wanted) {
 		return errors.New("can't change the text of the field expect: write it in block style without aliases")
 	}
-	info, err := os.Stat(s.path)
+	return replaceFile(s.path, content)
+}
+
+// replaceFile writes the content to another file and gives that file the name, so that an interruption leaves the old content or
+// the new content. A symbolic link stays, and its target is replaced.
+func replaceFile(path string, content []byte) (err error) {
+	if path, err = filepath.EvalSymlinks(path); err != nil {
+		return err
+	}
+	// The file must be writable itself, although only its directory changes.
+	old, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(s.path, content, info.Mode().Perm())
+	info, err := old.Stat()
+	if err = errors.Join(err, old.Close()); err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file: copy it to a file", path)
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), ".celset-test-*")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			_ = os.Remove(file.Name())
+		}
+	}()
+	_, err = file.Write(content)
+	if err = errors.Join(err, file.Chmod(info.Mode().Perm()), file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(file.Name(), path)
 }
 
 func isSame(a, b *ExpressionTest) bool {

@@ -7,10 +7,10 @@ import {token} from "./state.js";
 
 const request = (more) => ({cache: "no-store", credentials: "omit", redirect: "error", ...more, headers: {Authorization: `Bearer ${token()}`, ...more?.headers}});
 
-async function ask(name, question) {
+async function ask(name, question, signal) {
   let response;
   try {
-    response = await fetch(`answers/${name}`, request({method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question)}));
+    response = await fetch(`answers/${name}`, request({method: "POST", headers: {"Content-Type": "application/json"}, body: JSON.stringify(question), signal}));
   } catch {
     throw new Error("The server does not answer. If it has ended, start it again and open the address that it prints.");
   }

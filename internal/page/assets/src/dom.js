@@ -3,6 +3,14 @@
 
 // Builds elements. Every text of a cluster becomes a text node, so that it can't become markup.
 
+// visible replaces characters that reorder or hide text by their escape sequences, as the command line does. For example, U+202E shows
+// the rest of a line from right to left.
+export const visible = (text) => text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (c) => {
+  const code = c.codePointAt(0), hex = code.toString(16);
+  if (c === "\n" || c === "\t") return c;
+  return code < 0x80 ? `\\x${hex.padStart(2, "0")}` : code < 0x10000 ? `\\u${hex.padStart(4, "0")}` : `\\U${hex.padStart(8, "0")}`;
+});
+
 // element makes an element. Attributes that start with "on" are event listeners. An attribute that is undefined, null or false is
 // left out, and so is a child.
 export function element(name, attributes = {}, ...children) {
@@ -10,9 +18,9 @@ export function element(name, attributes = {}, ...children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else made.setAttribute(key, value === true ? "" : value);
+    else made.setAttribute(key, value === true ? "" : key === "aria-label" ? visible(value) : value);
   }
-  made.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
+  made.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false).map((child) => (typeof child === "string" ? visible(child) : child)));
   return made;
 }
 
@@ -39,23 +47,25 @@ export function table(caption, heads, rows) {
 // field returns a labelled control.
 export const field = (label, control) => element("label", {class: "field"}, element("span", {}, label), control);
 
-// latest returns a function that runs only the newest of several calls. A call that comes while another one runs waits, and
-// replaces the call that waited before it. done(result) and failed(error) are called for the newest call only.
+// latest returns a function that runs only the newest of several calls. A call that comes while another one runs aborts that one,
+// waits for its end, and replaces the call that waited before it. run gets an AbortSignal as its last argument. done(result) and
+// failed(error) are called for the newest call only.
 export function latest(run, done, failed) {
-  let running = false, waiting = null;
+  let running = null, waiting = null;
   return async function next(...args) {
     if (running) {
       waiting = args;
+      running.abort();
       return;
     }
-    running = true;
+    running = new AbortController();
     try {
-      const result = await run(...args);
+      const result = await run(...args, running.signal);
       if (!waiting) done(result, ...args);
     } catch (error) {
       if (!waiting) failed(error, ...args);
     } finally {
-      running = false;
+      running = null;
       if (waiting) {
         const newest = waiting;
         waiting = null;

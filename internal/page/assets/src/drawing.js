@@ -3,7 +3,7 @@
 
 // Pictures of devices, and the same facts as a table.
 
-import {element, muted, plural, table} from "./dom.js";
+import {element, muted, plural, table, visible} from "./dom.js";
 
 // A picture with another element or attribute is not shown: these can neither run a script nor load a file.
 const elements = new Set(["svg", "g", "title", "rect", "line", "text", "tspan", "circle", "path"]);
@@ -21,6 +21,8 @@ function parse(text) {
     if (part.namespaceURI !== svg || !elements.has(part.localName)) return null;
     for (const {name} of part.attributes) if (!attributes.has(name)) return null;
   }
+  const texts = parsed.ownerDocument.createNodeIterator(parsed, NodeFilter.SHOW_TEXT);
+  for (let text = texts.nextNode(); text; text = texts.nextNode()) if (visible(text.data) !== text.data) text.data = visible(text.data);
   return document.importNode(parsed, true);
 }
 

@@ -12,8 +12,8 @@ export const title = "Try";
 
 const pause = 400, subjectsAtOnce = 20;
 
-// The back end accepts no more nodes of a machine.
-const maxNodes = 200;
+// maxNodes is the limit of the question.
+const maxNodes = 200, maxInUse = 1000;
 
 // The first text without examples. It names the parts that a user replaces.
 const start = `# Paste a ResourceClaim, a ResourceClaimTemplate, a Pod, a PodGroup or a Placement here.
@@ -33,7 +33,7 @@ spec:
 export function create(app) {
   const question = {documents: "", machine: "", nodes: 1, inUse: 0, node: undefined};
   const opened = new Map();
-  let timer, examples = [];
+  let timer, examples = [], isStale = false;
 
   const place = element("div", {class: "editor", id: "editor"});
   const editor = createEditor(place, {
@@ -50,18 +50,22 @@ export function create(app) {
   const number = (id, min, max, key) => element("input", {
     id, type: "number", min, max, value: question[key], oninput: (event) => event.target.checkValidity() && event.target.value !== "" && set({[key]: Number(event.target.value)}),
   });
-  const nodes = number("nodes", 1, maxNodes, "nodes"), inUse = number("in-use", 0, 1000, "inUse");
+  const nodes = number("nodes", 1, maxNodes, "nodes"), inUse = number("in-use", 0, maxInUse, "inUse");
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
-  const ask = latest((asked) => app.ask("try", asked), show, (error) => {
+  const ask = latest((asked, signal) => app.ask("try", asked, signal), show, (error) => {
     answer.removeAttribute("aria-busy");
     progress.textContent = "";
     answer.replaceChildren(failure(error));
+    again();
   });
+  // A change of the objects does not abort a question: with changes in each second, there would never be an answer.
+  const again = () => isStale && submit();
 
   function submit() {
     clearTimeout(timer);
+    isStale = false;
     const {documents, machine: name, node} = question;
     if (documents.trim() === "") {
       problems.set([]);
@@ -75,6 +79,11 @@ export function create(app) {
   }
 
   function show(result) {
+    shown(result);
+    again();
+  }
+
+  function shown(result) {
     answer.removeAttribute("aria-busy");
     const found = result.problems ?? [], subjects = result.subjects ?? [];
     progress.textContent = "";
@@ -169,7 +178,9 @@ export function create(app) {
     },
     async show(state, {live}) {
       if (live) {
-        if (!question.machine) submit();
+        if (question.machine) return;
+        isStale = answer.hasAttribute("aria-busy");
+        if (!isStale) submit();
         return;
       }
       setExamples(await app.examples());
@@ -183,7 +194,7 @@ export function create(app) {
       if (state.documents === undefined && examples.length) return choose(examples[0]);
       Object.assign(question, {
         documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
-        nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, 1000),
+        nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, maxInUse),
       });
       if (editor.text() !== question.documents) editor.setText(question.documents);
       enable();

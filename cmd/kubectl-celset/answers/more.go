@@ -22,9 +22,14 @@ const (
 )
 
 // more counts further subjects like this one. It places copies one after another, on one node after the other, as the scheduler
-// would, until no copy fits. The first copy is the subject itself.
+// would, until no copy fits. The first copy is the subject itself. It returns nil for a pod with conditions that package fit does
+// not check, such as anti-affinity, because these may prevent copies.
 func (q *subjectQuestion) more(ctx context.Context, report *fit.Report) *More {
-	until := time.Now().Add(moreTime)
+	if pod := q.subject.Pod; pod != nil && (q.state.RunningUnknown != "" || len(fit.Unchecked(pod)) > 0) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, moreTime)
+	defer cancel()
 	options := q.fitOptions(ctx, q.subject.Pod)
 	options.Why, options.OfGroup = false, true
 	var placed []*resourceapi.ResourceClaim
@@ -38,7 +43,7 @@ func (q *subjectQuestion) more(ctx context.Context, report *fit.Report) *More {
 		part.Claims = append(part.Claims, placed...)
 		options.Nodes = []string{node.Name}
 		for {
-			if count > maxMore || time.Now().After(until) || ctx.Err() != nil {
+			if count > maxMore || ctx.Err() != nil {
 				return &More{Count: max(count-1, 0), AtLeast: true}
 			}
 			state := clusterstate.New(part)

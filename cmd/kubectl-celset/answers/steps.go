@@ -31,28 +31,24 @@ func (q *subjectQuestion) steps(ctx context.Context, on *explain.Explanation) ([
 		return nil, err
 	}
 	steps = append(steps, Step{Text: "devices on node " + on.Node, Left: len(devices), Failed: len(devices) == 0})
-	short := false
+	names := namesOf(on.Requests)
 	for i := range on.Requests {
-		of := requestSteps(&on.Requests[i], len(on.Requests) > 1)
-		short = short || slices.ContainsFunc(of, func(s Step) bool { return s.Failed })
-		steps = append(steps, of...)
+		steps = append(steps, requestSteps(&on.Requests[i], names[i])...)
 	}
-	if on.Fits || !short {
+	if !hasFailed(steps) {
 		problem.Claims = q.state.PendingOn(q.subject, node)
 		conditions, err := problem.Conditions(ctx)
 		if err != nil {
 			return nil, err
 		}
-		for i := range conditions {
-			failed := conditions[i].Is(on.Unmet)
-			steps = append(steps, Step{Text: conditions[i].String(), Left: -1, Failed: failed})
-			if failed {
-				break
-			}
-		}
+		steps = append(steps, conditionSteps(conditions, on.Unmet, len(problem.Claims) > 1)...)
 	}
 	for _, cause := range on.Causes {
 		steps = append(steps, Step{Text: cause.Message, Left: -1, Failed: true})
+	}
+	if !on.Fits && !hasFailed(steps) {
+		// Each request and each condition alone can be satisfied, or a request has only alternatives that can't.
+		steps = append(steps, Step{Text: firstLine(on.Reason), Left: -1, Failed: true})
 	}
 	if on.Steps+on.Evaluations+on.Proven+on.Cuts > 0 {
 		steps = append(steps, Step{Left: -1, Text: fmt.Sprintf("search: %s, %s, %s without an evaluation, %s cut",
@@ -61,12 +57,44 @@ func (q *subjectQuestion) steps(ctx context.Context, on *explain.Explanation) ([
 	return steps, nil
 }
 
-// requestSteps lists the steps for a request. The step that leaves too few devices failed.
-func requestSteps(request *explain.Request, several bool) []Step {
-	of := ""
-	if several {
-		of = " for request " + request.Name
+func hasFailed(steps []Step) bool {
+	return slices.ContainsFunc(steps, func(s Step) bool { return s.Failed })
+}
+
+// namesOf returns a text with the name of each request. It is empty for a single request. If there are several claims, the text
+// has the name of the claim, because requests of different claims can have the same name.
+func namesOf(requests []explain.Request) []string {
+	names := make([]string, len(requests))
+	for i, request := range requests {
+		if len(requests) > 1 {
+			names[i] = " for request " + request.Name
+		}
+		if slices.ContainsFunc(requests, func(r explain.Request) bool { return r.Claim != request.Claim }) {
+			names[i] += " of claim " + request.Claim
+		}
 	}
+	return names
+}
+
+// conditionSteps lists the conditions up to the unmet one. A default constraint that applies to several requests is listed once.
+func conditionSteps(conditions []explain.Condition, unmet *explain.Condition, withClaim bool) (steps []Step) {
+	for i := range conditions {
+		step := Step{Text: conditions[i].String(), Left: -1, Failed: conditions[i].Is(unmet)}
+		if withClaim {
+			step.Text += ", for claim " + conditions[i].Claim
+		}
+		if last := len(steps) - 1; last >= 0 && steps[last].Text == step.Text {
+			steps = steps[:last]
+		}
+		if steps = append(steps, step); step.Failed {
+			break
+		}
+	}
+	return steps
+}
+
+// requestSteps lists the steps for a request. The step that leaves too few devices failed. of is the name of the request.
+func requestSteps(request *explain.Request, of string) []Step {
 	steps := []Step{{Text: "match the selectors" + of, Left: request.Matching}}
 	if request.Failed > 0 {
 		steps[0].Text += fmt.Sprintf(" (a selector fails on %s)", explain.Counted(int64(request.Failed), "device"))

@@ -40,12 +40,12 @@ func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
 	if err := report.Print(&text); err != nil {
 		return nil, err
 	}
-	result := &SubjectAnswer{Subject: q.name, Fits: report.Fits(), Summary: summaryOf(report), Text: text.String()}
+	drawn := q.drawn(report)
+	result := &SubjectAnswer{Subject: q.name, Fits: report.Fits(), Summary: q.summary(report, drawn), Text: text.String()}
 	result.Nodes, result.Omitted = verdictsOf(report.Nodes)
-	if len(q.subject.Pending()) == 0 {
+	if len(q.subject.Claims) > 0 && len(q.subject.Pending()) == 0 {
 		return result, q.drawAllocated(ctx, result)
 	}
-	drawn := q.drawn(report)
 	if drawn == nil {
 		return result, nil
 	}
@@ -55,14 +55,14 @@ func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
 	return result, q.drawMiss(ctx, result, drawn)
 }
 
-// summaryOf returns the report in one line.
-func summaryOf(report *fit.Report) string {
+// summary returns the report in one line. If no node fits, it has the reason of the drawn node, or else the most frequent reason.
+func (q *subjectQuestion) summary(report *fit.Report, drawn *explain.Explanation) string {
 	fitting, reasons := 0, map[string]int{}
 	for _, node := range report.Nodes {
 		if node.Fits {
 			fitting++
 		} else {
-			reasons[node.Reason]++
+			reasons[firstLine(node.Reason)]++
 		}
 	}
 	all := explain.Counted(int64(len(report.Nodes)), "node")
@@ -73,12 +73,16 @@ func summaryOf(report *fit.Report) string {
 		return "no: " + firstLine(report.Refused[0])
 	case report.Incomplete != "" && fitting == 0:
 		return "unknown: " + report.Incomplete
-	case len(report.Allocated) > 0 && len(report.Allocated) == claimsOf(report):
+	case report.Incomplete != "":
+		return fmt.Sprintf("fits on at least %s, but %s", explain.Counted(int64(fitting), "node"), report.Incomplete)
+	case fitting > 0 && len(q.subject.Pending()) == 0:
 		return "has its devices"
 	case fitting > 0:
 		return fmt.Sprintf("fits on %d of %s", fitting, all)
 	case len(report.Nodes) == 0:
 		return "no: there are no nodes"
+	case drawn != nil && len(reasons) > 1:
+		return fmt.Sprintf("fits on none of %s, on node %s: %s", all, drawn.Node, firstLine(drawn.Reason))
 	}
 	reason, most := "", 0
 	for text, count := range reasons {
@@ -86,18 +90,7 @@ func summaryOf(report *fit.Report) string {
 			reason, most = text, count
 		}
 	}
-	return fmt.Sprintf("fits on none of %s: %s", all, firstLine(reason))
-}
-
-// claimsOf returns the number of claims with devices in a report, plus one if the nodes were asked for more claims.
-func claimsOf(report *fit.Report) int {
-	count := len(report.Allocated)
-	for _, node := range report.Nodes {
-		if len(node.Claims)+len(node.Requests) > 0 {
-			return count + 1
-		}
-	}
-	return count
+	return fmt.Sprintf("fits on none of %s: %s", all, reason)
 }
 
 func firstLine(text string) string {
@@ -233,6 +226,10 @@ func (q *subjectQuestion) drawMiss(ctx context.Context, result *SubjectAnswer, d
 		if claim := state.Claim(namespace, name); claim != nil {
 			inTheWay, names = append(inTheWay, claim), append(names, owner.Claim)
 		}
+	}
+	if len(drawn.Requests) == 0 {
+		result.Picture, err = q.picture(ctx, state, node, nil, "the devices were not searched: "+firstLine(drawn.Reason))
+		return err
 	}
 	free, _ := closeness(drawn)
 	caption := fmt.Sprintf("the nearest miss: %d of %s free and match", free, explain.Counted(int64(wanted(drawn)), "requested device"))

@@ -60,7 +60,7 @@ func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
 	if q.state.RunningUnknown != "" {
 		s.NotChecked = append(s.NotChecked, "how much CPU, memory and which ports other pods use: "+q.state.RunningUnknown)
 	}
-	if fields := unchecked(pod); len(fields) > 0 {
+	if fields := Unchecked(pod); len(fields) > 0 {
 		s.NotChecked = append(s.NotChecked, "whether nodes satisfy "+strings.Join(fields, ", "))
 	}
 	if !q.OfGroup && pod.Spec.SchedulingGroup != nil && pod.Spec.SchedulingGroup.PodGroupName != nil {
@@ -68,8 +68,8 @@ func (q *question) beforePod(s *Scheduling, pod *corev1.Pod) {
 	}
 }
 
-// unchecked returns the fields of a pod that restrict its nodes but that this package does not evaluate.
-func unchecked(pod *corev1.Pod) (fields []string) {
+// Unchecked returns the fields of a pod that restrict its nodes but that this package does not evaluate.
+func Unchecked(pod *corev1.Pod) (fields []string) {
 	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.PersistentVolumeClaim != nil || v.Ephemeral != nil }) {
 		fields = append(fields, "spec.volumes")
 	}

@@ -43,9 +43,9 @@ func TestAnswersAreConsistent(t *testing.T) {
 				continue
 			}
 			require.Nil(rt, subject.More)
-			require.NotEqual(rt, "has its devices", subject.Summary)
+			require.NotEqual(rt, "It has its devices.", subject.Summary)
 			require.True(rt, failed || len(subject.Steps) == 0, subject.Text)
-			if subject.Picture == nil || !strings.HasPrefix(subject.Picture.Caption, "the nearest miss") || !strings.HasPrefix(subject.Summary, "fits on none") {
+			if subject.Picture == nil || !strings.HasPrefix(subject.Picture.Caption, "the nearest miss") || !strings.Contains(subject.Summary, "On "+subject.Picture.Node) {
 				continue
 			}
 			i := slices.IndexFunc(subject.Nodes, func(v answers.NodeVerdict) bool { return v.Name == subject.Picture.Node })
@@ -125,7 +125,7 @@ spec:
   resourceClaims: [{name: x, resourceClaimName: a}]
 `
 	answer := ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1, Node: "node-1"})
-	require.Equal(t, "fits on none of 1 node: the pod's node selector or affinity does not match", answer.Subjects[0].Summary)
+	require.Equal(t, "On node-1, the only node: the pod's node selector or affinity does not match", answer.Subjects[0].Summary)
 	require.Equal(t, "the devices were not searched: the pod's node selector or affinity does not match", answer.Subjects[0].Picture.Caption)
 	require.NotContains(t, answer.Subjects[0].Picture.SVG, "a</title>")
 

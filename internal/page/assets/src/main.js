@@ -16,7 +16,7 @@ const made = new Map();
 
 // The parts of the page that views use.
 const app = {
-  ask: (name, question) => backend.ask(name, question),
+  ask: (name, question, signal) => backend.ask(name, question, signal),
   examples: () => backend.examples?.().catch(() => []) ?? Promise.resolve([]),
   // go changes the state. With quiet, the view has changed already. It returns whether the documents fit into a link.
   async go(changes, {replace, quiet} = {}) {

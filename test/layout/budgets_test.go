@@ -67,9 +67,7 @@ var budgets = []budget{
 	{name: "support of tests", folders: []string{"internal/testing", "test", "allocator/conformance", "allocator/internal/fixture"}, counts: product, lines: 22976},
 	{name: "tests", folders: []string{"."}, counts: test, lines: 102055},
 	{name: "docs", folders: []string{"docs"}, counts: page, lines: 8612, files: 32},
-	{name: "web page", folders: []string{"internal/page/assets", "web"}, counts: script, lines: 1660},
-	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1700},
-	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1720},
+	{name: "web page", folders: []string{"internal/page/assets", "web"}, without: []string{"web/editor/node_modules"}, counts: script, lines: 1860},
 }
 
 // aroundPlacement lists the packages that use package placement, which makes the decisions.

@@ -115,11 +115,16 @@ func requireSilent(t *testing.T, page *browser.Tab, address string) {
 
 // write replaces the text of the editor, and waits for the answer.
 func write(page *browser.Tab, text string) {
+	begin(page, text)
+	settled(page)
+}
+
+// begin replaces the text of the editor, and asks for the answer.
+func begin(page *browser.Tab, text string) {
 	page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-content").focus()`)
 	page.Press("a", keyA, ctrl)
 	page.Type(text)
 	page.Press("Enter", keyEnter, ctrl)
-	settled(page)
 }
 
 // settled waits for the answer to the last question.

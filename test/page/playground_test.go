@@ -8,6 +8,7 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -91,6 +92,40 @@ func TestPlayground(t *testing.T) {
 		page.Press("Tab", keyTab, 0)
 		require.Equal(t, false, page.Evaluate(`document.activeElement.id === "editor"`), "the Tab key leaves the editor")
 	})
+	t.Run("devices", func(t *testing.T) {
+		page.T = t
+		write(page, claim)
+		page.Read("#answer .verdict", "✓ Fits")
+		page.Click("#answer details.table summary")
+		page.Read("#answer details.table table", "default/pair")
+		requireAccessible(t, page, axe, "playground-devices")
+		page.Click("#answer details.table summary")
+	})
+	t.Run("an error", func(t *testing.T) {
+		page.T = t
+		write(page, fmt.Sprintf(constrained, "devices.all("))
+		require.NotContains(t, page.Read("main", "Syntax error"), "Does not fit")
+		write(page, fmt.Sprintf(constrained, "devices[7].driver == ''"))
+		page.Read("#answer .verdict", "")
+	})
+	t.Run("a slow question", func(t *testing.T) {
+		page.T = t
+		begin(page, fmt.Sprintf(constrained, slow))
+		page.Read(".progress", "Working…")
+		page.Click("#cancel")
+		page.Read("#answer", "You canceled the question")
+		write(page, claim)
+		page.Read("#answer .verdict", "✓ Fits")
+		begin(page, fmt.Sprintf(constrained, slow))
+		page.Read(".progress", "Working…")
+		write(page, claim)
+		page.Read("#answer .verdict", "✓ Fits")
+		begin(page, fmt.Sprintf(constrained, slow))
+		page.Read("#answer .error", "The answer took longer than 15 s, which is the limit of the playground.")
+		requireAccessible(t, page, axe, "playground-slow")
+		write(page, claim)
+		page.Read("#answer .verdict", "✓ Fits")
+	})
 	t.Run("markup", func(t *testing.T) {
 		page.T = t
 		write(page, strings.Replace(claim, "deviceClassName: gpu.nvidia.com", "deviceClassName: '"+markup+"'", 1))
@@ -130,6 +165,29 @@ func packed(t *testing.T, documents []byte) string {
 	require.NoError(t, writer.Close())
 	return base64.RawURLEncoding.EncodeToString(deflated.Bytes())
 }
+
+// slow is an expression whose evaluation on all sets of devices takes longer than a question may take.
+const slow = "devices.all(a, devices.all(b, devices.all(c, devices.exists(d, [a, b, c, d].all(x, x.driver != 'y')))))  && devices.map(d, d.attributes['gpu.nvidia.com'].uuid).distinct().size() == 1"
+
+// constrained is a claim with a constraint. Its verb is the expression.
+const constrained = `apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: constrained
+spec:
+  devices:
+    requests:
+    - {name: gpus, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}
+    constraints: [{matchAttribute: celset.dev/c}]
+    config:
+    - opaque:
+        driver: celset.dev
+        parameters:
+          apiVersion: celset.dev/v1alpha1
+          kind: CELDeviceConstraint
+          name: c
+          expression: %q
+`
 
 const claim = `apiVersion: resource.k8s.io/v1
 kind: ResourceClaim

@@ -78,6 +78,8 @@ func (q *subjectQuestion) summary(report *fit.Report, drawn *explain.Explanation
 		return fmt.Sprintf("On at least %s: %s", explain.Counted(int64(fitting), "node"), report.Incomplete)
 	case fitting > 0 && len(q.subject.Pending()) == 0:
 		return "It has its devices."
+	case number == 1 && fitting > 0:
+		return fmt.Sprintf("On %s, the only node.", report.Nodes[0].Node)
 	case fitting > 0:
 		return fmt.Sprintf("On %d of %s.", fitting, explain.Counted(int64(number), "node"))
 	case number == 0:

@@ -61,7 +61,7 @@ spec:
 // TestPlacements shows decisions of a hub, and which clusters would be selected without a predicate.
 func TestPlacements(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium")
-	axe := axeIn(editorPackages(t))
+	axe := browser.AxeIn(browser.EditorPackages(t))
 	hub := env.StartHub(t, controlplane.Options{})
 	hub.Manage(t, hub.ConfigOf(t, controlplane.AdminUser), manager.Options{Cache: controller.Cache()}, func(mgr manager.Manager) error {
 		return controller.Add(mgr, controller.Options{SkipNameValidation: true})
@@ -80,7 +80,7 @@ func TestPlacements(t *testing.T) {
 	page.Read("#without-1", "would be selected")
 	page.Click("#try-0")
 	require.Contains(t, page.Read("#without-0", "instead of"), "1 instead of 2 clusters would be selected.")
-	requireAccessible(t, page, axe, "placement")
+	page.RequireAccessible(axe, "placement")
 	page.Click(`[data-key="default/mars"]`)
 	page.Read("#verdict", "0 of 6 clusters selected")
 	requireSilent(t, page, address)

@@ -100,6 +100,13 @@ func TestPlayground(t *testing.T) {
 		page.Read("#answer details.table table", "default/pair")
 		page.RequireAccessible(axe, "playground-devices")
 		page.Click("#answer details.table summary")
+		page.Choose("#example", "trn1: a part of the torus and its EFAs")
+		settled(page)
+		// docs/pictures/page.png is the upper part: convert page.png -crop 1200x1225+0+0 +repage -strip -dither None -colors 64 PNG8:page.png
+		page.Shoot("page.png", 1200, "light")
+		page.View(1280, 800, "light")
+		page.Choose("#example", "HGX H100: a NIC for each GPU")
+		settled(page)
 	})
 	t.Run("an error", func(t *testing.T) {
 		page.T = t

@@ -131,7 +131,9 @@ func groupSummary(report *gang.Report) string {
 	case len(report.Refused) > 0:
 		return firstLine(report.Refused[0])
 	case report.Reason != "":
-		return firstLine(report.Reason)
+		// The picture and the list of nodes show the nearest miss.
+		reason, _, _ := strings.Cut(firstLine(report.Reason), "; nearest miss: ")
+		return reason
 	case report.Wanted > 0:
 		return fmt.Sprintf("%d of %d waiting pods, on %d nodes.", report.Wanted, report.Waiting, len(report.Chosen))
 	case report.Holds:

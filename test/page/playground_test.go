@@ -102,7 +102,7 @@ func TestPlayground(t *testing.T) {
 		page.Click("#answer details.table summary")
 		page.Choose("#example", "trn1: a part of the torus and its EFAs")
 		settled(page)
-		// docs/pictures/page.png is the upper part: convert page.png -crop 1200x1225+0+0 +repage -strip -dither None -colors 64 PNG8:page.png
+		// docs/pictures/page.png is the upper part, with the 64 most frequent colors.
 		page.Shoot("page.png", 1200, "light")
 		page.View(1280, 800, "light")
 		page.Choose("#example", "HGX H100: a NIC for each GPU")

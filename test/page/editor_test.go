@@ -12,12 +12,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/celset/celset/internal/testing/cases"
+	"github.com/celset/celset/test/internal/browser"
 )
 
 // TestEditorIsCurrent builds the editor from web/editor, and compares it with the committed files.
 func TestEditorIsCurrent(t *testing.T) {
 	cases.OnlyNightly(t, "needs npm")
-	dir := editorPackages(t)
+	dir := browser.EditorPackages(t)
 	built := t.TempDir()
 	command := exec.CommandContext(t.Context(), "node", "build.js", built)
 	command.Dir = dir

@@ -17,47 +17,6 @@ import (
 	"github.com/celset/celset/test/internal/browser"
 )
 
-// endless is a worker whose program never answers the question "try".
-const endless = `postMessage({ready: true});
-onmessage = ({data: {id, name}}) => {
-  while (name === "try");
-  postMessage({id, answer: '{"machines": [], "nodes": []}'});
-};`
-
-// TestEndlessAnswer checks that an answer that takes too long does not block later questions.
-func TestEndlessAnswer(t *testing.T) {
-	assets := page.Handler(page.Configuration{Backend: page.WebAssembly})
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if request.URL.Path != "/src/worker.js" {
-			assets.ServeHTTP(w, request)
-			return
-		}
-		page.SetHeader(w.Header())
-		w.Header().Set("Content-Type", "text/javascript")
-		_, _ = io.WriteString(w, endless)
-	}))
-	t.Cleanup(server.Close)
-	tab := browser.Open(t, server.URL)
-	tab.Read("#answer", "Nothing to try yet")
-	require.Equal(t, "The answer takes more than 0.5 seconds. Ask about fewer nodes or devices, or simplify the expression.", tab.Evaluate(`
-		import(location.origin + "/src/backend-wasm.js").then(async ({create}) => {
-			const {ask} = await create(() => {}, 500);
-			const asked = ask("try", {}).catch((error) => error.message);
-			const queued = await ask("overview", {}).catch((error) => error.message);
-			// On a slow machine, this answer may take too long, too.
-			while (!await ask("overview", {}).catch(() => null));
-			return queued === await asked ? queued : "another error";
-		})`))
-	require.Contains(t, tab.Evaluate(`
-		import(location.origin + "/src/backend-wasm.js").then(async ({create}) => {
-			const {ask} = await create(() => {}, 3600 * 1000);
-			const controller = new AbortController(), asked = ask("try", {}, controller.signal);
-			await new Promise((resolve) => setTimeout(resolve)); // the program gets the question
-			controller.abort();
-			return asked.catch((error) => error.message);
-		})`), "takes more than 5 seconds")
-}
-
 // TestNewerQuestion checks that a newer question ends the one before it.
 func TestNewerQuestion(t *testing.T) {
 	assets := page.Handler(page.Configuration{Backend: page.HTTP})
@@ -75,10 +34,10 @@ func TestNewerQuestion(t *testing.T) {
 	t.Cleanup(server.Close)
 	tab := browser.Open(t, server.URL)
 	require.Equal(t, "third", tab.Evaluate(`
-		Promise.all(["dom", "backend-http"].map((name) => import(location.origin + "/src/" + name + ".js"))).then(async ([{latest}, {create}]) => {
+		Promise.all(["dom", "backend-http"].map((name) => import(location.origin + "/src/" + name + ".js"))).then(async ([{newest}, {create}]) => {
 			const {ask} = await create();
 			return new Promise((resolve, reject) => {
-				const next = latest((question, signal) => ask("try", question, signal), resolve, reject);
+				const next = newest((signal, question) => ask("try", question, signal), resolve, reject);
 				["first", "second", "third"].forEach((question) => next(question));
 			});
 		})`))

@@ -6,6 +6,8 @@ package page
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,7 +50,34 @@ func TestLive(t *testing.T) {
 	require.Equal(t, "true", page.Evaluate(`document.querySelector(%s).getAttribute("aria-selected")`, row))
 	requireSilent(t, page, address)
 
+	streams := func() (count int) {
+		page.Evaluate(`0`) // It receives the events up to now.
+		for _, request := range page.Requests {
+			if strings.HasSuffix(request, "/events") {
+				count++
+			}
+		}
+		return count
+	}
+	const hide = `Object.defineProperty(document, "hidden", {get: () => %s, configurable: true}); document.dispatchEvent(new Event("visibilitychange"))`
+	require.Equal(t, 1, streams())
+	page.Evaluate(hide, true)
+	require.NoError(t, cluster.Client().ResourceV1().ResourceClaims(lab.Namespace).Delete(t.Context(), claim.Name, metav1.DeleteOptions{}))
+	require.Equal(t, 1, streams(), "a hidden page has no stream")
+	require.Contains(t, page.Read(row, ""), "7 of 8 free")
+	page.Evaluate(hide, false)
+	page.Read(row, "8 of 8 free")
+	require.Equal(t, 2, streams(), "the page follows changes again")
+	require.Equal(t, "", page.Evaluate(`document.querySelector("#connection").textContent`))
+
 	stop()
 	page.Read("#connection", "The connection has ended")
-	page.Read(row, "7 of 8 free")
+	page.Read(row, "8 of 8 free")
+	listening, err := url.Parse(address)
+	require.NoError(t, err)
+	another := serve(t.Context(), t, "--kubeconfig", cluster.Kubeconfig(), "--port", listening.Port())
+	page.Read("#connection", "Open the URL that the server printed")
+	page.Navigate(another)
+	page.Read(row, "8 of 8 free")
+	require.Equal(t, "", page.Evaluate(`document.querySelector("#connection").textContent`))
 }

@@ -10,8 +10,6 @@ import (
 	"io"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -61,44 +59,6 @@ func serve(ctx context.Context, t *testing.T, args ...string) string {
 	}
 }
 
-// editorPackages installs the npm packages of web/editor into a directory, and returns the directory. Without npm, it skips the
-// test, or fails it in CI.
-func editorPackages(t *testing.T) string {
-	t.Helper()
-	if _, err := exec.LookPath("npm"); err != nil && os.Getenv("CI") == "" {
-		t.Skip("needs npm")
-	}
-	dir := t.TempDir()
-	for _, name := range []string{"package.json", "package-lock.json", "build.js", "editor.js"} {
-		content, err := os.ReadFile(filepath.Join("..", "..", "web", "editor", name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), content, 0o600))
-	}
-	command := exec.CommandContext(t.Context(), "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
-	command.Dir = dir
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	return dir
-}
-
-// axeIn returns the path of axe-core in a directory of editorPackages.
-func axeIn(dir string) string { return filepath.Join(dir, "node_modules", "axe-core", "axe.min.js") }
-
-// requireAccessible checks the shown view with axe-core in light and dark mode and on a narrow screen. Only the contents may scroll
-// sideways, not the page. It saves screenshots if $CELSET_PICTURES is set.
-func requireAccessible(t *testing.T, page *browser.Tab, axe, name string) {
-	t.Helper()
-	for _, view := range []struct {
-		width  int
-		scheme string
-	}{{390, "light"}, {1280, "dark"}, {1280, "light"}} {
-		page.View(view.width, 800, view.scheme)
-		require.Empty(t, page.Axe(axe), "%s, width %d, %s", name, view.width, view.scheme)
-		require.Equal(t, true, page.Evaluate(`document.documentElement.scrollWidth <= innerWidth`), "%s scrolls sideways at width %d", name, view.width)
-		page.Shoot(fmt.Sprintf("page-%s-%d-%s.png", name, view.width, view.scheme), view.width, view.scheme)
-	}
-}
-
 // requireSilent checks that the page has sent requests to its own origin only, and that the browser has reported no error and no
 // violation of the content security policy.
 func requireSilent(t *testing.T, page *browser.Tab, address string) {
@@ -115,11 +75,16 @@ func requireSilent(t *testing.T, page *browser.Tab, address string) {
 
 // write replaces the text of the editor, and waits for the answer.
 func write(page *browser.Tab, text string) {
+	begin(page, text)
+	settled(page)
+}
+
+// begin replaces the text of the editor, and asks for the answer.
+func begin(page *browser.Tab, text string) {
 	page.Evaluate(`document.querySelector("#editor").shadowRoot.querySelector(".cm-content").focus()`)
 	page.Press("a", keyA, ctrl)
 	page.Type(text)
 	page.Press("Enter", keyEnter, ctrl)
-	settled(page)
 }
 
 // settled waits for the answer to the last question.

@@ -8,6 +8,7 @@ import (
 	"compress/flate"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,7 @@ import (
 // TestPlayground uses the playground as a visitor would. The server sends files only, as a static site does.
 func TestPlayground(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium, and builds the playground")
-	axe := axeIn(editorPackages(t))
+	axe := browser.AxeIn(browser.EditorPackages(t))
 	output, err := tool.Make("playground")
 	require.NoError(t, err, output)
 	dist := filepath.Join("..", "..", "dist", "playground")
@@ -40,7 +41,7 @@ func TestPlayground(t *testing.T) {
 	page := browser.Open(t, server.URL)
 	page.View(1280, 800, "light")
 	page.Read("#answer .verdict", "")
-	requireAccessible(t, page, axe, "playground")
+	page.RequireAccessible(axe, "playground")
 
 	t.Run("all examples", func(t *testing.T) {
 		page.T = t
@@ -61,7 +62,7 @@ func TestPlayground(t *testing.T) {
 		}, "a mark in the editor")
 		page.Click(".problems .position")
 		require.Equal(t, true, page.Evaluate(`document.activeElement.id === "editor"`), "the cursor is in the editor")
-		requireAccessible(t, page, axe, "playground-mistake")
+		page.RequireAccessible(axe, "playground-mistake")
 	})
 	t.Run("an edit", func(t *testing.T) {
 		page.T = t
@@ -75,7 +76,7 @@ func TestPlayground(t *testing.T) {
 		page.Read("#answer .nodes", "3 nodes")
 		page.Click(`[data-node="node-2"]`)
 		page.Read("#answer figcaption", "node-2")
-		requireAccessible(t, page, axe, "playground-edit")
+		page.RequireAccessible(axe, "playground-edit")
 	})
 	t.Run("completion", func(t *testing.T) {
 		page.T = t
@@ -90,6 +91,49 @@ func TestPlayground(t *testing.T) {
 		page.Press("Escape", keyEscape, 0)
 		page.Press("Tab", keyTab, 0)
 		require.Equal(t, false, page.Evaluate(`document.activeElement.id === "editor"`), "the Tab key leaves the editor")
+	})
+	t.Run("devices", func(t *testing.T) {
+		page.T = t
+		write(page, claim)
+		page.Read("#answer .verdict", "✓ Fits")
+		page.Click("#answer details.table summary")
+		page.Read("#answer details.table table", "default/pair")
+		page.RequireAccessible(axe, "playground-devices")
+		page.Click("#answer details.table summary")
+		page.Choose("#example", "trn1: a part of the torus and its EFAs")
+		settled(page)
+		// docs/pictures/page.png is the upper part, with the 64 most frequent colors.
+		page.Shoot("page.png", 1200, "light")
+		page.View(1280, 800, "light")
+		page.Choose("#example", "HGX H100: a NIC for each GPU")
+		settled(page)
+	})
+	t.Run("an error", func(t *testing.T) {
+		page.T = t
+		write(page, fmt.Sprintf(constrained, "devices.all("))
+		require.NotContains(t, page.Read("main", "Syntax error"), "Does not fit")
+		write(page, fmt.Sprintf(constrained, "devices[7].driver == ''"))
+		page.Read("#answer .verdict", "")
+	})
+	t.Run("a slow question", func(t *testing.T) {
+		page.T = t
+		page.Choose("#machine", "AWS trn1.32xlarge: 16 Trainium in a 4x4 torus, and an EFA for each two of them")
+		begin(page, slow())
+		page.Read(".progress", "Working…")
+		page.Click("#cancel")
+		page.Read("#answer", "You canceled the question")
+		write(page, claim)
+		page.Read("#answer .verdict", "")
+		begin(page, slow())
+		page.Read(".progress", "Working…")
+		write(page, claim)
+		page.Read("#answer .verdict", "")
+		begin(page, slow())
+		page.Read("#answer .error", "The answer took longer than 15 s, which is the limit of the playground.")
+		page.RequireAccessible(axe, "playground-slow")
+		write(page, claim)
+		page.Read("#answer .verdict", "")
+		page.Choose("#example", "HGX H100: a NIC for each GPU")
 	})
 	t.Run("markup", func(t *testing.T) {
 		page.T = t
@@ -130,6 +174,42 @@ func packed(t *testing.T, documents []byte) string {
 	require.NoError(t, writer.Close())
 	return base64.RawURLEncoding.EncodeToString(deflated.Bytes())
 }
+
+// slow returns claims that together take longer than a question may take, on any machine. No square has one of
+// the remainders, and the evaluation on each set of devices is expensive.
+func slow() string {
+	const expression = "devices.exists(a, devices.exists(b, devices.exists(c, devices.exists(d, " +
+		"[[a, b, c, d].map(x, x.attributes['neuron.aws.com'].deviceId).sum()].exists(s, s * s %% 97 == %d)))))"
+	var documents []string
+	for i := range 32 {
+		text := fmt.Sprintf(constrained, fmt.Sprintf(expression, nonResidues[i%len(nonResidues)]))
+		documents = append(documents, strings.NewReplacer("name: constrained", fmt.Sprintf("name: slow-%d", i), "gpu.nvidia.com", "neuron.aws.com", "count: 4", "count: 8").Replace(text))
+	}
+	return strings.Join(documents, "---\n")
+}
+
+// nonResidues are not remainders of squares divided by 97.
+var nonResidues = []int{5, 7, 10, 13, 14, 15, 17, 19, 20, 21, 23, 26, 28, 29, 30, 34}
+
+// constrained is a claim with a constraint. Its verb is the expression.
+const constrained = `apiVersion: resource.k8s.io/v1
+kind: ResourceClaim
+metadata:
+  name: constrained
+spec:
+  devices:
+    requests:
+    - {name: gpus, exactly: {deviceClassName: gpu.nvidia.com, count: 4}}
+    constraints: [{matchAttribute: celset.dev/c}]
+    config:
+    - opaque:
+        driver: celset.dev
+        parameters:
+          apiVersion: celset.dev/v1alpha1
+          kind: CELDeviceConstraint
+          name: c
+          expression: %q
+`
 
 const claim = `apiVersion: resource.k8s.io/v1
 kind: ResourceClaim

@@ -57,7 +57,7 @@ status:
 // TestServed uses the page of "kubectl celset serve" as a user would.
 func TestServed(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium")
-	axe := axeIn(editorPackages(t))
+	axe := browser.AxeIn(browser.EditorPackages(t))
 	file := filepath.Join(t.TempDir(), "fleet.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(fleet()), 0o600))
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
@@ -74,7 +74,7 @@ func TestServed(t *testing.T) {
 		page.Press("Enter", keyEnter, 0)
 		page.Read(".details table", "default/train")
 		page.Wait(func() bool { return page.Evaluate(`document.querySelector(".board svg rect.box") !== null`) == true }, "a picture")
-		requireAccessible(t, page, axe, "nodes")
+		page.RequireAccessible(axe, "nodes")
 	})
 	t.Run("waiting", func(t *testing.T) {
 		page.T = t
@@ -85,31 +85,31 @@ func TestServed(t *testing.T) {
 		page.Read(".details figcaption", "default/train")
 		page.Click(`[data-node="node-1"]`)
 		page.Read(".details figcaption", "node-1")
-		requireAccessible(t, page, axe, "waiting")
+		page.RequireAccessible(axe, "waiting")
 	})
 	t.Run("gangs", func(t *testing.T) {
 		page.T = t
 		page.Click("#view-gangs")
 		page.Click(`[data-key="default/podgroup/block"]`)
 		page.Read(".details .verdict", "Fits")
-		requireAccessible(t, page, axe, "gangs")
+		page.RequireAccessible(axe, "gangs")
 	})
 	t.Run("placements", func(t *testing.T) {
 		page.T = t
 		page.Click("#view-placements")
 		page.Read("main", "No Placements")
-		requireAccessible(t, page, axe, "placements")
+		page.RequireAccessible(axe, "placements")
 	})
 	t.Run("try", func(t *testing.T) {
 		page.T = t
 		page.Click("#view-try")
 		page.Read("#answer", "Nothing to try yet")
-		requireAccessible(t, page, axe, "try-empty")
+		page.RequireAccessible(axe, "try-empty")
 		claims, err := os.ReadFile(filepath.Join("..", "cmd", "kubectl-celset", "testdata", "cluster", "claims.yaml"))
 		require.NoError(t, err)
 		write(page, string(claims))
 		page.Read("#answer", "claim default/ring")
-		requireAccessible(t, page, axe, "try")
+		page.RequireAccessible(axe, "try")
 	})
 	t.Run("back", func(t *testing.T) {
 		page.T = t

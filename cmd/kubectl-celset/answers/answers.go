@@ -112,7 +112,6 @@ type NodeQuestion struct {
 // NodeAnswer describes the devices of a node.
 type NodeAnswer struct {
 	Picture
-	Devices []Device `json:"devices"`
 }
 
 // Device is a device of a node.
@@ -146,6 +145,8 @@ type Picture struct {
 	Caption string `json:"caption"`
 	// SVG is an svg element without styles. The page contains the rules of draw.Stylesheet for its classes.
 	SVG string `json:"svg"`
+	// Devices lists the devices of the node, in the state that the picture shows.
+	Devices []Device `json:"devices,omitempty"`
 }
 
 // ExplainQuestion asks about an object of the source.
@@ -161,9 +162,10 @@ type ExplainQuestion struct {
 type SubjectAnswer struct {
 	// Subject is the kind, namespace and name, for example "claim default/train".
 	Subject string `json:"subject"`
-	// Fits is set if the answer is positive.
-	Fits bool `json:"fits"`
-	// Summary is the answer in one line.
+	// Fits is set if the answer is positive. Verdict distinguishes the other answers.
+	Fits    bool    `json:"fits"`
+	Verdict Verdict `json:"verdict"`
+	// Summary is the reason for the verdict in one line. It does not repeat the verdict.
 	Summary string `json:"summary"`
 	// Text is the output of the command explain.
 	Text string `json:"text"`
@@ -179,6 +181,35 @@ type SubjectAnswer struct {
 	Picture *Picture `json:"picture,omitempty"`
 	// Placement is the report of a Placement, and nil for others. The report has the form of placement/report.
 	Placement any `json:"placement,omitempty"`
+}
+
+// Verdict is the answer in one word.
+type Verdict string
+
+// The verdicts.
+const (
+	// Fits means that a node, or a set of nodes or clusters, was found.
+	Fits Verdict = "Fits"
+	// DoesNotFit means that the search was complete, and nothing was found.
+	DoesNotFit Verdict = "DoesNotFit"
+	// Unknown means that the search ended at a time limit.
+	Unknown Verdict = "Unknown"
+	// Failed means that a mistake in the objects, or a limit, prevented the search.
+	Failed Verdict = "Error"
+)
+
+// verdictOf returns the verdict on a report.
+func verdictOf(fits bool, failure, incomplete string) Verdict {
+	switch {
+	case failure != "":
+		return Failed
+	case fits:
+		return Fits
+	case incomplete != "":
+		return Unknown
+	default:
+		return DoesNotFit
+	}
 }
 
 // NodeVerdict says whether the claims of a subject fit on a node.

@@ -67,7 +67,7 @@ func TestTryFits(t *testing.T) {
 	subject := answer.Subjects[0]
 	require.Equal(t, "pod default/neurons", subject.Subject)
 	require.True(t, subject.Fits)
-	require.Equal(t, "fits on 2 of 2 nodes", subject.Summary)
+	require.Equal(t, "On 2 of 2 nodes.", subject.Summary)
 	require.Contains(t, subject.Text, "Pod default/neurons\n  node node-1: yes (")
 	require.Len(t, subject.Nodes, 2)
 	require.Len(t, subject.Nodes[0].Devices, 6)
@@ -100,7 +100,7 @@ func TestTryMisses(t *testing.T) {
 	require.Equal(t, "claim default/a", subject.Subject)
 	require.False(t, subject.Fits)
 	require.Nil(t, subject.More)
-	require.Contains(t, subject.Summary, "fits on none of 1 node: ")
+	require.Contains(t, subject.Summary, "On node-1, the only node: ")
 	require.Contains(t, subject.Picture.Caption, "the nearest miss: 8 of 8 requested devices free and match")
 	var failed []string
 	for _, step := range subject.Steps {
@@ -202,7 +202,7 @@ func TestNode(t *testing.T) {
 func TestExplain(t *testing.T) {
 	a := over(cluster(t))
 	fits := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "claim/fits", Namespace: "default"})
-	require.Equal(t, "fits on 1 of 2 nodes", fits.Summary, "a device of the second node has a taint")
+	require.Equal(t, "On 1 of 2 nodes.", fits.Summary, "a device of the second node has a taint")
 	require.Equal(t, &answers.More{}, fits.More)
 	waits := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "pod/waits", Namespace: "default"})
 	require.False(t, waits.Fits)
@@ -211,10 +211,10 @@ func TestExplain(t *testing.T) {
 	require.Equal(t, "node-0001", other.Picture.Node)
 	running := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "pod/running", Namespace: "default"})
 	require.Equal(t, "devices of pod default/running", running.Picture.Caption)
-	require.Equal(t, "has its devices", running.Summary)
+	require.Equal(t, "It has its devices.", running.Summary)
 	group := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "podgroup/g", Namespace: "default"})
 	require.Equal(t, "podgroup default/g", group.Subject)
-	require.Contains(t, group.Summary, "error: ")
+	require.Equal(t, answers.Failed, group.Verdict)
 }
 
 func TestPlacement(t *testing.T) {
@@ -232,7 +232,7 @@ func TestPlacement(t *testing.T) {
 	overview := ask[answers.OverviewAnswer](t, a, answers.Overview, struct{}{})
 	require.Equal(t, []answers.PlacementSummary{{Name: "p", Namespace: "default"}}, overview.Placements)
 	explained := ask[answers.SubjectAnswer](t, a, answers.Explain, answers.ExplainQuestion{Subject: "placement/p", Namespace: "default"})
-	require.Equal(t, "selects 1 of 2 clusters", explained.Summary)
+	require.Equal(t, "1 of 2 clusters selected.", explained.Summary)
 	require.NotNil(t, explained.Placement)
 }
 

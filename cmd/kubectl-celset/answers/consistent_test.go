@@ -48,9 +48,9 @@ func TestAnswersAreConsistent(t *testing.T) {
 				continue
 			}
 			require.Nil(rt, subject.More)
-			require.NotEqual(rt, "has its devices", subject.Summary)
+			require.NotEqual(rt, "It has its devices.", subject.Summary)
 			require.True(rt, failed || len(subject.Steps) == 0, subject.Text)
-			if subject.Picture == nil || !strings.HasPrefix(subject.Picture.Caption, "the nearest miss") || !strings.HasPrefix(subject.Summary, "fits on none") {
+			if subject.Picture == nil || !strings.HasPrefix(subject.Picture.Caption, "the nearest miss") || !strings.Contains(subject.Summary, "On "+subject.Picture.Node) {
 				continue
 			}
 			i := slices.IndexFunc(subject.Nodes, func(v answers.NodeVerdict) bool { return v.Name == subject.Picture.Node })
@@ -130,7 +130,7 @@ spec:
   resourceClaims: [{name: x, resourceClaimName: a}]
 `
 	answer := ask[answers.TryAnswer](t, empty(), answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1, Node: "node-1"})
-	require.Equal(t, "fits on none of 1 node: the pod's node selector or affinity does not match", answer.Subjects[0].Summary)
+	require.Equal(t, "On node-1, the only node: the pod's node selector or affinity does not match", answer.Subjects[0].Summary)
 	require.Equal(t, "the devices were not searched: the pod's node selector or affinity does not match", answer.Subjects[0].Picture.Caption)
 	require.NotContains(t, answer.Subjects[0].Picture.SVG, "a</title>")
 
@@ -160,14 +160,14 @@ spec:
 	try := func() answers.SubjectAnswer {
 		return ask[answers.TryAnswer](t, a, answers.Try, answers.TryQuestion{Documents: text, Machine: "hgx-h100", Nodes: 1}).Subjects[0]
 	}
-	require.Contains(t, try().Summary, "no: no Lease in namespace kube-system has the profiles of a celset-scheduler")
+	require.Contains(t, try().Summary, "no Lease in namespace kube-system has the profiles of a celset-scheduler")
 
 	profile := served.Profile{SchedulerName: "celset-scheduler"}
 	configv1alpha1.SetDefaults(&profile.Args)
 	published = served.Schedulers{{Lease: "kube-system/celset", Until: time.Now().Add(time.Hour), Constraints: true, Profiles: []served.Profile{profile}}}
-	require.Equal(t, "fits on 1 of 1 node", try().Summary)
+	require.Equal(t, "On node-1, the only node.", try().Summary)
 	published[0].Profiles[0].Args.Budget.Steps = ptr.To(int64(1))
-	require.Contains(t, try().Summary, "error: ")
+	require.Equal(t, answers.Failed, try().Verdict)
 	published[0].Constraints = false
 	require.Contains(t, try().Text, "the feature gate DRACELDeviceConstraint is off in the scheduler with Lease kube-system/celset")
 	failure = errors.New("forbidden")

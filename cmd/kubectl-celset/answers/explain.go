@@ -92,7 +92,8 @@ func (a *Answers) group(ctx context.Context, state *clusterstate.State, group *s
 		return nil, err
 	}
 	result := &SubjectAnswer{
-		Subject: clusterstate.GroupKind + " " + group.Namespace + "/" + group.Name, Fits: report.Positive(), Summary: groupSummary(report), Text: text.String(),
+		Subject: clusterstate.GroupKind + " " + group.Namespace + "/" + group.Name, Fits: report.Positive(), Verdict: verdictOf(report.Positive(), report.Error, report.Incomplete),
+		Summary: groupSummary(report), Text: text.String(),
 	}
 	for _, member := range report.Chosen {
 		verdict := NodeVerdict{Name: member.Node, Fits: true}
@@ -118,19 +119,21 @@ func (a *Answers) group(ctx context.Context, state *clusterstate.State, group *s
 func groupSummary(report *gang.Report) string {
 	switch {
 	case report.Error != "":
-		return "error: " + firstLine(report.Error)
+		return firstLine(report.Error)
 	case report.Incomplete != "":
-		return "unknown: " + report.Incomplete
+		return report.Incomplete
 	case len(report.Refused) > 0:
-		return "no: " + firstLine(report.Refused[0])
+		return firstLine(report.Refused[0])
 	case report.Reason != "":
-		return "no: " + firstLine(report.Reason)
+		// The picture and the list of nodes show the nearest miss.
+		reason, _, _ := strings.Cut(firstLine(report.Reason), "; nearest miss: ")
+		return reason
 	case report.Wanted > 0:
-		return fmt.Sprintf("%d of %d waiting pods fit on %d nodes", report.Wanted, report.Waiting, len(report.Chosen))
+		return fmt.Sprintf("%d of %d waiting pods, on %d nodes.", report.Wanted, report.Waiting, len(report.Chosen))
 	case report.Holds:
-		return "all pods run, and their nodes satisfy the constraint"
+		return "All pods run, and their nodes satisfy the constraint."
 	default:
-		return "no pods are waiting"
+		return "No pods are waiting."
 	}
 }
 
@@ -165,15 +168,15 @@ func (a *Answers) decided(ctx context.Context, hub *placements.Hub, object *clus
 	if err := answer.Print(&text); err != nil {
 		return nil, err
 	}
-	summary := fmt.Sprintf("selects %d of %d clusters", len(answer.Selected), answer.Available.Clusters)
+	summary := fmt.Sprintf("%d of %d clusters selected.", len(answer.Selected), answer.Available.Clusters)
 	switch {
 	case answer.KeepsFormer:
-		summary = "no decision can be made: the previous decision stays in effect"
+		summary = "No decision can be made: the previous decision stays in effect."
 	case answer.Undecided:
-		summary = "no decision can be made, and no cluster is selected"
+		summary = "No decision can be made, and no cluster is selected."
 	}
 	return &SubjectAnswer{
-		Subject: clusterstate.PlacementKind + " " + object.Namespace + "/" + object.Name, Fits: answer.Positive(), Summary: summary, Text: text.String(),
+		Subject: clusterstate.PlacementKind + " " + object.Namespace + "/" + object.Name, Fits: answer.Positive(), Verdict: verdictOf(answer.Positive(), "", ""), Summary: summary, Text: text.String(),
 		Placement: answer.Report,
 	}, nil
 }

@@ -60,14 +60,14 @@ func TestTryGroup(t *testing.T) {
 	group := fits[0]
 	require.Equal(t, "podgroup default/g", group.Subject)
 	require.True(t, group.Fits, group.Text)
-	require.Equal(t, "2 of 2 waiting pods fit on 2 nodes", group.Summary)
+	require.Equal(t, "2 of 2 waiting pods, on 2 nodes.", group.Summary)
 	require.Len(t, group.Nodes, 2)
 	require.Equal(t, "nodes for PodGroup default/g", group.Picture.Caption)
 	require.Equal(t, 3, strings.Count(group.Picture.SVG, "<title>node-"), "all nodes are drawn")
 
 	never := try("nodes.map(n, n.labels['kubernetes.io/hostname']).distinct().size() == 4", 0).Subjects[0]
 	require.False(t, never.Fits)
-	require.Contains(t, never.Summary, "no: ")
+	require.Equal(t, answers.DoesNotFit, never.Verdict)
 	require.Equal(t, "no set of nodes satisfies the constraint of PodGroup default/g", never.Picture.Caption)
 
 	busy := try(apart, 1).Subjects[0]

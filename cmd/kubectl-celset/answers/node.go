@@ -45,11 +45,7 @@ func (a *Answers) node(ctx context.Context, question NodeQuestion) (*NodeAnswer,
 	if err != nil {
 		return nil, err
 	}
-	devices, err := a.devices(ctx, state, node)
-	if err != nil {
-		return nil, err
-	}
-	return &NodeAnswer{Picture: *picture, Devices: devices}, nil
+	return &NodeAnswer{Picture: *picture}, nil
 }
 
 // onNode returns the objects that the devices of a node depend on, so that the cost of a picture does not grow with the cluster:
@@ -88,13 +84,18 @@ func resultsOf(claim *resourceapi.ResourceClaim) []resourceapi.DeviceRequestAllo
 	return claim.Status.Allocation.Devices.Results
 }
 
-// picture draws a node with highlighted claims.
+// picture draws a node with highlighted claims, and lists its devices.
 func (a *Answers) picture(ctx context.Context, state *clusterstate.State, node *corev1.Node, chosen []*resourceapi.ResourceClaim, caption string) (*Picture, error) {
 	drawing, err := draw.New(ctx, state, node, draw.Options{Features: a.Features, Claims: chosen})
 	if err != nil {
 		return nil, err
 	}
-	return pictureOf(drawing, node.Name, caption)
+	picture, err := pictureOf(drawing, node.Name, caption)
+	if err != nil {
+		return nil, err
+	}
+	picture.Devices, err = a.devices(ctx, state, node)
+	return picture, err
 }
 
 func pictureOf(drawing *draw.Picture, node, caption string) (*Picture, error) {

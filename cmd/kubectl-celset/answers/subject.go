@@ -41,7 +41,7 @@ func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
 		return nil, err
 	}
 	drawn := q.drawn(report)
-	result := &SubjectAnswer{Subject: q.name, Fits: report.Fits(), Summary: q.summary(report, drawn), Text: text.String()}
+	result := &SubjectAnswer{Subject: q.name, Fits: report.Fits(), Verdict: verdictOf(report.Fits(), report.Error, report.Incomplete), Summary: q.summary(report, drawn), Text: text.String()}
 	result.Nodes, result.Omitted = verdictsOf(report.Nodes)
 	if len(q.subject.Claims) > 0 && len(q.subject.Pending()) == 0 {
 		return result, q.drawAllocated(ctx, result)
@@ -55,7 +55,8 @@ func (q *subjectQuestion) answer(ctx context.Context) (*SubjectAnswer, error) {
 	return result, q.drawMiss(ctx, result, drawn)
 }
 
-// summary returns the report in one line. If no node fits, it has the reason of the drawn node, or else the most frequent reason.
+// summary returns the reason for the verdict in one line. If no node fits, it is the reason of the drawn node, or else the most
+// frequent reason.
 func (q *subjectQuestion) summary(report *fit.Report, drawn *explain.Explanation) string {
 	fitting, reasons := 0, map[string]int{}
 	for _, node := range report.Nodes {
@@ -65,24 +66,28 @@ func (q *subjectQuestion) summary(report *fit.Report, drawn *explain.Explanation
 			reasons[firstLine(node.Reason)]++
 		}
 	}
-	all := explain.Counted(int64(len(report.Nodes)), "node")
+	number := len(report.Nodes)
 	switch {
 	case report.Error != "":
-		return "error: " + firstLine(report.Error)
+		return firstLine(report.Error)
 	case len(report.Refused) > 0:
-		return "no: " + firstLine(report.Refused[0])
+		return firstLine(report.Refused[0])
 	case report.Incomplete != "" && fitting == 0:
-		return "unknown: " + report.Incomplete
+		return report.Incomplete
 	case report.Incomplete != "":
-		return fmt.Sprintf("fits on at least %s, but %s", explain.Counted(int64(fitting), "node"), report.Incomplete)
+		return fmt.Sprintf("On at least %s: %s", explain.Counted(int64(fitting), "node"), report.Incomplete)
 	case fitting > 0 && len(q.subject.Pending()) == 0:
-		return "has its devices"
+		return "It has its devices."
+	case number == 1 && fitting > 0:
+		return fmt.Sprintf("On %s, the only node.", report.Nodes[0].Node)
 	case fitting > 0:
-		return fmt.Sprintf("fits on %d of %s", fitting, all)
-	case len(report.Nodes) == 0:
-		return "no: there are no nodes"
-	case drawn != nil && len(reasons) > 1:
-		return fmt.Sprintf("fits on none of %s, on node %s: %s", all, drawn.Node, firstLine(drawn.Reason))
+		return fmt.Sprintf("On %d of %s.", fitting, explain.Counted(int64(number), "node"))
+	case number == 0:
+		return "There are no nodes."
+	case number == 1:
+		return fmt.Sprintf("On %s, the only node: %s", report.Nodes[0].Node, firstLine(report.Nodes[0].Reason))
+	case drawn != nil:
+		return fmt.Sprintf("No node of %d fits. On %s: %s", number, drawn.Node, firstLine(drawn.Reason))
 	}
 	reason, most := "", 0
 	for text, count := range reasons {
@@ -90,7 +95,7 @@ func (q *subjectQuestion) summary(report *fit.Report, drawn *explain.Explanation
 			reason, most = text, count
 		}
 	}
-	return fmt.Sprintf("fits on none of %s: %s", all, reason)
+	return fmt.Sprintf("No node of %d fits. On %s: %s", number, explain.Counted(int64(most), "node"), reason)
 }
 
 func firstLine(text string) string {

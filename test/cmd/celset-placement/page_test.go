@@ -26,6 +26,7 @@ import (
 // TestPage uses the debug page as a user would who asks why a Placement selects its clusters.
 func TestPage(t *testing.T) {
 	cases.OnlyNightly(t, "needs Chromium")
+	axe := browser.AxeIn(browser.EditorPackages(t))
 	d, c := startDebugged(t)
 	for i, name := range []string{"eu-1", "eu-2", "eu-3", "us-1", "us-2", "strange"} {
 		version := fmt.Sprintf("v1.%d.0", 29+i%3)
@@ -65,6 +66,7 @@ func TestPage(t *testing.T) {
 
 	t.Run("asked", func(t *testing.T) {
 		page := open(t, "", "reader")
+		page.RequireAccessible(axe, "celset-placement-form")
 		page.Fill("#namespace", "default")
 		page.Fill("#name", "web")
 		page.Click("#ask button")
@@ -84,6 +86,7 @@ func TestPage(t *testing.T) {
 		page.Shoot("placement-page-dark.png", 1000, "dark")
 		page.Shoot("placement-page-narrow.png", 420, "light")
 		page.Shoot("placement-page.png", 1000, "light")
+		page.RequireAccessible(axe, "celset-placement")
 		page.Fill("#search", "eu-1")
 		page.Read("#clusters", "eu-1")
 		page.Fill("#search", "elsewhere")

@@ -1,70 +1,82 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Asks the questions of a WebAssembly program in a worker, so that the page stays responsive while the program computes.
+// Asks the questions of a WebAssembly program in a worker, so that the page stays responsive while the program computes. A worker
+// can't be interrupted, so a question that takes too long ends with its worker, and another worker starts.
 
-// abortedPatience is the time for a question whose answer is not needed any more. To start the program again takes some seconds, too.
-const abortedPatience = 5000;
+// A question may take limit. A question that is no longer wanted may take patience, because a new worker takes time, too.
+const limit = 15_000, patience = 1000;
 
-// start starts a program, and returns a function that asks it a question. Nothing interrupts a program in WebAssembly, and its own
-// time limits have no effect while it computes. So the program is ended if a question takes more milliseconds than patience, and
-// late is called.
-async function start(progress, patience, late) {
-  const worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
-  const pending = new Map();
-  let count = 0, ended = "", timer;
-  const end = (text) => {
-    ended = text;
-    clearTimeout(timer);
+const tooLong = `The answer took longer than ${limit / 1000} s, which is the limit of the playground. The page stopped the program and started it again. ` +
+  "Use fewer nodes, a smaller count or a cheaper expression, or ask \"kubectl celset explain\", which is faster.";
+
+export async function create(progress) {
+  const waiting = [];
+  let worker, module = null, ready = false, running = null, timer, failure = null;
+
+  // start starts a worker. The first worker loads and compiles the program for the others.
+  const start = () => new Promise((resolve, reject) => {
+    const mine = worker = new Worker(new URL("worker.js", import.meta.url), {type: "module"});
+    const end = (text) => {
+      reject(new Error(text));
+      if (ready) stop(new Error(`${text} The page started it again.`));
+    };
+    mine.onmessage = ({data}) => {
+      if (mine !== worker) return;
+      if (data.module) module = data.module;
+      else if (data.progress) progress(data.progress);
+      else if (data.ended) end(data.ended);
+      else if (data.ready) {
+        ready = true;
+        resolve();
+      } else finish(data);
+    };
+    mine.onerror = (event) => mine === worker && end(`The playground does not run: ${event.message || "the worker does not start"}.`);
+    mine.postMessage({start: module});
+  });
+
+  // stop ends the running question with its worker.
+  function stop(error) {
     worker.terminate();
-    for (const {reject} of pending.values()) reject(new Error(text));
-    pending.clear();
-  };
-  // The program answers one question at a time, in their order.
-  const watch = (time = patience) => {
-    clearTimeout(timer);
-    if (pending.size > 0) timer = setTimeout(() => {
-      end(`The answer takes more than ${time / 1000} seconds. Ask about fewer nodes or devices, or simplify the expression.`);
-      late();
-    }, time);
-  };
-  await new Promise((resolve, reject) => {
-    worker.onmessage = ({data}) => {
-      if (data.ready) return resolve();
-      if (data.progress) return progress(data.progress);
-      if (data.ended) {
-        end(data.ended);
-        return reject(new Error(data.ended));
-      }
-      const question = pending.get(data.id);
-      pending.delete(data.id);
-      watch();
-      if (data.error !== undefined) question?.reject(new Error(data.error));
-      else question?.resolve(JSON.parse(data.answer));
-    };
-    worker.onerror = (event) => {
-      end("The program has ended. Load the page again.");
-      reject(new Error(event.message || "The worker does not start."));
-    };
-  });
-  return (name, question, signal) => new Promise((resolve, reject) => {
-    if (ended) return reject(new Error(ended));
-    if (signal?.aborted) return reject(signal.reason);
-    const id = ++count;
-    pending.set(id, {resolve, reject});
-    if (pending.size === 1) watch();
-    worker.postMessage({id, name, json: JSON.stringify(question)});
-    signal?.addEventListener("abort", () => pending.has(id) && watch(Math.min(patience, abortedPatience)));
-  });
-}
+    ready = false;
+    finish({reason: error});
+    start().then(next, (reason) => {
+      failure = reason;
+      for (const {reject} of waiting.splice(0)) reject(reason);
+    });
+  }
 
-export async function create(progress, patience = 30000) {
-  const again = () => {
-    program = start(() => {}, patience, again);
-    program.catch(() => {}); // the next question gets the error
-  };
-  let program = start(progress, patience, again);
-  await program;
-  const ask = async (name, question, signal) => (await program)(name, question, signal);
+  function finish({answer, error, reason}) {
+    clearTimeout(timer);
+    const finished = running;
+    running = null;
+    if (answer !== undefined) finished?.resolve(JSON.parse(answer));
+    else finished?.reject(reason ?? new Error(error));
+    next();
+  }
+
+  function next() {
+    if (!ready || running || waiting.length === 0) return;
+    running = waiting.shift();
+    running.started = performance.now();
+    timer = setTimeout(() => stop(new Error(tooLong)), limit);
+    worker.postMessage({name: running.name, json: running.json});
+  }
+
+  const ask = (name, question, signal) => new Promise((resolve, reject) => {
+    if (failure) return reject(failure);
+    const asked = {name, json: JSON.stringify(question), resolve, reject};
+    waiting.push(asked);
+    next();
+    signal?.addEventListener("abort", () => {
+      reject(signal.reason);
+      if (waiting.includes(asked)) waiting.splice(waiting.indexOf(asked), 1);
+      if (running !== asked) return;
+      clearTimeout(timer);
+      timer = setTimeout(() => stop(signal.reason), Math.max(patience - (performance.now() - asked.started), 0));
+    });
+  });
+
+  await start();
   return {views: ["try", "nodes"], ask, examples: () => fetch("examples.json").then((response) => (response.ok ? response.json() : []))};
 }

@@ -28,7 +28,7 @@ export function element(name, attributes = {}, ...children) {
 export const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
 // badge says in words and with a sign whether an answer is positive, so that the colour carries no information of its own.
-export const badge = (good, text) => element("span", {class: `badge ${good ? "good" : "bad"}`}, element("span", {"aria-hidden": "true"}, good ? "✓ " : "✕ "), text);
+export const badge = (good, text, sign = good ? "✓" : "✕") => element("span", {class: `badge ${good ? "good" : "bad"}`}, element("span", {"aria-hidden": "true"}, `${sign} `), text);
 
 export const muted = (...text) => element("p", {class: "muted"}, ...text);
 
@@ -47,30 +47,24 @@ export function table(caption, heads, rows) {
 // field returns a labelled control.
 export const field = (label, control) => element("label", {class: "field"}, element("span", {}, label), control);
 
-// latest returns a function that runs only the newest of several calls. A call that comes while another one runs aborts that one,
-// waits for its end, and replaces the call that waited before it. run gets an AbortSignal as its last argument. done(result) and
-// failed(error) are called for the newest call only.
-export function latest(run, done, failed) {
-  let running = null, waiting = null;
-  return async function next(...args) {
-    if (running) {
-      waiting = args;
-      running.abort();
-      return;
-    }
-    running = new AbortController();
+// newest returns a function that runs only the newest of several calls: a call ends the former one by its signal. done(result) and
+// failed(error) are called for the newest call only. Its method cancel ends the call.
+export function newest(run, done, failed) {
+  let current = null;
+  const next = async (...args) => {
+    next.cancel();
+    const mine = current = new AbortController();
     try {
-      const result = await run(...args, running.signal);
-      if (!waiting) done(result, ...args);
+      const result = await run(mine.signal, ...args);
+      if (mine === current) done(result, ...args);
     } catch (error) {
-      if (!waiting) failed(error, ...args);
-    } finally {
-      running = null;
-      if (waiting) {
-        const newest = waiting;
-        waiting = null;
-        next(...newest);
-      }
+      if (mine === current) failed(error, ...args);
     }
   };
+  next.cancel = () => {
+    const former = current;
+    current = null;
+    former?.abort();
+  };
+  return next;
 }

@@ -4,7 +4,7 @@
 // An answer about a pod, a claim, a group or a Placement: the summary, the steps of the search, the nodes and a picture.
 
 import {badge, element, muted, plural} from "./dom.js";
-import {drawing} from "./drawing.js";
+import {deviceTable, drawing} from "./drawing.js";
 import {placementReport} from "./placement-report.js";
 
 // Longer lists are in an element that the user opens.
@@ -14,21 +14,36 @@ const atOnce = 8;
 // headings.
 export function explanation(answer, {draw, level = 3}) {
   const heading = (text) => element(`h${level}`, {}, text);
-  if (answer.placement) return [verdict(answer), placementReport(answer.placement, {level})];
+  if (answer.placement) return [placementReport(answer.placement, {level})];
   return [
     verdict(answer),
     answer.steps?.length && [heading("How the search narrows the devices"), steps(answer.steps)],
-    drawing(answer.picture),
+    drawing(answer.picture), devices(answer.picture),
     answer.nodes?.length && [heading("Nodes"), nodes(answer, draw)],
     answer.text && element("details", {class: "full"}, element("summary", {}, "Full explanation"), element("pre", {tabindex: 0}, answer.text)),
   ];
 }
 
-function verdict({fits, summary, more}) {
+const verdicts = {Fits: "Fits", DoesNotFit: "Does not fit", Unknown: "Unknown", Error: "Error"}, signs = {Unknown: "?", Error: "!"};
+
+// verdictBadge returns the verdict on a subject as a badge.
+export const verdictBadge = ({fits, verdict, placement}) => (placement ? badge(fits, fits ? "Selects clusters" : "Selects no clusters") : badge(fits, verdicts[verdict], signs[verdict]));
+
+function verdict(answer) {
+  const {fits, summary, more} = answer;
   return element("div", {class: `verdict ${fits ? "good" : "bad"}`},
-    element("p", {class: "summary"}, badge(fits, fits ? "Fits" : "Does not fit"), " ", summary),
+    element("p", {class: "summary"}, verdictBadge(answer), " ", summary),
     fits && more && muted(more.count === 0 && !more.atLeast ? "No more like this one fit." :
       `${more.atLeast ? "At least " : ""}${more.count.toLocaleString("en")} more like this one ${more.count === 1 && !more.atLeast ? "fits" : "fit"}.`));
+}
+
+// The table of devices stays open if the user has opened it.
+let tableOpen = false;
+
+function devices(picture) {
+  if (!picture?.devices?.length) return null;
+  return element("details", {class: "table", open: tableOpen, ontoggle: (event) => { tableOpen = event.target.open; }},
+    element("summary", {}, `Table of the ${plural(picture.devices.length, "device")}`), deviceTable(picture.node, picture.devices));
 }
 
 // textOf returns the text of a step, with the expression after a position as code.

@@ -4,13 +4,13 @@
 // The view that tries documents: an editor, the machines, and the answer, which follows the text.
 
 import {createEditor} from "../editor.js";
-import {badge, element, empty, failure, field, latest, muted, plural} from "./dom.js";
-import {explanation} from "./explanation.js";
+import {element, empty, failure, field, muted, newest, plural} from "./dom.js";
+import {explanation, verdictBadge} from "./explanation.js";
 import {createProblems} from "./problems.js";
 
 export const title = "Try";
 
-const pause = 400, subjectsAtOnce = 20;
+const pause = 400, slow = 300, subjectsAtOnce = 20;
 
 // maxNodes is the limit of the question.
 const maxNodes = 200, maxInUse = 1000;
@@ -33,7 +33,7 @@ spec:
 export function create(app) {
   const question = {documents: "", machine: "", nodes: 1, inUse: 0, node: undefined};
   const opened = new Map();
-  let timer, examples = [], isStale = false;
+  let timer, slowTimer, examples = [], isStale = false;
 
   const place = element("div", {class: "editor", id: "editor"});
   const editor = createEditor(place, {
@@ -42,7 +42,8 @@ export function create(app) {
   });
   const problems = createProblems((line, column) => editor.goTo(line, column));
   const answer = element("section", {id: "answer", "aria-label": "Answer", tabindex: -1});
-  const progress = element("p", {class: "muted progress"}), outcome = element("p", {class: "hidden", role: "status"});
+  const cancel = element("button", {type: "button", id: "cancel", onclick: () => { ask.cancel(); idle(); answer.replaceChildren(empty("No answer", "You canceled the question. Change the documents, or press Ctrl-Enter in the editor.")); }}, "Cancel");
+  const progress = element("p", {class: "progress", role: "status"}), outcome = element("p", {class: "hidden", role: "status"});
   const note = element("p", {class: "muted note", role: "status"});
 
   const example = element("select", {id: "example", onchange: () => choose(examples[Number(example.value)])});
@@ -54,27 +55,36 @@ export function create(app) {
   const fields = {example: field("Example", example), nodes: field("Nodes", nodes), inUse: field("Devices in use on each node", inUse)};
   const about = element("p", {class: "muted about", id: "about"});
 
-  const ask = latest((asked, signal) => app.ask("try", asked, signal), show, (error) => {
-    answer.removeAttribute("aria-busy");
-    progress.textContent = "";
+  const ask = newest((signal, asked) => app.ask("try", asked, signal), show, (error) => {
+    idle();
     answer.replaceChildren(failure(error));
     again();
   });
   // A change of the objects does not abort a question: with changes in each second, there would never be an answer.
   const again = () => isStale && submit();
 
+  // idle shows that no question is open.
+  function idle() {
+    clearTimeout(slowTimer);
+    answer.removeAttribute("aria-busy");
+    progress.replaceChildren();
+  }
+
   function submit() {
     clearTimeout(timer);
     isStale = false;
     const {documents, machine: name, node} = question;
     if (documents.trim() === "") {
+      ask.cancel();
+      idle();
       problems.set([]);
       editor.setProblems([]);
       answer.replaceChildren(empty("Nothing to try yet", examples.length ? "Choose an example, or write a claim." : "Write a claim, a pod or a group, or paste one."));
       return;
     }
     answer.setAttribute("aria-busy", "true");
-    progress.textContent = "Searching…";
+    clearTimeout(slowTimer);
+    if (!progress.childElementCount) slowTimer = setTimeout(() => progress.replaceChildren(element("span", {}, "Working… "), cancel), slow);
     ask({documents, ...name ? {machine: name, nodes: question.nodes, inUse: question.inUse} : {}, ...node ? {node} : {}});
   }
 
@@ -84,10 +94,9 @@ export function create(app) {
   }
 
   function shown(result) {
-    answer.removeAttribute("aria-busy");
+    idle();
     const found = result.problems ?? [], subjects = result.subjects ?? [];
-    progress.textContent = "";
-    outcome.textContent = subjects.slice(0, 3).map((s) => `${s.subject}: ${s.fits ? "fits" : "does not fit"}`).join(". ");
+    outcome.textContent = subjects.slice(0, 3).map((s) => `${s.subject}: ${s.verdict === "DoesNotFit" ? "does not fit" : s.verdict.toLowerCase()}`).join(". ");
     problems.set(found);
     editor.setProblems(found);
     if (subjects.length === 0) {
@@ -101,10 +110,10 @@ export function create(app) {
 
   // article shows the answer about a subject. Only the first answer is open, or the answers that the user has opened.
   function article(subject, first) {
-    const {subject: name, fits} = subject;
+    const {subject: name} = subject;
     return element("details", {
       class: "answer", open: opened.get(name) ?? first, ontoggle: (event) => opened.set(name, event.target.open),
-    }, element("summary", {}, element("h2", {}, name), " ", badge(fits, fits ? "Fits" : "Does not fit")), explanation(subject, {draw: (node) => set({node})}).flat(Infinity).filter(Boolean));
+    }, element("summary", {}, element("h2", {}, name), " ", verdictBadge(subject)), explanation(subject, {draw: (node) => set({node})}).flat(Infinity).filter(Boolean));
   }
 
   function changed(text) {

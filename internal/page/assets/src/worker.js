@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Runs the WebAssembly program. The program calls the global function celsetReady with its function answer(name, json), which
+// Runs the WebAssembly program, and answers one question after another. The program calls the global function celsetReady with its function answer(name, json), which
 // returns a promise of {answer} or {error}.
 
 import "../wasm_exec.js";
@@ -12,11 +12,12 @@ globalThis.celsetReady = (function_) => {
   postMessage({ready: true});
 };
 
-onmessage = async ({data: {id, name, json}}) => {
+onmessage = async ({data: {start, name, json}}) => {
+  if (start !== undefined) return run(start);
   try {
-    postMessage({id, ...await answer(name, json)});
+    postMessage(await answer(name, json));
   } catch (error) {
-    postMessage({id, error: String(error?.message ?? error)});
+    postMessage({error: String(error?.message ?? error)});
   }
 };
 
@@ -34,15 +35,24 @@ function counted(response) {
   }));
 }
 
-try {
+// compile loads and compiles the program, and sends it to the page for other workers.
+async function compile() {
   const response = await fetch(new URL("../celset.wasm.gz", import.meta.url));
   if (!response.ok) throw new Error(`celset.wasm.gz: status ${response.status}`);
   // A server may have the file unpacked already, with a header for its encoding.
   const unpacked = response.headers.get("Content-Encoding") === "gzip" ? response.body : counted(response).pipeThrough(new DecompressionStream("gzip"));
-  const go = new globalThis.Go();
-  const {instance} = await WebAssembly.instantiateStreaming(new Response(unpacked, {headers: {"Content-Type": "application/wasm"}}), go.importObject);
-  await go.run(instance);
-  throw new Error("the program has ended; load the page again");
-} catch (error) {
-  postMessage({ended: `The playground does not run: ${error.message}`});
+  const module = await WebAssembly.compileStreaming(new Response(unpacked, {headers: {"Content-Type": "application/wasm"}}));
+  postMessage({module});
+  return module;
+}
+
+// run runs the program. module is null, or the compiled program.
+async function run(module) {
+  try {
+    const go = new globalThis.Go();
+    await go.run(await WebAssembly.instantiate(module ?? await compile(), go.importObject));
+    throw new Error("the program has ended, perhaps because it had too little memory.");
+  } catch (error) {
+    postMessage({ended: `The playground does not run: ${error.message}`});
+  }
 }

@@ -55,11 +55,7 @@ func (p *Problem) slicesFor(node *v1.Node) []*resourceapi.ResourceSlice {
 	if p.parts == nil {
 		return only(p.Slices, func(slice *resourceapi.ResourceSlice) bool { return mayBeFor(slice, node) })
 	}
-	of := p.parts.named[""]
-	if node.Name != "" {
-		of = append(slices.Clone(of), p.parts.named[node.Name]...)
-	}
-	return chosen(p.parts.allSlices, of)
+	return chosen(p.parts.allSlices, slices.Concat(p.parts.named[""], p.parts.named[node.Name]))
 }
 
 // ofPools returns the slices of pools, and the allocated claims with devices of pools.

@@ -270,11 +270,17 @@ func TestExplanationsLookAtOneNode(t *testing.T) {
 		claim.Status.Allocation.Devices.Results[0].Pool, claim.Status.Allocation.Devices.Results[0].Device = other.Name, "device-0"
 		p.Slices, p.Allocated = append(p.Slices, other), append(p.Allocated, claim)
 	}
+	ready := *p
+	require.NoError(t, ready.Ready(t.Context()))
 	for elsewhere, want := range map[bool]int{false: 4, true: 4 + 128} {
 		on, err := explain.OnNode(p, node, elsewhere)
 		require.NoError(t, err)
 		require.Len(t, on.Slices, want)
 		require.Len(t, on.Allocated, want-3)
+		same, err := explain.OnNode(&ready, node, elsewhere)
+		require.NoError(t, err)
+		require.Equal(t, on.Slices, same.Slices)
+		require.Equal(t, on.Allocated, same.Allocated)
 	}
 	e, err := p.Node(t.Context(), node)
 	require.NoError(t, err)

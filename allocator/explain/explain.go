@@ -34,27 +34,34 @@ func (p *Problem) Explain(ctx context.Context, node *v1.Node, e *Explanation) er
 	return p.feasible().explain(ctx, node, e)
 }
 
-// Ready makes the allocator for calls of Ask. It does not depend on the node and on the claims, so it is made once for all nodes.
-// Without Ready, each call of Ask makes an allocator.
-func (p *Problem) Ready(ctx context.Context) error {
+// Ready prepares calls of Ask and Explain for several nodes: it makes the allocator of Ask, and divides slices and allocated
+// claims by nodes for Explain. Neither depends on the node or on Claims, so they are made once for all nodes. After Ready, only
+// Claims may change. Without Ready, each call of Ask makes an allocator, and each call of Explain reads all slices and claims.
+func (p *Problem) Ready(ctx context.Context) (err error) {
+	if p.asked, err = p.asking(ctx); err != nil {
+		return err
+	}
+	p.parts = newParts(&p.Problem)
+	return nil
+}
+
+// asking returns the allocator of Ask.
+func (p *Problem) asking(ctx context.Context) (*allocator.Allocator, error) {
 	with := p.Problem
 	with.Options = append(slices.Clone(p.Options), allocator.WithReasons())
-	var err error
-	p.asked, err = with.NewAllocator(ctx)
-	return err
+	return with.NewAllocator(ctx)
 }
 
 // Ask searches devices for the claims on the node, like the scheduler. An error means that the claims can't be allocated on any
 // node. If an exhausted budget or a failed evaluation ended the search, Ask returns an incomplete explanation and the error.
 func (p *Problem) Ask(ctx context.Context, node *v1.Node) (*Explanation, error) {
-	if p.asked == nil {
-		once := *p
-		if err := once.Ready(ctx); err != nil {
+	a := p.asked
+	if a == nil {
+		var err error
+		if a, err = p.asking(ctx); err != nil {
 			return nil, err
 		}
-		p = &once
 	}
-	a := p.asked
 	e := &Explanation{Node: node.Name}
 	requests, err := a.RequestDevices(ctx, node, p.Claims)
 	if errors.Is(err, structured.ErrFailedAllocationOnNode) {

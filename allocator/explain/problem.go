@@ -33,8 +33,9 @@ type Problem struct {
 	// with conjuncts that are too long for [Prepare] is a single condition.
 	Environment *device.Environment
 
-	// asked is the allocator of Ready.
+	// asked is the allocator of Ready, and parts divides the problem by nodes. Both are nil without Ready.
 	asked *allocator.Allocator
+	parts *parts
 }
 
 // Prepare compiles all expressions that an explanation of the claim needs, so that [Problem.Node] finds them in the
@@ -66,17 +67,14 @@ const maxElsewhere = 128
 // cacheBytes limits the cache that the searches of one explanation share.
 const cacheBytes = 16 << 20
 
-// pool identifies a pool of a driver.
-type pool struct{ driver, name string }
-
 // onNode returns the part of the problem that concerns a node: pools that may have devices for the node, and claims with
 // devices of these pools. If elsewhere is true, it adds up to maxElsewhere slices of pools for other nodes. So the cost does
 // not grow with the cluster. The result has a cache of its own, so that explanations don't fill the scheduler's cache.
 func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 	pools, more := sets.New[pool](), 0
-	for _, slice := range p.Slices {
+	for _, slice := range p.slicesFor(node) {
 		spec := &slice.Spec
-		if !mayBeFor(slice, node) || pools.Has(pool{spec.Driver, spec.Pool.Name}) {
+		if pools.Has(poolOf(slice)) {
 			continue
 		}
 		isFor := ptr.Deref(spec.PerDeviceNodeSelection, false)
@@ -90,17 +88,13 @@ func (p *Problem) onNode(node *v1.Node, elsewhere bool) (*Problem, error) {
 			more, isFor = more+1, true
 		}
 		if isFor {
-			pools.Insert(pool{spec.Driver, spec.Pool.Name})
+			pools.Insert(poolOf(slice))
 		}
 	}
 	return p.with(func(p *Problem) {
 		p.Options = append(slices.Clone(p.Options), allocator.WithCache(allocator.NewCache(allocator.CacheBytes(cacheBytes))))
-		p.Slices = slices.DeleteFunc(slices.Clone(p.Slices), func(slice *resourceapi.ResourceSlice) bool {
-			return !pools.Has(pool{slice.Spec.Driver, slice.Spec.Pool.Name})
-		})
-		p.Allocated = slices.DeleteFunc(slices.Clone(p.Allocated), func(claim *resourceapi.ResourceClaim) bool {
-			return !slices.ContainsFunc(resultsOf(claim), func(r resourceapi.DeviceRequestAllocationResult) bool { return pools.Has(pool{r.Driver, r.Pool}) })
-		})
+		p.Slices, p.Allocated = p.ofPools(pools)
+		p.asked, p.parts = nil, nil // these are for all slices and claims
 	}), nil
 }
 

@@ -44,8 +44,8 @@ func TestExamples(t *testing.T) {
 			requireExpected(t, &one, &answer.Subjects[0])
 		})
 	}
-	for _, group := range []string{"Claims", "Gangs", "Placements", "AWS: p4d, trn1 and trn2"} {
-		require.GreaterOrEqual(t, groups[group], 4, group)
+	for _, group := range []string{"Claims", "Gangs", "Placements", "AWS: p4d, trn1 and trn2", "Hardware"} {
+		require.GreaterOrEqual(t, groups[group], 5, group)
 	}
 	t.Log(groups)
 }

@@ -28,7 +28,7 @@ type text struct {
 	identity
 }
 
-// identity has the fields of an object that tell whether an example needs it.
+// identity has the fields that identify an object, and the resource that a class stands for.
 type identity struct {
 	Kind     string `json:"kind"`
 	Metadata struct {

@@ -172,7 +172,7 @@ type SubjectAnswer struct {
 	Omitted int           `json:"omitted,omitempty"`
 	// Steps lists how the search for the drawn node narrowed the devices.
 	Steps []Step `json:"steps,omitempty"`
-	// More says how many more subjects like this one would fit. It is nil if the subject does not fit.
+	// More says how many more subjects like this one would fit. It is nil if the subject does not fit, and for a pod of a group.
 	More *More `json:"more,omitempty"`
 	// Picture draws the chosen devices or nodes. If nothing fits, it draws the nearest miss. It is nil without devices.
 	Picture *Picture `json:"picture,omitempty"`

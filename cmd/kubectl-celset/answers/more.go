@@ -22,8 +22,11 @@ const (
 )
 
 // more counts further subjects like this one. It places copies one after another, on one node after the other, as the scheduler
-// would, until no copy fits. The first copy is the subject itself.
+// would, until no copy fits. The first copy is the subject itself. A pod of a group gets no number, because it runs only with its group.
 func (q *subjectQuestion) more(ctx context.Context, report *fit.Report) *More {
+	if pod := q.subject.Pod; pod != nil && q.state.GroupOf(pod) != nil {
+		return nil
+	}
 	until := time.Now().Add(moreTime)
 	options := q.fitOptions(ctx, q.subject.Pod)
 	options.Why, options.OfGroup = false, true

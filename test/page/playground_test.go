@@ -34,13 +34,14 @@ func TestPlayground(t *testing.T) {
 	t.Cleanup(server.Close)
 	raw, err := os.ReadFile(filepath.Join(dist, "examples.json"))
 	require.NoError(t, err)
-	var examples []struct{ Title, Documents string }
+	var examples []struct{ Title string }
 	require.NoError(t, json.Unmarshal(raw, &examples))
 	require.NotEmpty(t, examples)
 
 	page := browser.Open(t, server.URL)
 	page.View(1280, 800, "light")
-	page.Read("#answer .verdict", "")
+	page.Read("#answer", "pod default/ring")
+	page.Read("#answer .verdict", "✓ Fits")
 	page.RequireAccessible(axe, "playground")
 
 	t.Run("all examples", func(t *testing.T) {
@@ -66,7 +67,7 @@ func TestPlayground(t *testing.T) {
 	})
 	t.Run("an edit", func(t *testing.T) {
 		page.T = t
-		page.Choose("#example", "HGX H100: a NIC for each GPU")
+		page.Choose("#example", "A rail for each GPU")
 		write(page, claim)
 		page.Read("#answer .verdict", "✓ Fits")
 		write(page, strings.Replace(claim, "count: 2", "count: 30", 1))

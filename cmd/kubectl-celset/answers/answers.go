@@ -174,8 +174,8 @@ type SubjectAnswer struct {
 	Omitted int           `json:"omitted,omitempty"`
 	// Steps lists how the search for the drawn node narrowed the devices.
 	Steps []Step `json:"steps,omitempty"`
-	// More says how many more subjects like this one would fit. It is nil if the subject does not fit or has its devices, for a group
-	// and a Placement, and for a pod with conditions that are not checked, such as anti-affinity.
+	// More says how many more subjects like this one would fit. It is nil if the subject does not fit or has its devices, for a
+	// group, a pod of a group and a Placement, and for a pod with conditions that are not checked, such as anti-affinity.
 	More *More `json:"more,omitempty"`
 	// Picture draws the chosen devices or nodes. If nothing fits, it draws the nearest miss. It is nil without devices.
 	Picture *Picture `json:"picture,omitempty"`

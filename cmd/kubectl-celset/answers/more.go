@@ -22,10 +22,11 @@ const (
 )
 
 // more counts further subjects like this one. It places copies one after another, on one node after the other, as the scheduler
-// would, until no copy fits. The first copy is the subject itself. It returns nil for a pod with conditions that package fit does
-// not check, such as anti-affinity, because these may prevent copies.
+// would, until no copy fits. The first copy is the subject itself. It returns nil for a pod of a group, because the pod runs only with
+// its group. It also returns nil for a pod with conditions that package fit does not check, such as anti-affinity, because these
+// may prevent copies.
 func (q *subjectQuestion) more(ctx context.Context, report *fit.Report) *More {
-	if pod := q.subject.Pod; pod != nil && (q.state.RunningUnknown != "" || len(fit.Unchecked(pod)) > 0) {
+	if pod := q.subject.Pod; pod != nil && (q.state.GroupOf(pod) != nil || q.state.RunningUnknown != "" || len(fit.Unchecked(pod)) > 0) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, moreTime)

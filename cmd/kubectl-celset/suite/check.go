@@ -154,8 +154,8 @@ func (e *Expectations) isEmpty() bool {
 		e.Satisfies == "" && e.None == "" && e.Steps == nil && e.Errors == nil
 }
 
-// with returns the setting of a case: the setting of the file with the fields of the case.
-func (s Setting) with(of *Setting) Setting {
+// With returns the setting of a case: the setting of the file with the fields of the case.
+func (s Setting) With(of *Setting) Setting {
 	s.Files, s.Objects = slices.Concat(s.Files, of.Files), slices.Concat(s.Objects, of.Objects)
 	gates := maps.Clone(s.FeatureGates)
 	if gates == nil {

@@ -71,7 +71,7 @@ func (r *reader) input(ctx context.Context, s Setting) (*input, error) {
 		objects = of.Overlay(objects)
 	}
 	for i := range s.InUse {
-		claims, err := s.InUse[i].claims(objects)
+		claims, err := s.InUse[i].Claims(objects)
 		if err != nil {
 			return nil, fmt.Errorf("inUse[%d]: %w", i, err)
 		}
@@ -127,8 +127,8 @@ const (
 	maxHolders = 100_000
 )
 
-// claims returns an allocated claim for each device in use.
-func (u *InUse) claims(objects *clusterstate.Objects) ([]*resourceapi.ResourceClaim, error) {
+// Claims returns an allocated claim for each device in use.
+func (u *InUse) Claims(objects *clusterstate.Objects) ([]*resourceapi.ResourceClaim, error) {
 	var claims []*resourceapi.ResourceClaim
 	counts, names := map[string]int{}, sets.New[string]()
 	wanted, on, found := sets.New(u.Devices...), sets.New(u.Nodes...), sets.New[string]()

@@ -73,7 +73,7 @@ func (o *Options) file(ctx context.Context, path string) (file File) {
 			continue
 		}
 		begin := time.Now()
-		result, a := o.one(ctx, r, s.test.with(&c.Setting), c)
+		result, a := o.one(ctx, r, s.test.With(&c.Setting), c)
 		result.Line = s.lineOf(fmt.Sprintf("cases[%d]", i))
 		if o.Update && result.Outcome == Failed {
 			if e, complete := c.Expect.updated(a, result.Failures); complete {

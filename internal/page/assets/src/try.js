@@ -182,7 +182,7 @@ export function create(app) {
       if (machine.dataset.shown === identity) return;
       machine.dataset.shown = identity;
       machine.replaceChildren(element("option", {value: ""}, app.playground ? "Nodes in the documents" : overview.live ? "Nodes of the cluster" : "Nodes in the files"), ...(overview.machines ?? []).map((m) => element("option", {value: m.name}, m.title || m.name)));
-      if (app.playground && !question.machine) question.machine = overview.machines?.[0]?.name ?? "";
+      if (app.playground && question.documents === "") question.machine = overview.machines?.[0]?.name ?? "";
       enable();
     },
     async show(state, {live}) {
@@ -202,7 +202,8 @@ export function create(app) {
       if (state.documents === undefined && question.documents) return set({});
       if (state.documents === undefined && examples.length) return choose(examples[0]);
       Object.assign(question, {
-        documents: state.documents ?? start, machine: state.machine ?? question.machine, node: state.node,
+        // A link to documents with their own nodes names no machine.
+        documents: state.documents ?? start, machine: state.machine ?? (state.documents === undefined ? question.machine : ""), node: state.node,
         nodes: clamp(state.nodes, 1, maxNodes), inUse: clamp(state.inUse, 0, maxInUse),
       });
       if (editor.text() !== question.documents) editor.setText(question.documents);

@@ -32,7 +32,7 @@ func TestReorderedText(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "slices.yaml")
 	require.NoError(t, os.WriteFile(file, []byte(reordered), 0o600))
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	tab := browser.Open(t, strings.Replace(serve(t, "-f", file), "#", "#view=nodes&node=node-1&", 1))
+	tab := browser.Open(t, strings.Replace(serve(t.Context(), t, "-f", file), "#", "#view=nodes&node=node-1&", 1))
 	tab.Read(".details table", `gpu\u202e-0`)
 	tab.Read(".details table", `x\u202egnp.exe`)
 	tab.Wait(func() bool {

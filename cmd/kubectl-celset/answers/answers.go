@@ -66,7 +66,7 @@ type NodeSummary struct {
 	Unusable  int `json:"unusable,omitempty"`
 }
 
-// Waiting is a pod without a node, or a claim without devices that no such pod uses.
+// Waiting is a pod without a node, or a claim without devices. A claim that a pod without a node uses is not listed.
 type Waiting struct {
 	// Subject is the argument of the question [Explain], for example "pod/train". Namespace is the namespace of the object.
 	Subject   string `json:"subject"`
@@ -243,7 +243,7 @@ type TryQuestion struct {
 	// Documents is YAML, with several documents if needed. At most [MaxDocuments] bytes.
 	Documents string `json:"documents"`
 	// Machine is the name of a machine, and Nodes the number of nodes of that machine. They replace the nodes and devices of
-	// the source. With an empty name, the nodes of the source and of the documents are used.
+	// the source and of the documents. If the name is empty, the nodes of the source and of the documents are used.
 	Machine string `json:"machine,omitempty"`
 	Nodes   int    `json:"nodes,omitempty"`
 	// InUse is the number of devices on each node that are allocated to other claims, for a question with a machine.

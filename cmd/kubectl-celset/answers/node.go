@@ -48,8 +48,8 @@ func (a *Answers) node(ctx context.Context, question NodeQuestion) (*NodeAnswer,
 	return &NodeAnswer{Picture: *picture}, nil
 }
 
-// onNode returns the objects that the devices of a node depend on, so that the cost of a picture does not grow with the cluster:
-// slices of pools that may have devices for the node, and claims with devices of these pools.
+// onNode returns the objects that the devices of a node depend on: slices of pools that may have devices for the node, and
+// claims with devices of these pools. So the cost of a picture does not grow with the cluster.
 func onNode(state *clusterstate.State, node *corev1.Node) *clusterstate.Objects {
 	type pool struct{ driver, name string }
 	pools := sets.New[pool]()

@@ -27,7 +27,7 @@ func (a *Answers) overview(ctx context.Context, _ struct{}) (*OverviewAnswer, er
 	if err != nil {
 		return nil, err
 	}
-	// The result is for later questions, too, so the end of this question must not interrupt it.
+	// Later questions use the result, too, so the end of this question must not interrupt the computation.
 	current.overview.Do(func() { current.nodes, current.nodesError = a.summaries(context.WithoutCancel(ctx), current.state) })
 	if current.nodesError != nil {
 		return nil, current.nodesError
@@ -90,7 +90,7 @@ func keepsAway(taint resourceapi.DeviceTaint) bool {
 	return taint.Effect == resourceapi.DeviceTaintEffectNoSchedule || taint.Effect == resourceapi.DeviceTaintEffectNoExecute
 }
 
-// waiting lists the pods without a node that need devices, and the claims without devices that no such pod uses.
+// waiting lists the pods without a node that need devices, and the claims without devices. It leaves out the claims of these pods.
 func waiting(state *clusterstate.State) []Waiting {
 	result, used := []Waiting{}, map[*resourceapi.ResourceClaim]bool{}
 	for _, pod := range state.Pods {

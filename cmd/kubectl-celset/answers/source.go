@@ -39,7 +39,7 @@ type static struct{ view *View }
 // View implements [Source].
 func (s static) View(context.Context) (*View, error) { return s.view, nil }
 
-// current is the last view with what was computed for it, because many questions are about the same revision.
+// current is the last view, with the results that were computed for it. Many questions are about the same revision.
 type current struct {
 	*View
 	state    *clusterstate.State

@@ -140,7 +140,8 @@ func (t *trial) problemAt(severity string, at *place, field, message string) {
 	}
 }
 
-// state returns the objects of the documents above the objects of the source or of the machine.
+// state returns the objects of the source or of the machine, together with the objects of the documents. An object of the
+// documents replaces an object of the source with the same name.
 func (t *trial) state(ctx context.Context) (*clusterstate.State, error) {
 	var below *clusterstate.Objects
 	if t.question.Machine != "" {
@@ -170,7 +171,7 @@ func (t *trial) state(ctx context.Context) (*clusterstate.State, error) {
 	return clusterstate.New(both), nil
 }
 
-// answerSubjects answers each group and pod of the documents, and each claim and template that no such pod uses.
+// answerSubjects explains each group and pod of the documents, and each claim and template that no pod of the documents uses.
 func (t *trial) answerSubjects(ctx context.Context, state *clusterstate.State, answer *TryAnswer) error {
 	asked := state.Asked()
 	used, usedTemplates := map[*resourceapi.ResourceClaim]bool{}, map[objectKey]bool{}

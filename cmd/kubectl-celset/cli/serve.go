@@ -20,8 +20,8 @@ const serveLong = `Show nodes, devices, claims, PodGroups and Placements on a we
 
 The command prints the URL of the page, and serves the page until you press Ctrl+C. The page follows
 the cluster with your rights, and changes nothing. It shows the objects of all namespaces. If you may
-not list a kind in all namespaces, the page shows those of the namespace of --namespace or of the
-context, and a warning.
+not list a kind in all namespaces, the page shows a warning, and only the objects of one namespace:
+the namespace of --namespace or of the context.
 
 The server listens only on the loopback interface. Browsers need the token in the URL, so keep the
 URL secret. To open the page on another machine, forward the port with "ssh -L", under the same number.
@@ -73,7 +73,7 @@ func newServeCommand(o *options) *cobra.Command {
 	flags := command.Flags()
 	o.addInput(flags)
 	o.gates.addFlag(flags, o.ErrOut)
-	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces, even with --namespace. The namespace of objects in files without one is then still that of --namespace.")
+	flags.BoolVarP(&o.allNamespaces, "all-namespaces", "A", false, "Show the objects of all namespaces, even with --namespace. Objects in files without a namespace still get the namespace of --namespace.")
 	flags.IntVar(&s.port, "port", 0, "Port of the page. 0 means any free port.")
 	flags.StringVar(&s.address, "address", "127.0.0.1", "Address of the page: 127.0.0.1, ::1 or localhost.")
 	flags.StringVar(&s.schedulers, "scheduler-namespace", metav1.NamespaceSystem, "Namespace of the Leases in which celset-schedulers publish their profiles.")

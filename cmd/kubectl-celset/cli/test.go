@@ -21,7 +21,7 @@ const testLong = `Run the test cases of files, without a cluster.
 
 A file has the kind ExpressionTest. Each case names devices, the devices in use, and a claim, a pod, a
 PodGroup or a Placement. It states the expected devices, nodes or clusters, or a part of the reason
-why nothing is chosen. The answers are those of the commands explain and check. In a directory, the
+why nothing is chosen. The commands explain and check give the same answers. In a directory, the
 command runs the YAML files of this kind.
 
 With --update, the command writes the answers into the cases that fail and into the cases without an

@@ -67,8 +67,8 @@ var kinds = map[schema.GroupVersionKind]string{
 	schema.GroupVersion(clusterv1beta1.GroupVersion).WithKind("PlacementDecision"):        "placementdecisions",
 }
 
-// Resources returns the resources that [ReadHub] lists. The value is true for resources of namespaces. Scores are in
-// namespaces, too, but decisions depend on the scores of all clusters.
+// Resources returns the resources that [ReadHub] lists. The value is true for resources whose objects in one namespace are
+// enough. Scores are namespaced, too, but decisions depend on the scores in all namespaces.
 func Resources() map[schema.GroupVersionResource]bool {
 	resources := map[schema.GroupVersionResource]bool{}
 	for kind, resource := range kinds {
@@ -86,9 +86,9 @@ type Lister interface {
 }
 
 // ReadHub reads the Placements of one namespace, and all objects that their decisions depend on. If the caller may not read a
-// kind, or an object can't be decoded, ReadHub adds a warning and continues. But it fails without access to ManagedClusters. It
-// calls progress, unless nil, with the number of objects read so far. of returns the Lister for a resource, in a namespace or in
-// all.
+// kind, or an object can't be decoded, ReadHub adds a warning and continues. But it fails if the caller may not read
+// ManagedClusters. If progress is not nil, ReadHub calls it with the number of objects read so far. of returns the Lister for a
+// resource, in one namespace or in all namespaces.
 func ReadHub(ctx context.Context, of func(resource schema.GroupVersionResource, namespace string) Lister, namespace string, progress func(objects int)) (*Hub, error) {
 	if progress == nil {
 		progress = func(int) {}

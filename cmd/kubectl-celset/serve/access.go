@@ -27,7 +27,7 @@ func newToken() string {
 // access decides which requests are from the page of this server.
 type access struct {
 	token string
-	// hosts has the valid values of the header Host.
+	// hosts lists the valid values of the header Host.
 	hosts []string
 }
 

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// maxStreams is the maximum number of event streams. A browser opens at most six connections to a server, so some stay free
-	// for questions.
+	// maxStreams is the maximum number of event streams. A browser opens at most six connections to a server, so two
+	// connections stay free for questions.
 	maxStreams = 4
 	// sendTime is the time limit to send one event.
 	sendTime = 10 * time.Second

@@ -20,11 +20,11 @@ const maxConnections = 128
 // because a resolver could return another address.
 var loopback = map[string]string{"127.0.0.1": "127.0.0.1", "::1": "::1", "localhost": "127.0.0.1"}
 
-// Listen listens at a port of the loopback interface. Port 0 is any free port. The address is a name of the interface.
+// Listen listens at a port of the loopback interface. Port 0 means any free port. The address must be 127.0.0.1, ::1 or localhost.
 func Listen(ctx context.Context, address string, port int) (net.Listener, error) {
 	ip, ok := loopback[address]
 	if !ok {
-		return nil, fmt.Errorf("--address %q: must be 127.0.0.1, ::1 or localhost, because the page shows with your rights what you may read: "+
+		return nil, fmt.Errorf("--address %q: must be 127.0.0.1, ::1 or localhost, because the page shows objects with your rights: "+
 			"to open the page on another machine, forward the port with \"ssh -L\" and keep its number", address)
 	}
 	if port < 0 || port > 65535 {

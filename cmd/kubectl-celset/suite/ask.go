@@ -36,9 +36,9 @@ type answer struct {
 	requests []string
 	// fitting are the nodes that fit.
 	fitting []string
-	// nodes are the chosen nodes of a group, clusters the selected clusters of a Placement.
+	// nodes are the chosen nodes of a group. clusters are the selected clusters of a Placement.
 	nodes, clusters []string
-	// reasons say why nothing is chosen. It is empty if something is chosen.
+	// reasons are the reasons why nothing is chosen. The list is empty if something is chosen.
 	reasons []string
 	// printed are the reasons in the words of the scheduler, which the commands explain and simulate print, too.
 	printed []string
@@ -252,7 +252,7 @@ func (in *input) askPlacement(ctx context.Context, timeout time.Duration) (*answ
 	return a, nil
 }
 
-// names returns the names of devices, with driver and pool as far as they are needed to tell the devices apart.
+// names returns the names of devices. If several devices have the same name, the driver is in front of it, and the pool if needed.
 func names(devices []explain.Device) []string {
 	count := map[string]int{}
 	for _, d := range devices {

@@ -26,7 +26,7 @@ const (
 	maxInUse   = 1000
 )
 
-// subjectKinds are the kinds of subjects. The kinds in checkedKinds are subjects for the expectation errors only.
+// subjectKinds are the kinds of subjects. The kinds in checkedKinds are valid only with the expectation errors.
 var (
 	subjectKinds = []string{clusterstate.ClaimKind, clusterstate.TemplateKind, clusterstate.PodKind, clusterstate.GroupKind, clusterstate.PlacementKind}
 	checkedKinds = []string{clusterstate.ClassKind, clusterstate.AttributesKind}

@@ -18,7 +18,7 @@ import (
 	"github.com/celset/celset/internal/clusterstate/reading"
 )
 
-// reader reads the files that cases name. It remembers them, because the cases of a file often name the same files.
+// reader reads the files that cases name. It caches their objects, because the cases of a test file often name the same files.
 type reader struct {
 	// folder is the directory of the test file.
 	folder string

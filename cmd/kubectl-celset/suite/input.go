@@ -29,7 +29,7 @@ type input struct {
 	state *clusterstate.State
 	// hub is nil unless the case is about a Placement.
 	hub *placements.Hub
-	// warnings are about objects, for example a kind with a mistake in its name.
+	// warnings are warnings about objects, for example about a misspelt kind.
 	warnings []string
 }
 
@@ -89,8 +89,8 @@ func (r *reader) input(ctx context.Context, s Setting) (*input, error) {
 	return in, nil
 }
 
-// isAboutPlacements reports whether the subject is a Placement. Without a subject, it is one if there are Placements, and no objects
-// that can have devices.
+// isAboutPlacements reports whether the subject is a Placement. If the field subject is empty, the subject is a Placement if
+// the documents contain Placements, and neither claims, templates, pods nor groups.
 func (in *input) isAboutPlacements(documents []clusterstate.Document) bool {
 	if in.Subject != "" {
 		kind, _, err := clusterstate.Split(in.Subject, clusterstate.PlacementKind)
@@ -102,7 +102,7 @@ func (in *input) isAboutPlacements(documents []clusterstate.Document) bool {
 	return has("Placement") && !has("Pod", "ResourceClaim", "ResourceClaimTemplate", "PodGroup")
 }
 
-// objects returns the classes of the machine, and the nodes and slices. nodes are the Node objects of the case.
+// objects returns the DeviceClasses, nodes and ResourceSlices of the machine. nodes are the Node objects of the case.
 func (m *Machine) objects(ctx context.Context, nodes []*corev1.Node) (*clusterstate.Objects, error) {
 	model, err := machine.ByName(m.Name)
 	if err != nil {

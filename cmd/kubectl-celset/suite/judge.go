@@ -20,7 +20,7 @@ import (
 // nothing describes an empty list.
 const nothing = "none"
 
-// judge compares the answer with the expectations. An error is about the case.
+// judge compares the answer with the expectations. It returns an error if the case has a mistake.
 func (e *Expectations) judge(ctx context.Context, a *answer) ([]Failure, error) {
 	if err := e.applies(a); err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func (j *judgement) list(field string, want, got []string) {
 	}
 }
 
-// devices requires that each name names another device, and that all devices are named.
+// devices requires that each name matches a different device, and that each device has a name.
 func (j *judgement) devices(field string, want []string, got []explain.Device) {
 	left := slices.Clone(got)
 	// Names with a driver come first, because they match fewer devices.

@@ -32,7 +32,7 @@ func (s *source) lineOf(path string) int {
 	return line
 }
 
-// child returns the value with a name in a mapping, with its key, or the value with an index in a sequence. It follows no alias.
+// child returns a value of a mapping by its name, with its key, or a value of a sequence by its index. It does not follow aliases.
 func child(node *yaml.Node, name string) (key, value *yaml.Node) {
 	switch node.Kind {
 	case yaml.MappingNode:

@@ -28,7 +28,7 @@ const (
 	maxFile = 1 << 20
 	// maxCases is the maximum number of cases of a file.
 	maxCases = 1000
-	// maxMistakes is the maximum number of mistakes that are reported of a file.
+	// maxMistakes is the maximum number of reported mistakes of a file.
 	maxMistakes = 20
 )
 
@@ -98,7 +98,8 @@ func isFile(name string, entry os.DirEntry) bool {
 // kindLine matches the kind in each way that YAML and JSON permit.
 var kindLine = regexp.MustCompile(`(?:^|[\s{,\x{FEFF}])["']?kind["']?[ \t]*:\s*["']?` + Kind + `\b`)
 
-// hasKind reports whether the file has the kind ExpressionTest. It searches the text, so that a file with a mistake is not left out.
+// hasKind reports whether the file has the kind ExpressionTest. It searches the text, so that it also finds a file with a
+// syntax error.
 func hasKind(path string) bool {
 	file, err := os.Open(path)
 	if err != nil {
@@ -173,7 +174,7 @@ func (m *mistakes) add(field, format string, arguments ...any) {
 	m.all = append(m.all, Mistake{Field: field, Message: fmt.Sprintf(format, arguments...)})
 }
 
-// into decodes the file into s.test. It decodes each case for itself, so that it finds the mistakes of several cases.
+// into decodes the file into s.test. It decodes each case separately, so that it finds the mistakes of several cases.
 func (s *source) into(content []byte, found *mistakes) {
 	var top struct {
 		ExpressionTest

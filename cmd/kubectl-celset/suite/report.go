@@ -61,7 +61,7 @@ type Result struct {
 	Failures []Failure `json:"failures,omitempty"`
 	// Error is the reason why there is no answer.
 	Error string `json:"error,omitempty"`
-	// Warnings are about objects of a case that did not pass.
+	// Warnings are warnings about the objects of the case. They are absent if the case passed.
 	Warnings []string `json:"warnings,omitempty"`
 }
 

@@ -24,9 +24,9 @@ type Options struct {
 	Only *regexp.Regexp
 	// Timeout is the time limit for a case.
 	Timeout time.Duration
-	// Update writes the answers of cases that fail into the files.
+	// Update writes the answers of cases that fail, or that have no expectation, into the files.
 	Update bool
-	// Recursive also takes the files in subdirectories.
+	// Recursive also runs the files in subdirectories of a directory.
 	Recursive bool
 }
 
@@ -94,7 +94,7 @@ func (o *Options) file(ctx context.Context, path string) (file File) {
 	return file
 }
 
-// one runs a case. Without an answer, the second result is nil.
+// one runs a case. The answer may be nil if the outcome is Error.
 func (o *Options) one(ctx context.Context, r *reader, s Setting, c *Case) (Result, *answer) {
 	result := Result{Name: c.Name, Outcome: Error}
 	if c.Expect.isEmpty() && !o.Update {

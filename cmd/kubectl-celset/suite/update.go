@@ -18,7 +18,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// update writes new expectations of cases into the file, by their index. The steps for each case, from the last to the first:
+// update writes new expectations into the file. changed maps the index of a case to its new expectations. The steps for each
+// case, from the last to the first:
 //
 //  1. Change the nodes of the field expect. Comments are parts of the nodes.
 //  2. Encode the field alone.
@@ -211,7 +212,7 @@ func inFlow(node *yaml.Node) {
 	}
 }
 
-// encoded returns the text of a node whose lines, except for the first, are indented.
+// encoded returns the text of a node. All lines except for the first are indented.
 func encoded(node *yaml.Node, indent int) (string, error) {
 	var b bytes.Buffer
 	encoder := yaml.NewEncoder(&b)

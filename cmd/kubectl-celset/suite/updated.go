@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// updated returns the expectations with the answer in place of the expectations that are not true. It returns false if the answer
-// can't replace an expectation: an expression in satisfies stays as it is.
+// updated returns the expectations, with the answer in place of the expectations that are not true. It returns false if the
+// chosen objects don't satisfy the expression in satisfies, because no answer can replace an expression.
 func (e *Expectations) updated(a *answer, failures []Failure) (*Expectations, bool) {
 	fails := func(field string) bool {
 		return slices.ContainsFunc(failures, func(f Failure) bool { return f.Field == "expect."+field })
@@ -65,7 +65,8 @@ func essence(reason string) string {
 	return first
 }
 
-// replace replaces a list by another one if it has other names. An absent list is only replaced if isNew is set.
+// replace replaces a list if the names in the two lists differ. It ignores drivers and pools in front of names. It replaces an
+// absent list only if isNew is set.
 func replace(list *[]string, by []string, isNew bool) {
 	if *list == nil && !isNew {
 		return

@@ -5,10 +5,9 @@
 //
 //	site ROOT DIRECTORY
 //
-// ROOT is the root of the repository. The README becomes the first page. Each other Markdown file in the root or below docs also
-// becomes a page. The navigation comes from docs/README.md. A link to any other file outside docs leads to the repository. A link
-// to a file or an anchor that doesn't exist is an error, and so are two anchors with
-// the same name.
+// ROOT is the root of the repository. The README becomes the first page. Each other Markdown file in the root or below docs
+// also becomes a page. The navigation comes from docs/README.md. A link to any other file outside docs leads to the repository.
+// A link to a file or an anchor that doesn't exist is an error. Two anchors of a page with the same name are an error, too.
 //
 // The site has no script. The playground is a separate directory of the site; "make site" adds it.
 package main

@@ -49,8 +49,8 @@ func Nodes(ctx context.Context, model machine.Machine, names []string) (*cluster
 	return objects, nil
 }
 
-// Holder returns a claim in a namespace that has a device of a node. If claims can share the device, the claim has the given
-// share of each capacity, or else the whole capacity.
+// Holder returns an allocated claim that has a device of a node. The claim is in the given namespace. If claims can share the
+// device, the claim gets the share of each capacity in share. It gets the whole of a capacity that share lacks.
 func Holder(namespace, node string, slice *resourceapi.ResourceSlice, device *resourceapi.Device, share map[resourceapi.QualifiedName]apiresource.Quantity) *resourceapi.ResourceClaim {
 	const request = "device"
 	result := resourceapi.DeviceRequestAllocationResult{Request: request, Driver: slice.Spec.Driver, Pool: slice.Spec.Pool.Name, Device: device.Name}

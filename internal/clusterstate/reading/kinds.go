@@ -65,7 +65,7 @@ func (k Kind) optional() Kind {
 	return k
 }
 
-// everywhere makes a client of cluster-wide objects a function of a namespace.
+// everywhere returns a function that ignores the namespace and returns the client.
 func everywhere[C any](client C) func(string) C { return func(string) C { return client } }
 
 // Claims returns the kind ResourceClaim.

@@ -11,8 +11,8 @@
 //	w.Wait()  // after ctx has ended
 //
 // Each kind is followed on its own. If RBAC forbids a kind in all namespaces, only one namespace is followed. If RBAC forbids
-// that, too, the kind is missing from the objects, a warning has the error, and the kind is tried again after [Options.Retry]. A kind that the
-// API server lacks is ignored.
+// that, too, the kind is missing from the objects, a warning has the error, and the kind is tried again after [Options.Retry].
+// A kind that the API server lacks is missing without a warning, and is also tried again.
 //
 // The revision changes at most every half second. Nothing is computed for a new revision before the next call of [Watcher.Objects].
 package watching

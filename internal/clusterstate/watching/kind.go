@@ -21,7 +21,7 @@ import (
 const (
 	// slowly is the default of [Options.Retry].
 	slowly = time.Minute
-	// soon and late limit the time until a kind is tried again after another error. The time doubles with each error.
+	// soon and late limit the time until a kind is tried again after other errors. The time doubles with each error.
 	soon, late = time.Second, 30 * time.Second
 	// inNamespace is the time after which a kind that is followed in one namespace is tried in all namespaces again.
 	inNamespace = 10 * time.Minute

@@ -21,8 +21,8 @@ func compare(a, b metav1.Object) int {
 	return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 }
 
-// trimPod returns the fields of a pod that answers depend on. A pod that runs elsewhere, or that runs without devices, matters
-// only for its resources. A pod of a namespace that is left out matters only if it runs.
+// trimPod returns the fields of a pod that answers depend on. Only the resources remain of a pod that runs without devices, or
+// that runs in a namespace that is left out. A pod without a node in such a namespace is left out.
 func (w *Watcher) trimPod(o object) (object, error) {
 	pod, ok := o.(*corev1.Pod)
 	if !ok {

@@ -40,10 +40,10 @@ type Options struct {
 	// Only is set if pods, templates and groups of other namespaces are left out. Claims and running pods of other namespaces
 	// stay, because they use devices and other resources.
 	Only bool
-	// Others are further custom resources, for [Watcher.List]. The value is true for resources of namespaces.
+	// Others are further custom resources, for [Watcher.List]. The value is true if one namespace of the resource is enough.
 	Others map[schema.GroupVersionResource]bool
-	// Retry is the time until a kind is tried again that RBAC forbids or that the API server lacks. Zero means a minute. If RBAC
-	// allows list but not watch, the kind is read again after this time.
+	// Retry is the time until the watcher tries a kind again, if RBAC forbids the kind or the API server lacks it. Zero means a
+	// minute. If RBAC allows list but not watch, the kind is read again after this time.
 	Retry time.Duration
 }
 
@@ -187,7 +187,7 @@ func (w *Watcher) touch() {
 	}
 }
 
-// revise increases the revision after changes, at most every pace.
+// revise increases the revision after changes. Between two revisions, it waits for the time pace.
 func (w *Watcher) revise(ctx context.Context) {
 	for {
 		select {

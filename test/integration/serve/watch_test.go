@@ -72,8 +72,8 @@ func read(ctx context.Context, hub *env.Hub, namespace string) (*clusterstate.Ob
 	return o, err
 }
 
-// normal returns the objects in the form that can be compared: sorted, without resource versions, with limited quantities, and
-// with the fields of pods that watches keep. Pods are not in the list of running pods, too.
+// normal returns the objects in a form that can be compared: sorted, without resource versions, with limited quantities, and
+// with the fields of pods that watches keep. Pods in the list of pods are removed from the list of running pods.
 func normal(o *clusterstate.Objects) *clusterstate.State {
 	o.LimitQuantities()
 	pods := map[string]bool{}

@@ -9,7 +9,7 @@
 //	page.Read("#answer", "2 clusters")
 //	require.Empty(t, page.Complaints)
 //
-// It speaks the DevTools protocol itself: the tests need a dozen methods of the protocol, and a library would bring all of them.
+// The package implements the DevTools protocol itself, because the tests need only a dozen of its methods.
 package browser
 
 import (
@@ -233,7 +233,8 @@ func (b *Tab) Read(selector, text string) (said string) {
 	return said
 }
 
-// Wait calls so repeatedly until it returns true. It does so in the goroutine of the test, because so may end the test.
+// Wait calls the function so until the function returns true. It calls the function in the goroutine of the test, because the
+// function may end the test.
 func (b *Tab) Wait(so func() bool, what string) {
 	b.Helper()
 	for deadline := time.Now().Add(time.Minute); !so(); time.Sleep(20 * time.Millisecond) {

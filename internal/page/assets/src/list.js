@@ -1,8 +1,8 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// A list box for thousands of items. Only the visible rows are in the document. Each row has the same height, and tells assistive
-// technology its position among all rows.
+// A list box for thousands of items. Only the visible rows are in the document. Each row has the same height. For assistive
+// technology, each row has attributes with its position among all rows.
 
 import {element, plural} from "./dom.js";
 

@@ -8,8 +8,8 @@ import {element, failure, field, muted, plural, table} from "./dom.js";
 const shownAtOnce = 200;
 const selectedOf = (report) => new Set((report.aggregatedScores ?? []).filter((c) => c.selected).map((c) => c.clusterName));
 
-// placementReport returns the parts of a report. decideWithout(index) returns a promise of the report without a predicate; if it
-// is missing, the page does not offer it.
+// placementReport returns the parts of a report. decideWithout(index) returns a promise of the report without a predicate. If
+// decideWithout is missing, the page has no buttons to leave out a predicate.
 export function placementReport(report, {decideWithout, level = 2}) {
   const heading = (text) => element(`h${level}`, {}, text);
   return [verdict(report), decisions(report, heading), clusters(report, heading), predicates(report, heading, decideWithout)];

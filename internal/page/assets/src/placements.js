@@ -41,7 +41,7 @@ function createForm(app) {
   return {
     element: element("div", {class: "page"}, element("h1", {}, "Why these clusters?"),
       muted("Decides a Placement as the controller would, and writes nothing."), form,
-      muted("Use the token of a user or service account that may get the Placement. The page forgets the token when you close it."), answer),
+      muted("Enter the token of a user or service account that may get the Placement. If you close the page, the token is gone."), answer),
     show(state) {
       namespace.value = state.namespace ?? "";
       placement.value = state.name ?? "";

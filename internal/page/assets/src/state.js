@@ -9,7 +9,7 @@ const tokenKey = "celset-token";
 // Long links break in chats and tickets. The second limit is the one of the questions, for links that others made.
 const maxPacked = 16 << 10, maxDocuments = 1 << 20;
 
-// takeToken moves the token from the address bar to the storage of this tab. It returns whether there was a token.
+// takeToken moves the token from the address bar to the storage of this tab. It reports whether there was a token.
 export function takeToken() {
   const parameters = new URLSearchParams(location.hash.slice(1));
   if (!parameters.has("token")) return false;
@@ -31,7 +31,7 @@ export async function read() {
   return state;
 }
 
-// write makes state the fragment. It returns whether the documents fit into a link.
+// write makes state the fragment. It reports whether the documents fit into a link.
 export async function write(state, {replace = false} = {}) {
   const parameters = new URLSearchParams();
   let fits = true;

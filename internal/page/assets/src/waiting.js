@@ -1,7 +1,7 @@
 // Copyright The celset Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// The views of waiting pods and claims, and of groups: lists whose items the question "explain" explains.
+// The views of waiting pods and claims, and of groups. Each view is a list. The question "explain" explains the chosen item.
 
 import {element, empty} from "./dom.js";
 import {createDetails} from "./details.js";
@@ -57,7 +57,7 @@ export const gangs = {
   create: (app) => createExplained(app, "Gangs", {
     noun: "group", items: (overview) => overview.groups, subject: (g) => `podgroup/${g.name}`, words: (g) => `${g.constraint ?? ""} ${g.message ?? ""}`,
     none: empty("No groups", "The objects contain no PodGroups."),
-    hint: "Choose a group to see its nodes, or why it gets none.",
+    hint: "Choose a group to see its nodes, or the reason why it gets no nodes.",
     row: (g) => [
       element("span", {class: "line"}, element("span", {class: "name"}, g.name), element("span", {class: "muted small"}, g.namespace)),
       element("span", {class: "second muted"}, [
